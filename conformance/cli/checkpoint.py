@@ -88,8 +88,8 @@ def inspect(
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
         shown += [Text(), Text(f"On Spark {target.version}", style="bold")]
         shown += job_options.statement_lines(statements, indent="  ")
-    answer = record(found, changes, str(target.version) if target is not None else None)
-    print_answer(shown, answer, as_json=as_json)
+    to_version = str(target.version) if target is not None else None
+    print_answer(shown, record(found, changes, to_version), as_json=as_json)
     if any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 

@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -233,6 +234,11 @@ def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
         errors.print(f"{reuse.cells} of {cells} answers from the cache; --fresh ignores it")
     if reuse.problem:
         errors.print(reuse.problem, style="yellow", markup=False)
+
+
+def seen_from_here(path: Path) -> Path:
+    """A path as it is seen from the working folder."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def command_line() -> str:

@@ -11,8 +11,7 @@ from conformance.cli import options
 from conformance.cli.console import print_answer
 from conformance.cli.options import known_version, option
 from conformance.core.values import NotAValue, instant_ms
-from conformance.core.versions import SparkVersion
-from conformance.oracle.join_state import JoinInput, KeptUntil, join_state
+from conformance.oracle.join_state import JoinInput, join_state
 
 EXAMPLES = """
 Examples:
@@ -59,14 +58,10 @@ def eviction(
         raise typer.BadParameter("write a time such as 12:00 or 2024-03-01 12:00", param_hint="--at") from None
     version = known_version(spark, "--spark")
     found = join_state(condition, JoinInput.parse(left), JoinInput.parse(right), version, at_ms)
-    print_answer((Text(str(one)) for one in found), record(version, condition, found), as_json=as_json)
-
-
-def record(version: SparkVersion, condition: str, found: tuple[KeptUntil, KeptUntil]) -> dict[str, object]:
-    """The answer for programs; times in ms since the epoch."""
-    return {
+    record = {
         "spark": str(version),
         "condition": condition,
+        # Times are in ms since the epoch.
         "sides": [
             {
                 "side": one.side,
@@ -78,3 +73,4 @@ def record(version: SparkVersion, condition: str, found: tuple[KeptUntil, KeptUn
             for one in found
         ],
     }
+    print_answer((Text(str(one)) for one in found), record, as_json=as_json)

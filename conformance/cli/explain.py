@@ -104,7 +104,11 @@ def explain(
     if results is not None:
         if policy is not None or from_ is not None or to is not None or isinstance(found, PolicyCase):
             raise typer.BadParameter("use it alone, or with --spark", param_hint="--results")
-        _print_observed(found, results, spark, as_json)
+        # What reads results is not needed to explain a prediction.
+        from conformance.runner.cases import answer_in
+
+        version, seen = answer_in(results, found, spark)
+        _print(observed_lines(found, version, seen), observed_record(found, version, seen), as_json)
     elif policy is not None or isinstance(found, PolicyCase):
         shown = view(found, policy)
         print_tables(shown.renderables(), [policy_record(replay) for replay in shown.replays], as_json=as_json)
@@ -123,14 +127,6 @@ def explain(
 
 def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
-
-
-def _print_observed(case: Case, results: Path, spark: str | None, as_json: bool) -> None:
-    # What reads results is not needed to explain a prediction.
-    from conformance.runner.cases import answer_in
-
-    version, observation = answer_in(results, case, spark)
-    _print(observed_lines(case, version, observation), observed_record(case, version, observation), as_json)
 
 
 def _predicted(case: Case, version: SparkVersion) -> Prediction:

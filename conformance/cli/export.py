@@ -92,7 +92,9 @@ def export(
     }
     text = writers[format]()
     if output is not None:
-        write_file(output, text, FileKind(f"an export of the format {format}", _begins_like(format)))
+        write_file(
+            output, text, FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
+        )
     elif format == "annotations":
         print_commands(text)
     else:
@@ -108,7 +110,3 @@ _BEGIN: Mapping[Format, bytes] = {
     "json": b'{\n "format":1,',
 }
 """How each format begins: an export replaces only an earlier one."""
-
-
-def _begins_like(format: Format) -> Callable[[bytes], bool]:
-    return lambda start: start.startswith(_BEGIN[format])

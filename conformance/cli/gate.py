@@ -115,16 +115,18 @@ def gate(
 
 def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
-        rulings = [
-            ruling for ruling in answer.rulings if ruling.change.meaning == meaning and ruling.passing != "unrelated"
-        ]
-        rulings.sort(key=lambda ruling: ruling.passing != "fails")
+        shown = (one for one in answer.rulings if one.change.meaning == meaning and one.passing != "unrelated")
+        rulings = sorted(shown, key=lambda ruling: ruling.passing != "fails")
         if rulings:
             yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
             yield from _change(ruling)
-    if answer.checkpoints is not None:
-        yield from _checkpoints(answer.checkpoints)
+    if (found := answer.checkpoints) is not None:
+        yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
+        for group in found.groups:
+            yield from group_lines(group)
+        for group in found.documented_groups:
+            yield from group_lines(group, not_run=True)
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
@@ -135,25 +137,13 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
     if left_out:
-        yield Text(f"{counted(len(left_out), 'case')} left out: {_unpublished(answer)}", style="yellow")
+        one, other = answer.compared.before.spark, answer.compared.after.spark
+        yield Text(
+            f"{counted(len(left_out), 'case')} left out: no published answer of {one} or {other} to them as they are now; to "
+            f"compare them as well, run conformance run --all --spark {one} --spark {other} and pass its results",
+            style="yellow",
+        )
     yield Text(answer.summary(), style=final_style(answer.exit_code))
-
-
-def _unpublished(answer: Gate) -> str:
-    """Why cases are left out, and what to do about it."""
-    pair = answer.compared.before.spark, answer.compared.after.spark
-    return (
-        f"no published answer of {' or '.join(pair)} to them as they are now; to compare them as well, run "
-        f"conformance run --all --spark {pair[0]} --spark {pair[1]} and pass its results"
-    )
-
-
-def _checkpoints(found: Checkpoints) -> Iterator[Text]:
-    yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
-    for group in found.groups:
-        yield from group_lines(group)
-    for group in found.documented_groups:
-        yield from group_lines(group, not_run=True)
 
 
 def _change(ruling: Ruling) -> Iterator[Text]:

@@ -48,7 +48,12 @@ list_all(app)
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(_version())
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(version("watermark-conformance"))
+        except PackageNotFoundError:
+            typer.echo("unknown (not installed)")
         raise typer.Exit
 
 
@@ -79,15 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # a run without an engine.
     gc.set_threshold(100_000, 20, 20)
     app(arguments, prog_name="conformance")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("watermark-conformance")
-    except PackageNotFoundError:
-        return "unknown (not installed)"
 
 
 if __name__ == "__main__":

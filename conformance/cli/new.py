@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -59,21 +58,17 @@ def new(
         raise typer.BadParameter(f"{case} exists: choose another name", param_hint="FILE")
     schema = _schema_for(case)
     if call is not None:
-        text = _case_that_calls(case, call, code or (), schema)
+        # Other cases are written without these.
+        from conformance.runner.project import Project, own_job
+        from conformance.suite.call_template import case_that_calls
+
+        found = own_job(Project.read(Path.cwd()), allow_code=True, code=code or ()).own_code
+        text = case_that_calls(call, found.folders if found else (), case, schema)
     else:
         template = (files("conformance.suite") / "templates" / f"{kind}.yaml").read_text(encoding="utf-8")
         text = f"# yaml-language-server: $schema={schema}\n{template}"
     write_file(case, text, _NEW)
     typer.echo(str(case))
-
-
-def _case_that_calls(case: Path, call: str, code: Sequence[Path], schema: str) -> str:
-    # Other cases are written without these.
-    from conformance.runner.project import Project, own_job
-    from conformance.suite.call_template import case_that_calls
-
-    found = own_job(Project.read(Path.cwd()), allow_code=True, code=code).own_code
-    return case_that_calls(call, found.folders if found else (), case, schema)
 
 
 def _schema_for(case: Path) -> str:

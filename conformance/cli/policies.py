@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import options
-from conformance.cli.console import errors_console, print_answer, print_tables
+from conformance.cli.console import errors_console, print_answer, print_tables, seen_from_here
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
@@ -74,7 +74,7 @@ def _check(paths: list[Path] | None, *, as_json: bool) -> None:
     loaded.raise_for_problems()
     found = [(case, one) for case in loaded.policy_cases for one in check(case)]
     print_answer(
-        (Text(f"{_shown(case.path)}:{one.line}: {one}", style="red") for case, one in found),
+        (Text(f"{seen_from_here(case.path)}:{one.line}: {one}", style="red") for case, one in found),
         [record_of(case, one) for case, one in found],
         as_json=as_json,
     )
@@ -84,7 +84,3 @@ def _check(paths: list[Path] | None, *, as_json: bool) -> None:
         errors_console().print(Text(summary, style="red" if found else "green"))
     if found:
         raise typer.Exit(VIOLATES)
-
-
-def _shown(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

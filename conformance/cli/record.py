@@ -12,8 +12,6 @@ from conformance.cli.console import errors_console
 from conformance.cli.engine_options import Code
 from conformance.cli.options import grouped, option
 from conformance.cli.progress import NoAnswers
-from conformance.core.case import Case
-from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.runner.cases import observation_in, observe
 from conformance.suite import discovery
@@ -64,21 +62,15 @@ def record(
         raise typer.BadParameter(
             f"{case} has a `matrix`, whose cases differ in what they show: record a case without one", param_hint="FILE"
         )
-    observation = (
-        observation_in(results, read, spark)
-        if results
-        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), settings, code)
-    )
+    if results:
+        observation = observation_in(results, read, spark)
+    else:
+        target, notes = engine_options.one_target(spark, "--spark")
+        errors_console(notes)
+        engines = engine_options.Engines(runtime=runtime, env=env)
+        where = engine_options.runtime_options(engines, settings, code=code)
+        observation = observe(read, target, where, NoAnswers())
     text = case.read_text(encoding="utf-8")
     filled_in = fill_in_expectations(text, read, observation, replace=replace)
     write_file(case, filled_in, FileKind("a case", any_content))
     typer.echo(str(case))
-
-
-def _observed(
-    case: Case, spark: str, engines: engine_options.Engines, settings: engine_options.Settings, code: Code
-) -> Observation:
-    target, notes = engine_options.one_target(spark, "--spark")
-    errors_console(notes)
-    where = engine_options.runtime_options(engines, settings, code=code)
-    return observe(case, target, where, NoAnswers())

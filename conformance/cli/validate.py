@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import options
-from conformance.cli.console import errors_console, print_answer
+from conformance.cli.console import errors_console, print_answer, seen_from_here
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.language import Problem
@@ -73,15 +74,18 @@ def validate(
     loaded = discovery.load(paths)
     if not allow_code:
         loaded = loaded.without_permission()
-    categories = [
-        category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
-    ]
-    agreed = _cross_check(loaded) if model else None
+    categories = [*chain.from_iterable(coverage(loaded.all_cases, each) for each in loaded.catalogues.values())]
+    agreed = None
+    if model:
+        # It is slow to import, and rarely asked.
+        from conformance.oracle.cross_check import cross_check
+
+        agreed = cross_check(loaded.cases, [target.version for target in Targets.load().entries])
     warnings = _warnings(loaded)
     lines = [
         *map(_line, loaded.problems),
         *map(_warning_line, warnings),
-        *(line for one in categories if show_coverage for line in _covered(one)),
+        *chain.from_iterable(map(_covered, categories if show_coverage else ())),
     ]
     record = _record(loaded, categories, warnings)
     if agreed is not None:
@@ -110,13 +114,6 @@ def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
     from conformance.oracle.unstated_moments import unstated_moments
 
     return tuple(unstated_moments(strict))
-
-
-def _cross_check(loaded: Suite) -> CrossCheck:
-    # The model is slow to import, and rarely asked.
-    from conformance.oracle.cross_check import cross_check
-
-    return cross_check(loaded.cases, [target.version for target in Targets.load().entries])
 
 
 def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
@@ -178,8 +175,8 @@ def _line(problem: Problem) -> Text:
 
 
 def _warning_line(warning: UnstatedMoment) -> Text:
-    path = warning.path.relative_to(Path.cwd()) if warning.path.is_relative_to(Path.cwd()) else warning.path
-    return Text.assemble((f"{path}:{warning.line}: ", "bold"), (f"warning: {warning.message}", "yellow"))
+    place = f"{seen_from_here(warning.path)}:{warning.line}: "
+    return Text.assemble((place, "bold"), (f"warning: {warning.message}", "yellow"))
 
 
 def _covered(category: Category) -> Iterator[Text]:
@@ -217,7 +214,10 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Unstat
         "valid": not loaded.problems,
         "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
-        "problems": [_problem(problem) for problem in loaded.problems],
+        "problems": [
+            {"path": str(problem.path), "line": problem.line, "column": problem.column, "message": problem.message}
+            for problem in loaded.problems
+        ],
         "warnings": [{"path": str(one.path), "line": one.line, "message": one.message} for one in warnings],
         "coverage": [
             {
@@ -232,7 +232,3 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Unstat
             for one in categories
         ],
     }
-
-
-def _problem(problem: Problem) -> dict[str, Any]:
-    return {"path": str(problem.path), "line": problem.line, "column": problem.column, "message": problem.message}
