@@ -51,9 +51,7 @@ Examples:
 Where = Annotated[
     str,
     typer.Argument(
-        metavar="DIR",
-        help="The query's checkpointLocation: a folder, or a URL that fsspec reads.",
-        show_default=False,
+        metavar="DIR", help="The query's checkpointLocation: a folder, or a URL that fsspec reads.", show_default=False
     ),
 ]
 

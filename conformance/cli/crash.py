@@ -81,8 +81,7 @@ def crash(
         ),
     ] = None,
     fault: Annotated[
-        list[str] | None,
-        option(f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED),
+        list[str] | None, option(f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED)
     ] = None,
     spark: Annotated[
         list[str] | None,

@@ -86,8 +86,7 @@ class Engines:
         bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
     kafka: Annotated[
-        str | None,
-        option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES),
+        str | None, option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES)
     ] = None
     env: Env = None
     work: Annotated[
@@ -198,11 +197,7 @@ class JobCode(Code):
 
 
 def runtime_options(
-    engines: Engines,
-    settings: Settings | None = None,
-    *,
-    connect: str | None = None,
-    code: Code | None = None,
+    engines: Engines, settings: Settings | None = None, *, connect: str | None = None, code: Code | None = None
 ) -> RuntimeOptions:
     """Where engines run, once the options fit together.
 

@@ -38,8 +38,7 @@ def eviction(
         ),
     ],
     left: Annotated[
-        str,
-        option("Event-time column of the left side, and its delay if it has a watermark.", "COLUMN [DELAY]"),
+        str, option("Event-time column of the left side, and its delay if it has a watermark.", "COLUMN [DELAY]")
     ],
     right: Annotated[str, option("The same of the right side.", "COLUMN [DELAY]")],
     at: Annotated[str, option("Event time of the row.", "TIME")] = "12:00",

@@ -147,8 +147,7 @@ def run(
         ),
     ] = None,
     label: Annotated[
-        str | None,
-        option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS),
+        str | None, option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS)
     ] = None,
     engines: engine_options.Engines,
     code: Code,

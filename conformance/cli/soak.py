@@ -49,8 +49,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 def soak(
     *,
     spark: Annotated[
-        str,
-        option("A version (3.5.9), line (3.5), newest or installed; only one.", "VERSION", SELECT_VERSIONS),
+        str, option("A version (3.5.9), line (3.5), newest or installed; only one.", "VERSION", SELECT_VERSIONS)
     ] = "newest",
     rows: Annotated[int, option("Rows of the stream.", "N", min=1000)] = 10_000_000,
     kills: Annotated[int, option("Kill the engine N times by SIGKILL, at random moments.", "N", min=0)] = 0,

@@ -53,8 +53,7 @@ Examples:
 def validate(
     paths: options.Paths = None,
     model: Annotated[
-        bool,
-        option("Check every expectation against the reference model, for every version.", None, None, "--model"),
+        bool, option("Check every expectation against the reference model, for every version.", None, None, "--model")
     ] = False,
     show_coverage: Annotated[
         bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")

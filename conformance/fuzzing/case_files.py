@@ -107,12 +107,7 @@ def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNam
         else "not explained by any rule of the reference model"
     )
     links = [source for _, source in rules if _TICKET.fullmatch(source)]
-    return {
-        "spark": f"=={other.version}",
-        "because": because,
-        **({"link": links[0]} if links else {}),
-        "steps": steps,
-    }
+    return {"spark": f"=={other.version}", "because": because, **({"link": links[0]} if links else {}), "steps": steps}
 
 
 def _changed(expected: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:

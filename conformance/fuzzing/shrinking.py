@@ -391,11 +391,7 @@ Differs: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
 
 
 def shrunk(
-    written: Written,
-    differs: Differs,
-    *,
-    at_once: int = 1,
-    smaller: Callable[[Written], None] = lambda _: None,
+    written: Written, differs: Differs, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
 ) -> Written:
     """A case that no single reduction makes smaller without losing the difference.
 

@@ -86,10 +86,7 @@ def run_case(
     )
     job = own_job(Project.read(Path.cwd()), allow_code=allow_code)
     options = RuntimeOptions(
-        own_code=with_folders(job.own_code, code),
-        requirements=job.requirements,
-        packages=job.packages,
-        conf=job.conf,
+        own_code=with_folders(job.own_code, code), requirements=job.requirements, packages=job.packages, conf=job.conf
     )
     with Engines(options, Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)) as engines:
         result = run_on(engines, _read(case), target)

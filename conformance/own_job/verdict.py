@@ -225,11 +225,7 @@ def known(
         if (cell.origin, cell.to) == (a.name, b.name) and cell.error is not None and cell.entry is not None
     }
     return Known(
-        a,
-        b,
-        tuple(_bugs(matrix, (a, b))),
-        tuple(change for change in found if change.met_by_running_queries),
-        refusals,
+        a, b, tuple(_bugs(matrix, (a, b))), tuple(change for change in found if change.met_by_running_queries), refusals
     )
 
 

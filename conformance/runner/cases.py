@@ -19,15 +19,7 @@ from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.policies.case import PolicyCase
 from conformance.policies.replay import PolicyAnswer
-from conformance.runner.execution import (
-    Collector,
-    Display,
-    Plan,
-    ResultsSink,
-    Reuse,
-    execute,
-    unseen,
-)
+from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
@@ -202,10 +194,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
     if shard is not None:
         cases, policy_cases = shard.among(cases), shard.among(policy_cases)
-    choice = choose_targets(
-        [spec for spec in specs if spec != MODEL.name],
-        spark_home=options.spark_home,
-    )
+    choice = choose_targets([spec for spec in specs if spec != MODEL.name], spark_home=options.spark_home)
     if options.runtime.uses_java_here:
         provision.check_those_by_name(choice.targets)
     targets = _labelled(choice.targets, options.label)

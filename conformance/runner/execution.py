@@ -126,14 +126,7 @@ def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> 
         if plan.cached != "never":
             cache = stack.enter_context(AnswerCache(answers_file(), fresh=plan.cached == "renewed"))
         reused = run_cells(
-            plan.cells,
-            judge,
-            runtime,
-            plan.limits,
-            display=display,
-            sink=sink,
-            allow_code=plan.allow_code,
-            cache=cache,
+            plan.cells, judge, runtime, plan.limits, display=display, sink=sink, allow_code=plan.allow_code, cache=cache
         )
         sink.finish()
     return Reuse(reused, cache.problem if cache is not None else None)

@@ -53,11 +53,7 @@ def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def ask(
-    engine: SoakEngine,
-    folder: str,
-    of: Stream,
-    late: Late,
-    invariants: Sequence[Invariant] = INVARIANTS,
+    engine: SoakEngine, folder: str, of: Stream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
     """Check invariants on what a soak left behind.
 
