@@ -21,9 +21,16 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign, EngineOracle
-from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByTheModel, Discrepancy
+from conformance.fuzzing.comparison import (
+    AnswerJudge,
+    AnswerJudgement,
+    ByTheModel,
+    Discrepancy,
+    ModelOracle,
+    Oracle,
+    OracleAnswer,
+)
 from conformance.fuzzing.coverage import Drawing
-from conformance.fuzzing.oracle import ModelOracle, Oracle, OracleAnswer
 from conformance.language.printing import printed
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS

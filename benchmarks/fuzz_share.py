@@ -18,9 +18,8 @@ from watching import Watching
 
 from conformance.core.case import Case
 from conformance.fuzzing.campaign import Campaign, EngineOracle
-from conformance.fuzzing.comparison import ByTheModel
+from conformance.fuzzing.comparison import ByTheModel, OracleAnswer
 from conformance.fuzzing.coverage import Drawing
-from conformance.fuzzing.oracle import OracleAnswer
 from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.runtimes.options import RuntimeOptions
 

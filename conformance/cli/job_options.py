@@ -15,8 +15,8 @@ from conformance.cli.engine_options import OWN_CODE, JobCode
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.own_job.job_run import JobOptions
 from conformance.own_job.sample import Sample, read_sample, silent
+from conformance.runner.resources import EngineUse
 from reports.results.status import Statement
 
 INPUT, JOB = "The input", OWN_CODE
@@ -89,14 +89,14 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 
 def options_of_job(
     engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: JobCode
-) -> JobOptions:
+) -> EngineUse:
     """Where the job runs; that it may is what the command is for.
 
     Raises:
         typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
     """
     where = engine_options.runtime_options(engines, settings, code=code)
-    return JobOptions(where, engines.work, speed)
+    return EngineUse(runtime=where, work=engines.work, concurrency=speed)
 
 
 def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:

@@ -1,7 +1,7 @@
 """Generated cases: draw a case, ask several oracles, compare their answers, and shrink and save each discrepancy.
 
-``oracle`` is the protocol, and the reference model behind it. ``coverage`` draws cases and keeps those that cover something new in
-the model, and ``comparison`` judges answers and explains differences by rules. ``campaign`` is the loop, with real Sparks as oracles;
+``comparison`` has the protocol of an oracle and the reference model behind it, judges answers and explains differences by rules.
+``coverage`` draws cases and keeps those that cover something new in the model. ``campaign`` is the loop, with real Sparks as oracles;
 ``shrinking`` makes a case smaller, and ``case_files`` writes it.
 """
 

@@ -13,25 +13,31 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
-from conformance.fuzzing.comparison import AnswerDifference, AnswerJudge, ByTheModel, Discrepancy, RuleNames
+from conformance.fuzzing.comparison import (
+    AnswerDifference,
+    AnswerJudge,
+    ByTheModel,
+    Discrepancy,
+    ModelOracle,
+    Oracle,
+    OracleAnswer,
+    RuleNames,
+)
 from conformance.fuzzing.coverage import Drawing, coverage_of
-from conformance.fuzzing.oracle import ModelOracle, Oracle, OracleAnswer
 from conformance.fuzzing.shrinking import Written, shrunk
 from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.model.errors import Unpredictable
 from conformance.runner.execution import Silent
-from conformance.runner.resources import Concurrency, OptionsClash, choose_targets, open_runtime
+from conformance.runner.resources import EngineUse, OptionsClash, choose_targets, open_runtime
 from conformance.strategies.cases import Generated
 from harness.engine.engine import Runtime
 from harness.errors import HarnessError
-from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import EngineListener, EngineSlot, Limits, run_cell
 from harness.targets.targets import Target
 
@@ -243,14 +249,12 @@ class Campaign:
     ) -> list[AnswerDifference | None]:
         """For each case the difference between the same oracles, by one of the same rules if there are any."""
         answers = self._asked(cases, oracles)
+        pair = like.one.oracle, like.other.oracle
         found: list[AnswerDifference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
             finds = self._judge.judge(case, mine, self._by_name).finds
-            same = next(
-                (one for one in finds if (one.one.oracle, one.other.oracle) == (like.one.oracle, like.other.oracle)),
-                None,
-            )
+            same = next((one for one in finds if (one.one.oracle, one.other.oracle) == pair), None)
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None
             found.append(same)
@@ -268,7 +272,7 @@ BIGGEST_SEED = 100_000
 
 
 @dataclass(frozen=True)
-class FuzzOptions:
+class FuzzOptions(EngineUse):
     """What the user asks of a campaign."""
 
     seconds: float
@@ -282,9 +286,6 @@ class FuzzOptions:
     seed: int | None = None
     most_cases: int | None = None
     output: Path = OUTPUT
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 @dataclass(frozen=True)
@@ -371,15 +372,15 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
         def write(find: Discrepancy) -> None:
             display.written(written_into(options.output, find, plan.command))
 
-        interrupted, written = False, 0
+        interrupted = False
         try:
             for find in campaign.run(over):
-                written += 1
                 write(find)
         except KeyboardInterrupt:
             interrupted = True
-            for find in tally.finds[written:]:
-                write(find)
+            for find in tally.finds:
+                if not find.fully_shrunk:
+                    write(find)
         seconds = time.monotonic() - began
     return FuzzOutcome(tally, seconds, interrupted, tally.cases * len(oracles))
 
@@ -418,7 +419,7 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
     """
     came = False
 
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    def stop(*_: object) -> None:
         nonlocal came
         came = True
 
@@ -444,28 +445,12 @@ class EngineOracle:
     def __init__(
         self, runtime: Runtime, target: Target, limits: Limits, listener: EngineListener, *, settings: str = ""
     ) -> None:
-        self._target = target
+        self.name = f"{target.name} with {settings}" if settings else target.name
+        self.version, self.conf, self.at_once = target.version, limits.conf, limits.side_by_side
         self._limits = limits
-        self._settings = settings
         self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, memory_limit=limits.engine_memory)
         self._pool = ThreadPoolExecutor(limits.side_by_side, thread_name_prefix=target.name)
         self._numbers = count(1)
-
-    @property
-    def name(self) -> str:
-        return f"{self._target.name} with {self._settings}" if self._settings else self._target.name
-
-    @property
-    def version(self) -> SparkVersion:
-        return self._target.version
-
-    @property
-    def conf(self) -> Mapping[str, str]:
-        return self._limits.conf
-
-    @property
-    def at_once(self) -> int:
-        return self._limits.side_by_side
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
         return list(self._pool.map(self._answer, cases))
@@ -474,9 +459,7 @@ class EngineOracle:
         # An engine identifies a case by its id, and a case being shrunk runs in several variants at once.
         alone = case.model_copy(update={"id": f"{case.id}-{next(self._numbers)}"})
         run = run_cell(alone, self._slot, self._limits, allow_code=False)
-        if run.failure is not None:
-            return OracleAnswer(None, run.failure)
-        return OracleAnswer(run.observations[0])
+        return OracleAnswer(next(iter(run.observations), None) if run.failure is None else None, run.failure or "")
 
     def close(self) -> None:
         self._slot.close()

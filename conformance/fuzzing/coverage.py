@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.oracle import cached_prediction
+from conformance.fuzzing.comparison import cached_prediction
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules
 from conformance.oracle.prediction import Prediction
@@ -21,7 +21,6 @@ from conformance.strategies.families import chosen
 
 @dataclass(frozen=True)
 class ModelCoverage:
-    prediction: Prediction
     rules: frozenset[str]
     """The rules that the prediction depends on."""
     traits: frozenset[str]
@@ -38,7 +37,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
     prediction = cached_prediction(case, version, cast(Rules, recording))
     record = recording.record
     traits = {*record.rules, *record.results, *_traits(case, prediction)}
-    return ModelCoverage(prediction, frozenset(record.rules), frozenset(traits))
+    return ModelCoverage(frozenset(record.rules), frozenset(traits))
 
 
 @dataclass

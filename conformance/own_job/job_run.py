@@ -19,10 +19,9 @@ from conformance.language.printing import printed
 from conformance.own_job.sample import Arrival, Sample, arrivals
 from conformance.query.plan import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
-from conformance.runner.resources import Concurrency
+from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
-from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Target
 from reports.results.records import Target as TargetRecord
@@ -56,15 +55,6 @@ class KeepOutcomes:
 
     def verdict(self, run: CellRun) -> Outcome:
         return Outcome(run.task, run)
-
-
-@dataclass(frozen=True)
-class JobOptions:
-    """Where a job runs."""
-
-    runtime: RuntimeOptions
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,7 @@ def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, .
     )
 
 
-def run_job(case: Case, before: Target, after: Target, options: JobOptions, display: Display[Outcome]) -> JobRun:
+def run_job(case: Case, before: Target, after: Target, options: EngineUse, display: Display[Outcome]) -> JobRun:
     """Run a job.
 
     Raises:
@@ -117,7 +107,7 @@ def run_job(case: Case, before: Target, after: Target, options: JobOptions, disp
     return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
 
 
-def outcomes(cells: Sequence[CellTask], options: JobOptions, display: Display[Outcome]) -> Collector[Outcome]:
+def outcomes(cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> Collector[Outcome]:
     """Run cells and keep what becomes of each; nothing is taken from the cache, because the code of the job is not part of the case.
 
     Raises:

@@ -17,10 +17,11 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import Job, JobOptions, Outcome, outcomes, write_resumption
+from conformance.own_job.job_run import Job, Outcome, outcomes, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.verdict import why
 from conformance.runner.execution import Display
+from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.results.checkpoint_status import exit_code, statement
@@ -47,7 +48,7 @@ class Resumption:
 
 
 def resume(
-    where: str, job: Job, samples: Sequence[Sample], target: Target, options: JobOptions, display: Display[Outcome]
+    where: str, job: Job, samples: Sequence[Sample], target: Target, options: EngineUse, display: Display[Outcome]
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 

@@ -150,8 +150,18 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EngineUse:
+    """Where engines run, and how many at once."""
+
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    work: Path | None = None
+    """The folder for working files, kept; None for a temporary one."""
+    concurrency: Concurrency = field(default_factory=Concurrency)
+
+
 @dataclass(frozen=True)
-class SessionOptions:
+class SessionOptions(EngineUse):
     """What the user asks of a run, with one version a cell or with two."""
 
     output: Path
@@ -164,9 +174,6 @@ class SessionOptions:
     state_store: StoreName | None = None
     fresh: bool = False
     """Whether cached results are ignored."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
 
     @property
     def store(self) -> StateStore | None:

@@ -9,11 +9,13 @@ from conformance.core.case import Case
 from conformance.fuzzing.comparison import (
     AnswerDifference,
     AnswerJudgement,
+    Oracle,
+    OracleAnswer,
+    cached_prediction,
     first_difference,
     named_answers,
     rules_between,
 )
-from conformance.fuzzing.oracle import Oracle, OracleAnswer, cached_prediction
 from conformance.model.errors import Unpredictable
 
 

@@ -17,7 +17,7 @@ from conformance.cli.fuzz import seconds
 from conformance.cli.main import app, main
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import campaign
-from conformance.fuzzing.oracle import ModelOracle, OracleAnswer
+from conformance.fuzzing.comparison import ModelOracle, OracleAnswer
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from conformance.core.versions import SparkVersion, StateStore
-from conformance.fuzzing import oracle
+from conformance.fuzzing import comparison
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
-from conformance.fuzzing.comparison import ByTheModel
+from conformance.fuzzing.comparison import ByTheModel, ModelOracle, OracleAnswer, cached_prediction
 from conformance.fuzzing.coverage import Drawing, coverage_of
-from conformance.fuzzing.oracle import ModelOracle, OracleAnswer, cached_prediction
 from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import case_from, read_case
@@ -180,14 +179,14 @@ def test_an_oracle_without_an_answer_is_counted():
 
 
 def _predicted_afresh(key):
-    return oracle._predicted(key.case, key.version, None)
+    return comparison._predicted(key.case, key.version, None)
 
 
 def test_what_the_model_does_not_predict_is_counted(monkeypatch):
     def unknown(*_):
         raise Unpredictable("a construct")
 
-    monkeypatch.setattr("conformance.fuzzing.oracle._cached", _predicted_afresh)
+    monkeypatch.setattr("conformance.fuzzing.comparison._cached", _predicted_afresh)
     monkeypatch.setattr("conformance.oracle.prediction.CaseSimulation", unknown)
     campaign, finds = run_campaign([ModelOracle(V359)], ByTheModel(), 24, families=["state-functions"])
     assert [*finds] == []

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import Job, JobOptions, run_job, write_job
+from conformance.own_job.job_run import Job, run_job, write_job
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner import execution
-from harness.runtimes.options import RuntimeOptions
+from conformance.runner.resources import EngineUse
 from reports.html.dossier import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
@@ -42,7 +42,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         sample = tmp_path / "events.jsonl"
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
-        found = run_job(case, OLD, NEW, JobOptions(RuntimeOptions()), Silent())
+        found = run_job(case, OLD, NEW, EngineUse(), Silent())
         return judge_job(found, tmp_path, "conformance check")
 
     return run
