@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
+from conformance.fuzzing.shrinking import arrivals
 from conformance.judging.divergence import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Refused, Unpredictable
@@ -321,7 +322,8 @@ class Discrepancy:
     def name(self) -> str:
         """The name of its file: ``is-over-spark-3.5.9-model-3.5.9``."""
         names = [name for name, _ in self.difference.rules[:1]] or [self.difference.what]
-        return slug(" ".join([*names, self.difference.one.oracle, self.difference.other.oracle]))
+        text = " ".join([*names, self.difference.one.oracle, self.difference.other.oracle])
+        return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
 
     @property
     def steps(self) -> int:
@@ -330,23 +332,4 @@ class Discrepancy:
     @property
     def rows(self) -> int:
         """The number of rows that arrive."""
-        return sum(_rows_of(step) for step in self.written["steps"])
-
-
-def slug(text: str) -> str:
-    """A text as a file name."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
-
-
-def _rows_of(step: Mapping[str, Any]) -> int:
-    restart = step.get("restart")
-    arrivals = [
-        step.get("add", {}),
-        *step.get("backlog", ()),
-        restart.get("add", {}) if isinstance(restart, Mapping) else {},
-    ]
-    return sum(_count(rows) for arrival in arrivals for rows in arrival.values())
-
-
-def _count(rows: Any) -> int:
-    return sum(map(len, rows["partitions"])) if isinstance(rows, Mapping) else len(rows)
+        return sum(len(rows) for _, _, rows in arrivals(self.written))

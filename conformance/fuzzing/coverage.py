@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -33,35 +33,29 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
     Raises:
         Unpredictable: the model does not know what the case does.
     """
-    recording = RecordingRules(rules_of(version), _Recorded())
+    recording = RecordingRules(rules_of(version))
     prediction = cached_prediction(case, version, cast(Rules, recording))
-    record = recording.record
-    traits = {*record.rules, *record.results, *_traits(case, prediction)}
-    return ModelCoverage(frozenset(record.rules), frozenset(traits))
+    traits = {*recording.read, *recording.results, *_traits(case, prediction)}
+    return ModelCoverage(frozenset(recording.read), frozenset(traits))
 
 
-@dataclass
-class _Recorded:
-    rules: set[str] = field(default_factory=set)
-    results: set[str] = field(default_factory=set)
-
-
+@dataclass(frozen=True)
 class RecordingRules:
     """A view of ``Rules`` that records which rules the model reads, and what their functions return."""
 
-    def __init__(self, rules: Rules, record: _Recorded) -> None:
-        self.rules = rules
-        self.record = record
+    rules: Rules
+    read: set[str] = field(default_factory=set)
+    results: set[str] = field(default_factory=set)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.rules, name)
         if name not in catalogue():
             return value
-        self.record.rules.add(name)
+        self.read.add(name)
         return self._recording(name, value) if callable(value) else value
 
     def altered(self, **values: Any) -> RecordingRules:
-        return RecordingRules(self.rules.altered(**values), self.record)
+        return replace(self, rules=self.rules.altered(**values))
 
     def _recording(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any) -> Any:
@@ -71,7 +65,7 @@ class RecordingRules:
                 is_comparison = len(arguments) == 2 and all(isinstance(one, int) for one in arguments)
                 distance = arguments[0] - arguments[1] * 1000 if is_comparison else None
                 near = f" at {distance}" if distance is not None and abs(distance) <= 1000 else ""
-                self.record.results.add(f"{name}: {result}{near}")
+                self.results.add(f"{name}: {result}{near}")
             return result
 
         return called

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from itertools import islice, pairwise
 from typing import Any, TypeAlias
@@ -40,7 +41,7 @@ def cost(written: Written) -> Cost:
     text = printed({key: value for key, value in written.items() if key != "title"})
     operations = sum(1 for pipeline in _pipelines(written) for _ in _walk(pipeline))
     settings = len(written.get("conf", {})) + sum(written.get(key, usual) != usual for key, usual in _DEFAULTS.items())
-    rows = sum(len(rows) + 1 for _, _, rows in _arrivals(written))
+    rows = sum(len(rows) + 1 for _, _, rows in arrivals(written))
     return len(written["steps"]), rows, operations, settings, len(text), text
 
 
@@ -75,14 +76,14 @@ def _fewer_arrivals(written: Written) -> Iterator[Written]:
                 yield _with_step(written, number, {"add": entry})
         if "backlog" in step:
             yield _with_step(written, number, {"add": step["backlog"][0]})
-    for path, name, _ in [*_arrivals(written)]:
+    for path, name, _ in [*arrivals(written)]:
         changed = deepcopy(written)
         del _at(changed, path)[name]
         yield changed
 
 
 def _fewer_rows(written: Written) -> Iterator[Written]:
-    for path, name, rows in [*_arrivals(written)]:
+    for path, name, rows in [*arrivals(written)]:
         if not isinstance(_at(written, path)[name], list):
             yield _replaced(written, path, name, rows)
         if rows:
@@ -195,7 +196,7 @@ def _fewer_columns(written: Written) -> Iterator[Written]:
                 continue
             changed = deepcopy(written)
             changed["streams"][stream] = ", ".join([*columns[:place], *columns[place + 1 :]])
-            for path, name, rows in [*_arrivals(changed)]:
+            for path, name, rows in [*arrivals(changed)]:
                 if name == stream:
                     left = [[*row[:place], *row[place + 1 :]] for row in rows]
                     changed = _replaced(changed, path, name, left)
@@ -254,7 +255,7 @@ def _simpler_times(written: Written) -> Iterator[Written]:
 
 def _simpler_values(written: Written) -> Iterator[Written]:
     schemas = {name: parse_schema(ddl) for name, ddl in written["streams"].items()}
-    for path, name, rows in [*_arrivals(written)]:
+    for path, name, rows in [*arrivals(written)]:
         for number, row in enumerate(rows):
             for place, field in enumerate(schemas[name].fields):
                 for plain in _SIMPLEST.get(field.type.name, ()):
@@ -284,7 +285,7 @@ def _walk(pipeline: Sequence[Json]) -> Iterator[Json]:
 Path: TypeAlias = tuple[str | int, ...]
 
 
-def _arrivals(written: Written) -> Iterator[tuple[Path, str, list[Json]]]:
+def arrivals(written: Mapping[str, Json]) -> Iterator[tuple[Path, str, list[Json]]]:
     """Every arrival: its path in the case, its stream and its rows."""
     for number, step in enumerate(written["steps"]):
         places: list[tuple[Path, Mapping[str, Json]]] = []
@@ -331,7 +332,7 @@ def _tidy(written: Written) -> Written:
         return written
     changed = deepcopy(written)
     changed["streams"] = {name: ddl for name, ddl in written["streams"].items() if name in read}
-    for path, name, _ in [*_arrivals(written)]:
+    for path, name, _ in [*arrivals(written)]:
         if name not in read:
             del _at(changed, path)[name]
     return changed
@@ -339,14 +340,14 @@ def _tidy(written: Written) -> Written:
 
 def _times(written: Written) -> Iterator[int]:
     """Every instant in the rows, in µs."""
-    for _, _, rows in _arrivals(written):
+    for _, _, rows in arrivals(written):
         for row in rows:
             yield from (at for value in row if (at := _instant(value)) is not None)
 
 
 def _with_times(written: Written, other: Callable[[int], int]) -> Written:
     changed = deepcopy(written)
-    for path, name, rows in [*_arrivals(written)]:
+    for path, name, rows in [*arrivals(written)]:
         placed = _at(changed, path)
         if isinstance(placed[name], list):
             placed[name] = [[_moved(value, other) for value in row] for row in rows]
@@ -401,60 +402,36 @@ def shrunk(
         at_once: how many cases to check at a time: as many as engines run in parallel.
         smaller: called with each smaller case that shows the difference, so that nothing is lost on interruption.
     """
-    return _Shrinking(differs, at_once, smaller).shrunk(written)
+    tried: set[str] = set()
 
-
-class _Shrinking:
-    def __init__(self, differs: Differs, at_once: int, smaller: Callable[[Written], None]) -> None:
-        self._differs = differs
-        self._at_once = at_once
-        self._smaller = smaller
-        self._tried: set[str] = set()
-
-    def shrunk(self, written: Written) -> Written:
-        while True:
-            before = written
-            for reduction in REDUCTIONS:
-                written = self._reduced(reduction, written)
-            if written is before:
-                return written
-
-    def _reduced(self, reduction: Reduction, written: Written) -> Written:
-        """Apply one kind of reduction as often as possible; after a success, continue at the same place."""
-        done = 0
-        while True:
-            candidates = islice(reduction(written), done, None)
-            found = self._first(candidates, written)
-            if found is None:
-                return written
-            place, written = found
-            done += place
-            self._smaller(written)
-
-    def _first(self, candidates: Iterator[Written], than: Written) -> tuple[int, Written] | None:
-        """The first smaller candidate that still shows the difference, and its position."""
+    def untried(candidates: Iterable[Written], than: Written) -> Iterator[tuple[int, Written, Case]]:
+        """Each smaller case that was not tried before, with its position."""
         limit = cost(than)
-        numbered = enumerate(candidates)
-        while batch := self._untried(numbered, limit):
-            shown = self._differs([case for _, _, case in batch])
-            for (place, written, _), still in zip(batch, shown, strict=True):
+        for place, candidate in enumerate(candidates):
+            if cost(candidate) >= limit or (text := printed(candidate)) in tried:
+                continue
+            tried.add(text)
+            with suppress(InvalidCase):
+                yield place, candidate, case_from(candidate, "smaller")
+
+    def first(candidates: Iterable[Written], than: Written) -> tuple[int, Written] | None:
+        """The first smaller case that still shows the difference, and its position."""
+        left = untried(candidates, than)
+        while batch := [*islice(left, at_once)]:
+            shown = differs([case for _, _, case in batch])
+            for (place, candidate, _), still in zip(batch, shown, strict=True):
                 if still:
-                    return place, written
+                    return place, candidate
         return None
 
-    def _untried(self, numbered: Iterator[tuple[int, Written]], limit: object) -> list[tuple[int, Written, Case]]:
-        batch: list[tuple[int, Written, Case]] = []
-        for place, written in numbered:
-            if cost(written) >= limit:  # type: ignore[operator]
-                continue
-            text = printed(written)
-            if text in self._tried:
-                continue
-            self._tried.add(text)
-            try:
-                batch.append((place, written, case_from(written, "smaller")))
-            except InvalidCase:
-                continue
-            if len(batch) == self._at_once:
-                break
-        return batch
+    while True:
+        before = written
+        for reduction in REDUCTIONS:
+            done = 0
+            # After a success, continue at the same place.
+            while found := first(islice(reduction(written), done, None), written):
+                place, written = found
+                done += place
+                smaller(written)
+        if written is before:
+            return written

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
@@ -22,19 +22,12 @@ Job: TypeAlias = Callable[..., Any]
 """A function of the session and a DataFrame for each stream, which returns a DataFrame."""
 
 
+CaseRunner: TypeAlias = Callable[["WatermarkCase", "str | None"], CaseResult]
+"""Runs a case that was built on a version; raises `NotAsExpected` if the result is not as expected."""
+
+
 class NotACase(WrongUsage):
     """The calls do not make a case; the message says which step is wrong and how to mend it."""
-
-
-class CaseRunner(Protocol):
-    """Runs a case that was built."""
-
-    def __call__(self, case: WatermarkCase, spark: str | None) -> CaseResult:
-        """Run it.
-
-        Raises:
-            NotAsExpected: the result is not as expected.
-        """
 
 
 def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:
@@ -71,14 +64,10 @@ class Function:
             )
         path = Path(file).resolve()
         package = len(module.split(".")) - (0 if path.name == "__init__.py" else 1)
-        return cls(f"{module}:{name}", path.parents[package], _streams_of(function))
-
-
-def _streams_of(function: Job) -> tuple[str, ...] | None:
-    parameters = list(inspect.signature(function).parameters.values())
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        return None
-    return tuple(each.name for each in parameters[1:] if each.kind is not each.VAR_KEYWORD)
+        parameters = list(inspect.signature(function).parameters.values())
+        takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        streams = tuple(each.name for each in parameters[1:] if each.kind is not each.VAR_KEYWORD)
+        return cls(f"{module}:{name}", path.parents[package], None if takes_any else streams)
 
 
 @dataclass(frozen=True)
