@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Literal, Protocol, Self, TypeAlias, TypeVar
@@ -174,60 +174,60 @@ def run_cells(
     return reused
 
 
+@dataclass(frozen=True)
 class _Judging(Generic[V]):
     """The scheduler's listener: one call of display and sink at a time, whichever engine reports."""
 
-    def __init__(self, judge: Judge[V], display: Display[V], sink: Sink[V], cached: CachedAnswers | None) -> None:
-        self._judge = judge
-        self._display = display
-        self._sink = sink
-        self._cached = cached
-        self._lock = threading.Lock()
+    judge: Judge[V]
+    display: Display[V]
+    sink: Sink[V]
+    cached: CachedAnswers | None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def engine_says(self, target: Target, line: str) -> None:
-        with self._lock:
-            self._display.engine_says(target, line)
+        with self.lock:
+            self.display.engine_says(target, line)
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        with self._lock:
-            self._sink.introduce(target, identity, place)
-            self._display.engine_ready(target, identity, place)
-            if self._cached is not None:
-                self._cached.engine_ready(target, identity, place)
+        with self.lock:
+            self.sink.introduce(target, identity, place)
+            self.display.engine_ready(target, identity, place)
+            if self.cached is not None:
+                self.cached.engine_ready(target, identity, place)
 
     def cell_started(self, task: CellTask) -> None:
-        with self._lock:
-            self._display.started(task)
+        with self.lock:
+            self.display.started(task)
 
     def cell_done(self, run: CellRun) -> None:
-        if self._cached is not None:
-            self._cached.store(run)
-        verdict = self._judge.verdict(run)
-        with self._lock:
+        if self.cached is not None:
+            self.cached.store(run)
+        verdict = self.judge.verdict(run)
+        with self.lock:
             self.keep(run.task, verdict, run)
 
     def reuse(self, task: CellTask, answer: CachedAnswer) -> None:
         """A cached answer takes the place of a run."""
         for target, (identity, place) in zip(task.targets, answer.engines, strict=True):
-            self._sink.introduce(target, identity, place)
+            self.sink.introduce(target, identity, place)
         run = CellRun(task, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
-        self.keep(task, self._judge.verdict(run), run)
+        self.keep(task, self.judge.verdict(run), run)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
-        self._sink.keep(task, verdict, run)
-        self._display.judged(task, verdict, run.seconds if run else 0.0)
+        self.sink.keep(task, verdict, run)
+        self.display.judged(task, verdict, run.seconds if run else 0.0)
 
 
+@dataclass(frozen=True)
 class CachedAnswers:
     """The cache as one run sees it; ``conf``: Spark settings for every case of the run."""
 
-    def __init__(self, cache: AnswerCache, runtime: Runtime, conf: Mapping[str, str]) -> None:
-        self._cache = cache
-        self._runtime = runtime
-        self._conf = conf
-        self._questions: dict[tuple[str, int | None], str] = {}
-        self._fingerprints: dict[str, str | None] = {}
-        self._engines: dict[str, tuple[Identity, EngineLocation]] = {}
+    cache: AnswerCache
+    runtime: Runtime
+    conf: Mapping[str, str]
+    _questions: dict[tuple[str, int | None], str] = field(default_factory=dict)
+    _fingerprints: dict[str, str | None] = field(default_factory=dict)
+    _engines: dict[str, tuple[Identity, EngineLocation]] = field(default_factory=dict)
 
     def lookup(self, tasks: Iterable[CellTask]) -> Iterator[tuple[CellTask, CachedAnswer]]:
         """The cells that the cache answers, with their answers."""
@@ -236,11 +236,11 @@ class CachedAnswers:
             if (key := self._key(task)) is not None:
                 by_key.setdefault(key, []).append(task)
         used = []
-        for key, answer in self._cache.lookup(list(by_key)):
+        for key, answer in self.cache.lookup(list(by_key)):
             used.append(key)
             for task in by_key[key]:
                 yield task, answer.for_case(task.case.id)
-        self._cache.touch(used)
+        self.cache.touch(used)
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         """An engine of the target has introduced itself; the answers that follow are from it."""
@@ -255,7 +255,7 @@ class CachedAnswers:
         if run.failure is None and key is not None and len(engines) == len(task.targets):
             seen = run.observations[0]
             seen = seen if expects_progress(task.case) else seen.without_progress()
-            self._cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
+            self.cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
 
     def _key(self, task: CellTask) -> str | None:
         """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace."""
@@ -264,13 +264,13 @@ class CachedAnswers:
         engines = []
         for target in task.targets:
             if target.name not in self._fingerprints:
-                self._fingerprints[target.name] = self._runtime.fingerprint(target)
+                self._fingerprints[target.name] = self.runtime.fingerprint(target)
             if (fingerprint := self._fingerprints[target.name]) is None:
                 return None
             engines.append(fingerprint)
         question = task.case.id, task.cut
         if question not in self._questions:
-            self._questions[question] = question_digest(task.case, self._conf, cut=task.cut)
+            self._questions[question] = question_digest(task.case, self.conf, cut=task.cut)
         return answer_key(self._questions[question], engines)
 
 
@@ -296,30 +296,21 @@ def target_record(target: Target, identity: Identity, place: EngineLocation) -> 
     )
 
 
+@dataclass
 class ResultsSink(Generic[V]):
-    """Writes a results file: cells as they come, and each engine the first time it introduces itself.
+    """Writes a results file: cells as they come, and each engine the first time it introduces itself."""
 
-    Args:
-        path: of the file, which an error or an interruption leaves without its footer.
-        header: of the file.
-        record: a judged cell as it stands in the file; its run is None if it needed none.
-        answered: cells that need no engine, written last.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        header: Header,
-        record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell],
-        answered: Iterable[Cell] = (),
-    ) -> None:
-        self._path, self._header = path, header
-        self._record = record
-        self._answered = answered
-        self._introduced: set[str] = set()
+    path: Path
+    """Of the file, which an error or an interruption leaves without its footer."""
+    header: Header
+    record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
+    """A judged cell as it stands in the file; its run is None if it needed none."""
+    answered: Iterable[Cell] = ()
+    """Cells that need no engine, written last."""
+    _introduced: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        self._writer = ResultsWriter(self._path, self._header)
+        self._writer = ResultsWriter(self.path, self.header)
         return self
 
     def __exit__(
@@ -328,16 +319,15 @@ class ResultsSink(Generic[V]):
         self._writer.__exit__(kind, error, trace)
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        if target.name in self._introduced:
-            return
-        self._introduced.add(target.name)
-        self._writer.introduce(target_record(target, identity, place))
+        if target.name not in self._introduced:
+            self._introduced.add(target.name)
+            self._writer.introduce(target_record(target, identity, place))
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
-        self._writer.write(self._record(task, verdict, run))
+        self._writer.write(self.record(task, verdict, run))
 
     def finish(self) -> None:
-        for cell in self._answered:
+        for cell in self.answered:
             self._writer.write(cell)
         self._writer.finish()
 
@@ -345,14 +335,14 @@ class ResultsSink(Generic[V]):
         return f"{self._writer.left_at} lacks {counted(len(self._writer.missing()), 'cell')} and its footer"
 
 
+@dataclass(frozen=True)
 class Collector(Generic[V]):
     """Keeps what comes out of so many cells, in the order in which it comes, and the engines by name as they introduced themselves."""
 
-    def __init__(self, cells: int) -> None:
-        self.engines: dict[str, TargetRecord] = {}
-        self.kept: list[tuple[V, CellRun | None]] = []
-        """The verdict on each cell, and its run if it needed one."""
-        self._cells = cells
+    cells: int
+    engines: dict[str, TargetRecord] = field(default_factory=dict)
+    kept: list[tuple[V, CellRun | None]] = field(default_factory=list)
+    """The verdict on each cell, and its run if it needed one."""
 
     def __enter__(self) -> Self:
         return self
@@ -368,7 +358,7 @@ class Collector(Generic[V]):
     def finish(self) -> None: ...
 
     def left(self) -> str:
-        return f"{self._cells - len(self.kept)} of {self._cells} answers are missing"
+        return f"{self.cells - len(self.kept)} of {self.cells} answers are missing"
 
 
 class Silent(EngineListener):
