@@ -10,7 +10,7 @@ import pytest
 from conformance.core.errors import WrongUsage
 from conformance.own_job.case_run import with_folders
 from conformance.runner.execution import Engines
-from conformance.runner.project import OwnJob, Project, own_job
+from conformance.runner.project import Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, choose_targets
 from harness.environments import provision
 from harness.runtimes.cluster import settings_of
@@ -92,22 +92,19 @@ class SharedEngines:
     def _options(self, *, allow_code: bool) -> RuntimeOptions:
         config = self._config
         job = _own_job(config, allow_code=allow_code)
-        options = RuntimeOptions(
+        return replace(
+            job,
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
-            own_code=job.own_code,
-            requirements=job.requirements,
-            packages=job.packages,
-            conf=job.conf,
+            own_code=with_folders(job.own_code, self._folders if allow_code else ()),
             variables=variables_named(config.getoption("--env") or ()),
         )
-        return replace(options, own_code=with_folders(job.own_code, self._folders if allow_code else ()))
 
 
 _SHARED = pytest.StashKey[SharedEngines]()
 
 
-def _own_job(config: pytest.Config, *, allow_code: bool) -> OwnJob:
+def _own_job(config: pytest.Config, *, allow_code: bool) -> RuntimeOptions:
     """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root.
 
     Raises:
@@ -126,4 +123,4 @@ def _own_job(config: pytest.Config, *, allow_code: bool) -> OwnJob:
         packages=given["package"] or (),
         conf=settings_of(given["conf"] or ()),
     )
-    return OwnJob(job.own_code) if in_containers else job
+    return RuntimeOptions(own_code=job.own_code) if in_containers else job

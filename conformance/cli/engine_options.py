@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 from conformance.cli.options import ENGINES, SPEED, option
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted
-from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_job
+from conformance.runner.project import PYPROJECT, TABLE, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
@@ -165,7 +165,7 @@ class Code:
         ),
     ] = None
 
-    def job(self, conf: dict[str, str]) -> OwnJob:
+    def job(self, conf: dict[str, str]) -> RuntimeOptions:
         """What engines need, by these options and by ``[tool.conformance]`` of the project.
 
         Args:
@@ -252,8 +252,9 @@ def runtime_options(
             f"the machines of {elsewhere} must share files with this one: pass a folder that all of them share, or a URL",
             param_hint="--storage",
         )
-    job = code.job(cluster.settings()) if code else OwnJob(None, conf=cluster.settings())
-    return RuntimeOptions(
+    job = code.job(cluster.settings()) if code else RuntimeOptions(conf=cluster.settings())
+    return replace(
+        job,
         runtime=engines.runtime,
         cluster=master,
         endpoint=endpoint,
@@ -266,7 +267,6 @@ def runtime_options(
         cpus=engines.cpus,
         plain=engines.plain,
         kafka=engines.kafka,
-        own_code=job.own_code,
         requirements=() if container else job.requirements,
         packages=() if container or connect else job.packages,
     )

@@ -190,17 +190,15 @@ class AnswerJudge(Protocol):
         """The difference with the rules that explain it. Slow: predicts the case once per rule."""
 
 
+@dataclass(frozen=True)
 class ByTheModel:
     """An answer is right if it is what the model predicts for its version; the model explains why two right answers differ.
 
     If the model does not predict a case, different answers are a find.
-
-    Args:
-        alone: whether a single answer that differs from the prediction is a find, or only if another answer differs too.
     """
 
-    def __init__(self, *, alone: bool = True) -> None:
-        self._alone = alone
+    alone: bool = True
+    """Whether a single answer that differs from the prediction is a find, or only if another answer differs too."""
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         named = named_answers(answers, oracles)
@@ -209,7 +207,7 @@ class ByTheModel:
         except Unpredictable as unknown:
             return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
         wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
-        if self._alone and wrong:
+        if self.alone and wrong:
             first: dict[str, AnswerDifference] = {}
             for found in wrong.values():
                 first.setdefault(found.what, found)  # the same difference of another oracle is not a second find

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,6 @@ from conformance.runner.project import Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, OptionsClash, single_target
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
-from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Target
@@ -85,9 +84,7 @@ def run_case(
         spark, lambda number: OptionsClash(f"spark={spark!r} names {number} versions: a case runs on one")
     )
     job = own_job(Project.read(Path.cwd()), allow_code=allow_code)
-    options = RuntimeOptions(
-        own_code=with_folders(job.own_code, code), requirements=job.requirements, packages=job.packages, conf=job.conf
-    )
+    options = replace(job, own_code=with_folders(job.own_code, code))
     with Engines(options, Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)) as engines:
         result = run_on(engines, _read(case), target)
     if check:

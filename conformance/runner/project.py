@@ -15,6 +15,7 @@ from typing import Any
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
 from harness.runtimes.job_needs import JarPackage, requirements_in
+from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import OwnCode
 
 PYPROJECT = "pyproject.toml"
@@ -80,17 +81,6 @@ class Project:
         return tuple(name for name, value in given.items() if value)
 
 
-@dataclass(frozen=True)
-class OwnJob:
-    """What engines need to run the user's own code."""
-
-    own_code: OwnCode | None
-    """None if cases may run no code."""
-    requirements: tuple[str, ...] = ()
-    packages: tuple[JarPackage, ...] = ()
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-
 def own_job(
     project: Project,
     *,
@@ -99,8 +89,10 @@ def own_job(
     requirements: Path | None = None,
     packages: Sequence[str] = (),
     conf: Mapping[str, str] | None = None,
-) -> OwnJob:
-    """What the options of a command and the settings of the project say; an option replaces the key, ``conf`` is laid over it.
+) -> RuntimeOptions:
+    """What engines need to run the user's own code, by the options of a command and the settings of the project.
+
+    An option replaces the key; ``conf`` is laid over it.
 
     Raises:
         WrongUsage: ``code`` without ``allow_code``.
@@ -117,7 +109,7 @@ def own_job(
         if trusted.code
         else OwnCode.of_project(project.root)
     )
-    return OwnJob(
+    return RuntimeOptions(
         own_code=folders if allow_code else None,
         requirements=requirements_in(file) if file else (),
         packages=tuple(JarPackage.parse(text) for text in packages) or trusted.packages,
