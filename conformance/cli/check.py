@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +15,12 @@ from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, ou
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.wording import counted
 from conformance.own_job.job_run import MODES, Job, Outcome, cells_of_job, run_job, write_job
-from conformance.own_job.verdict import JobVerdict, judge_job, known, record, statements, summary
+from conformance.own_job.verdict import judge_job, known, record, statements, summary
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
-from reports.results.status import Statement, final_style
+from reports.results.status import final_style
 
 EXAMPLES = """
 Examples:
@@ -106,15 +105,14 @@ def check(
     about = known(asked, discovery.load(), before.version, after.version, verdict.features)
     found = tuple(statements(verdict, about))
     write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
-    print_answer(_lines(found, verdict, output), record(verdict, about), as_json=as_json)
+    lines = (
+        *job_options.statement_lines(found),
+        Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
+        Text(),
+        Text(summary(verdict), style=final_style(verdict.exit_code)),
+    )
+    print_answer(lines, record(verdict, about), as_json=as_json)
     raise typer.Exit(verdict.exit_code)
-
-
-def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Iterator[Text]:
-    yield from job_options.statement_lines(found)
-    yield Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim")
-    yield Text()
-    yield Text(summary(verdict), style=final_style(verdict.exit_code))
 
 
 def _answer_line(task: CellTask, _: Outcome, seconds: float) -> AnswerLine:

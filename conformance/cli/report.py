@@ -69,12 +69,13 @@ def report(
     """
     if (from_ is None) != (to is None):
         raise WrongUsage("--from and --to belong together: name both versions of the upgrade")
-    if from_ is not None and single_file:
+    upgrade = (from_, to) if from_ is not None and to is not None else None
+    if upgrade and single_file:
         raise WrongUsage("--single-file is for the whole report; --from and --to write one page as it is")
-    asked = between(from_, to) if from_ is not None and to is not None else ()
+    asked = between(*upgrade) if upgrade else ()
     found, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
-    if from_ is not None and to is not None:
-        for line in write_dossier(Report.of(found, discovery.load(cases)), from_, to, output):
+    if upgrade:
+        for line in write_dossier(Report.of(found, discovery.load(cases)), *upgrade, output):
             typer.echo(line)
         return
     with_published = bool(background) or not results

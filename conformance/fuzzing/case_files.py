@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,27 +63,18 @@ def as_case(find: Discrepancy) -> dict[str, Json]:
         **{key: value for key, value in find.written.items() if key not in ("title", "steps")},
     }
     bare = {**base, "steps": list(find.written["steps"])}
-    expected = {**base, "steps": [*_expecting(find, case, expected_answer)]}
+    seen = {step.number: _expectation(step, case, expected_answer) for step in expected_answer.observation.steps}
+    steps = (
+        step | ({"expect": seen[number]} if number in seen else {}) for number, step in enumerate(bare["steps"], 1)
+    )
+    expected = {**base, "steps": [*steps]}
     entry = _entry(case, expected_answer, other_answer, difference.rules)
     for candidate in ([{**expected, "differs": [entry]}] if entry else []) + [expected]:
-        if _is_case(candidate, find.name):
+        # An error of one oracle alone cannot always be expressed: a case ends at the first error.
+        with suppress(InvalidCase):
+            case_from(candidate, find.name)
             return candidate
     return bare
-
-
-def _is_case(written: Mapping[str, Json], name: str) -> bool:
-    """An error of one oracle alone cannot always be expressed: a case ends at the first error."""
-    try:
-        case_from(written, name)
-    except InvalidCase:
-        return False
-    return True
-
-
-def _expecting(find: Discrepancy, case: Case, answer: NamedAnswer) -> Iterator[dict[str, Json]]:
-    seen = {step.number: _expectation(step, case, answer) for step in answer.observation.steps}
-    for number, step in enumerate(find.written["steps"], 1):
-        yield {**step, "expect": seen[number]} if number in seen else dict(step)
 
 
 def _expectation(step: StepSeen, case: Case, answer: NamedAnswer) -> dict[str, Json]:

@@ -73,7 +73,7 @@ class Project:
             raise NotAProject(found, f"cannot be read: {why}") from None
         if len(content) > _LONGEST:
             raise NotAProject(found, f"cannot be read: it has more than {_LONGEST:,} bytes")
-        return _Table(found, tool.get("conformance", {}) if isinstance(tool, dict) else {}).project()
+        return _project(found, tool.get("conformance", {}) if isinstance(tool, dict) else {})
 
     def needs_permission(self) -> tuple[str, ...]:
         """The keys that count only with ``--allow-code``."""
@@ -117,67 +117,57 @@ def own_job(
     )
 
 
-@dataclass(frozen=True)
-class _Table:
-    """``[tool.conformance]`` as it was read."""
+def _project(file: Path, table: Any) -> Project:
+    """The project of a file with this ``[tool.conformance]``."""
 
-    file: Path
-    table: Any
+    def wrong(key: str, what: str) -> NotAProject:
+        return NotAProject(file, f"{TABLE} {key} is not {what}")
 
-    def project(self) -> Project:
-        if not isinstance(self.table, dict):
-            raise NotAProject(self.file, f"{TABLE} is not a table")
-        for key in self.table:
-            if key not in _KEYS:
-                raise NotAProject(self.file, f"{TABLE} has an {unknown('key', key, _KEYS)}")
-        root = self.file.parent
-        requirements = self.table.get("requirements")
-        if requirements is not None and not isinstance(requirements, str):
-            raise self._wrong("requirements", "the name of a file")
-        return Project(
-            root,
-            self.file,
-            code=tuple(root / folder for folder in self._texts("code", "a list of folders")),
-            requirements=root / requirements if requirements else None,
-            packages=tuple(self._packages()),
-            conf=self._conf(),
-            spark=self._texts("spark", "a list of versions"),
-        )
+    def texts(key: str, what: str) -> tuple[str, ...]:
+        written = table.get(key, [])
+        found = [written] if isinstance(written, str) else written
+        if not isinstance(found, list) or not all(isinstance(text, str) and text for text in found):
+            raise wrong(key, what)
+        return tuple(found)
 
-    def _texts(self, key: str, what: str) -> tuple[str, ...]:
-        written = self.table.get(key, [])
-        texts = [written] if isinstance(written, str) else written
-        if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
-            raise self._wrong(key, what)
-        return tuple(texts)
-
-    def _packages(self) -> list[JarPackage]:
-        written = self.table.get("packages", {})
+    def packages() -> Iterator[JarPackage]:
+        written = table.get("packages", {})
         what = 'a table such as {"3.5" = ["io.delta:delta-spark_2.12:3.2.0"]}'
         if not isinstance(written, dict):
-            raise self._wrong("packages", what)
-        found = []
+            raise wrong("packages", what)
         for spark, coordinates in _flat(written):
             listed = [coordinates] if isinstance(coordinates, str) else coordinates
             if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-                raise self._wrong("packages", what)
+                raise wrong("packages", what)
             for one in listed:
-                found.append(JarPackage.parse(f"{spark}={one}", f"{self.file}: {TABLE} packages"))
-        return found
+                yield JarPackage.parse(f"{spark}={one}", f"{file}: {TABLE} packages")
 
-    def _conf(self) -> dict[str, str]:
-        written = self.table.get("conf", {})
+    def conf() -> Iterator[tuple[str, str]]:
+        written = table.get("conf", {})
         if not isinstance(written, dict):
-            raise self._wrong("conf", 'a table such as {"spark.sql.extensions" = "…"}')
-        found = {}
+            raise wrong("conf", 'a table such as {"spark.sql.extensions" = "…"}')
         for key, value in _flat(written):
             if not re.fullmatch(r"spark\.\S+", key) or not isinstance(value, str | int | float | bool):
-                raise self._wrong(f"conf.{key!r}", "a Spark setting, spark.…, with a text, a number or a boolean")
-            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
-        return found
+                raise wrong(f"conf.{key!r}", "a Spark setting, spark.…, with a text, a number or a boolean")
+            yield key, str(value).lower() if isinstance(value, bool) else str(value)
 
-    def _wrong(self, key: str, what: str) -> NotAProject:
-        return NotAProject(self.file, f"{TABLE} {key} is not {what}")
+    if not isinstance(table, dict):
+        raise NotAProject(file, f"{TABLE} is not a table")
+    for key in table:
+        if key not in _KEYS:
+            raise NotAProject(file, f"{TABLE} has an {unknown('key', key, _KEYS)}")
+    root, requirements = file.parent, table.get("requirements")
+    if requirements is not None and not isinstance(requirements, str):
+        raise wrong("requirements", "the name of a file")
+    return Project(
+        root,
+        file,
+        code=tuple(root / folder for folder in texts("code", "a list of folders")),
+        requirements=root / requirements if requirements else None,
+        packages=tuple(packages()),
+        conf=dict(conf()),
+        spark=texts("spark", "a list of versions"),
+    )
 
 
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
