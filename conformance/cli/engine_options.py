@@ -168,9 +168,6 @@ class Code:
     def job(self, conf: dict[str, str]) -> RuntimeOptions:
         """What engines need, by these options and by ``[tool.conformance]`` of the project.
 
-        Args:
-            conf: Spark settings of the command.
-
         Raises:
             WrongUsage: see `conformance.runner.project.own_job`.
             NotAProject: see `Project.read`.
@@ -202,9 +199,7 @@ def runtime_options(
     """Where engines run, once the options fit together.
 
     Args:
-        engines: where engines run.
         settings: their Spark settings, and the cluster that they use if it is a `Cluster`.
-        connect: a Connect server.
         code: the user's own code; without it nothing of the project counts.
 
     Raises:
@@ -276,8 +271,6 @@ def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tupl
     """The single target that an option means, and what the user should know about the choice.
 
     Args:
-        spec: see `Targets.choose`.
-        name: of the option, for the message.
         runs: whether it must be able to run here.
 
     Raises:

@@ -25,15 +25,7 @@ ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
 
 
 def option(help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any) -> Any:
-    """An option of a command.
-
-    Args:
-        help: one sentence.
-        metavar: the placeholder of its value; None for a flag.
-        panel: where the help shows it.
-        names: other than the name of the parameter.
-        extra: see `typer.Option`.
-    """
+    """An option of a command; ``metavar`` is the placeholder of its value, None for a flag."""
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 

@@ -435,10 +435,7 @@ class EngineOracle:
     """Answers with the observation of a Spark.
 
     Args:
-        runtime: starts the engine.
-        target: which Spark.
         limits: cases at a time, step timeout, and Spark settings for all cases.
-        listener: is notified of engine events.
         settings: a name for the settings, appended to the name of the target; empty for the defaults.
     """
 

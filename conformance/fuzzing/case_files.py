@@ -28,7 +28,6 @@ def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
 
     Args:
         folder: created if missing.
-        find: what to write.
         command: the command that finds it again, for the file header.
 
     Raises:

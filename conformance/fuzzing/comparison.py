@@ -67,10 +67,8 @@ class ModelOracle:
     """Answers with the prediction of the model.
 
     Args:
-        version: of Spark.
         rules: the rules of the version by default.
         called: its name; ``model-3.5.9`` by default.
-        conf: Spark settings added to every case.
     """
 
     version: SparkVersion

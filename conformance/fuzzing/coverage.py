@@ -106,7 +106,6 @@ class Drawing:
 
     Args:
         families: what the cases are about; the default families if empty.
-        seed: any number.
 
     Raises:
         NoSuchFamily: a family does not exist.

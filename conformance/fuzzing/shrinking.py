@@ -397,8 +397,6 @@ def shrunk(
     """A case that no single reduction makes smaller without losing the difference.
 
     Args:
-        written: the case in the shape of its YAML.
-        differs: checks whether cases show the difference.
         at_once: how many cases to check at a time: as many as engines run in parallel.
         smaller: called with each smaller case that shows the difference, so that nothing is lost on interruption.
     """

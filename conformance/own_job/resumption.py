@@ -54,9 +54,7 @@ def resume(
 
     Args:
         where: path or URL of the checkpoint.
-        job: builds the query.
         samples: of each stream, in the order of the sources; without rows for a stream that stays silent.
-        target: the version that resumes it.
 
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be read.

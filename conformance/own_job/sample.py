@@ -68,11 +68,9 @@ def read_sample(
     """Read the sample of a stream.
 
     Args:
-        stream: its name.
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None to infer it from the rows.
-        most: rows to keep.
 
     Raises:
         UnusableSample: it cannot be read, has no rows, or a row does not match the schema.

@@ -89,7 +89,6 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
 
     Args:
         folder: where the case of the job is; its file gets these expectations.
-        command: for the header of the results.
     """
     before, after = run.on(run.before), run.on(run.after)
     seen = before.observation
@@ -206,7 +205,6 @@ def known(
     """What concerns a query that uses these features.
 
     Args:
-        results: the published ones.
         suite: its cases say which features they need.
 
     Returns:

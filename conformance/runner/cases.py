@@ -411,8 +411,6 @@ def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, 
     """The version and what it did with a case, in a results file.
 
     Args:
-        path: of the results.
-        case: the case.
         spark: the version, or its line; None if the results have only one.
 
     Raises:

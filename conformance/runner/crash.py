@@ -136,8 +136,6 @@ class Restarts:
     Args:
         engine: the engine to use, another one once it has ended.
         folder: where the query's directory is for every image, since checkpoints hold absolute paths; removed after each run.
-        conf: Spark settings of every case.
-        step_timeout: seconds of a step.
     """
 
     engine: Callable[[], Engine]

@@ -374,8 +374,6 @@ class Engines:
 
     Args:
         options: where engines run; cases may run code if it has ``own_code``.
-        limits: of a case.
-        listener: is told what happens to engines.
     """
 
     def __init__(self, options: RuntimeOptions, limits: Limits, listener: EngineListener | None = None) -> None:

@@ -28,15 +28,10 @@ _KEYS = ("code", "requirements", "packages", "conf", "spark")
 
 
 class NotAProject(WrongUsage):
-    """``[tool.conformance]`` has a problem.
-
-    Attributes:
-        file: the ``pyproject.toml``.
-    """
+    """``[tool.conformance]`` has a problem."""
 
     def __init__(self, file: Path, why: str) -> None:
         super().__init__(f"{file}: {why}")
-        self.file = file
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,6 @@ class Concurrency:
         Args:
             engines: how many of them there is work for.
             store: where cases that do not choose keep their state.
-            repeat: runs of each cell.
             cluster: one engine takes all its slots, and runs as many cases as it has slots.
         """
         if cluster is None:
@@ -184,7 +183,6 @@ def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> C
     """The targets these specs mean, and what the user should know about the choice.
 
     Args:
-        specs: see `Targets.choose`.
         spark_home: an unpacked Spark, which ``installed`` means then.
 
     Raises:
@@ -199,7 +197,6 @@ def single_target(
     """The only target that a spec means, and what the user should know about the choice.
 
     Args:
-        spec: see `Targets.choose`.
         otherwise: what to raise if it means several, by their number.
         runs: whether the target must be able to run here.
 
