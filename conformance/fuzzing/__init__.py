@@ -5,19 +5,13 @@
 ``shrinking`` makes a case smaller, and ``case_files`` writes it.
 """
 
-from typing import ClassVar
+from harness.errors import HarnessError
 
 try:
     import hypothesis as _  # noqa: F401
 except ModuleNotFoundError as missing:
     if missing.name != "hypothesis":
         raise
-
-    class NoHypothesis(ImportError):
-        """Hypothesis, which generates the cases, is not installed."""
-
-        exit_code: ClassVar[int] = 3
-
-    raise NoHypothesis(
+    raise HarnessError(
         "generating cases requires hypothesis, which is not installed: pip install 'watermark-conformance[fuzz]'"
     ) from None

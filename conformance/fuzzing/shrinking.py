@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
 
 from conformance.core.case import Case
@@ -39,7 +39,7 @@ Cost: TypeAlias = tuple[int, int, int, int, int, str]
 def cost(written: Written) -> Cost:
     """The size of a case to a reader: steps, rows, operations and settings, then the text."""
     text = printed({key: value for key, value in written.items() if key != "title"})
-    operations = sum(1 for pipeline in _pipelines(written) for _ in _walk(pipeline))
+    operations = sum(1 for _ in _operations(written))
     settings = len(written.get("conf", {})) + sum(written.get(key, usual) != usual for key, usual in _DEFAULTS.items())
     rows = sum(len(rows) + 1 for _, _, rows in arrivals(written))
     return len(written["steps"]), rows, operations, settings, len(text), text
@@ -216,15 +216,14 @@ def _moved_to_epoch(written: Written) -> Iterator[Written]:
 
 def _simpler_delays(written: Written) -> Iterator[Written]:
     """Replace a delay; also move the rows that were one delay behind others to the new distance."""
-    for delay in sorted({*_delays(written)}):
+    for delay in sorted({each["withWatermark"][1] for each in _operations(written) if "withWatermark" in each}):
         for simpler in _DELAYS:
             if simpler == delay:
                 continue
             changed = deepcopy(written)
-            for pipeline in _pipelines(changed):
-                for operation in _walk(pipeline):
-                    if operation.get("withWatermark", ("", ""))[1] == delay:
-                        operation["withWatermark"] = [operation["withWatermark"][0], simpler]
+            for operation in _operations(changed):
+                if operation.get("withWatermark", ("", ""))[1] == delay:
+                    operation["withWatermark"] = [operation["withWatermark"][0], simpler]
             yield changed
             long, short = parse_interval(delay).delay_us, parse_interval(simpler).delay_us
             times = [*_times(written)]
@@ -234,13 +233,6 @@ def _simpler_delays(written: Written) -> Iterator[Written]:
                     changed,
                     lambda at, behind=behind, by=long - short: at + by if at in behind else at,  # type: ignore[misc]
                 )
-
-
-def _delays(written: Written) -> Iterator[str]:
-    for pipeline in _pipelines(written):
-        for operation in _walk(pipeline):
-            if "withWatermark" in operation:
-                yield operation["withWatermark"][1]
 
 
 def _simpler_times(written: Written) -> Iterator[Written]:
@@ -280,6 +272,11 @@ def _walk(pipeline: Sequence[Json]) -> Iterator[Json]:
             *operation.get("views", {}).values(),
         ):
             yield from _walk(nested)
+
+
+def _operations(written: Written) -> Iterator[Json]:
+    """Every operation of every query of the case."""
+    return chain.from_iterable(map(_walk, _pipelines(written)))
 
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -325,9 +322,7 @@ def _with_step(written: Written, number: int, step: Json) -> Written:
 
 def _tidy(written: Written) -> Written:
     """The case without streams that no query reads."""
-    read = {
-        operation["from"] for pipeline in _pipelines(written) for operation in _walk(pipeline) if "from" in operation
-    }
+    read = {operation["from"] for operation in _operations(written) if "from" in operation}
     if read == set(written["streams"]):
         return written
     changed = deepcopy(written)
