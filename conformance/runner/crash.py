@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -156,14 +156,14 @@ class Restarts:
             RecordingIncomplete, EngineFailed, MisalignedBatches: all attempts failed.
         """
         folders: frozenset[str] = frozenset()
-        for attempt in range(1, ATTEMPTS + 1):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return self._record(point, folders)
-            except (RecordingIncomplete, MisalignedBatches, TooBusy) as error:
-                if attempt == ATTEMPTS:
-                    raise
-                folders |= error.folders if isinstance(error, RecordingIncomplete) else frozenset()
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            except RecordingIncomplete as error:
+                folders |= error.folders
+            except (MisalignedBatches, TooBusy):
+                continue
+        return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
         """``folders``: those to make before the query does: a recorder sees all that happens in them."""
@@ -245,15 +245,12 @@ class Restarts:
         Raises:
             EngineFailed: there is no answer.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(TooBusy):
                 seen = self._resumed(image, point)
-                if seen[-1].error is not None or _aligned(point, seen[-1]) or attempt == ATTEMPTS:
+                if seen[-1].error is not None or _aligned(point, seen[-1]):
                     return seen
-            except TooBusy:
-                if attempt == ATTEMPTS:
-                    raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return self._resumed(image, point)
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
         """One attempt of ``_resume``, from a directory that nothing has touched."""
