@@ -16,7 +16,15 @@ from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
-from conformance.own_job.job_run import Job, Outcome, cells_of_job, run_job, write_job
+from conformance.own_job.job_run import (
+    Job,
+    Outcome,
+    cells_of_job,
+    run_job,
+    try_workarounds,
+    workaround_cells,
+    write_job,
+)
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.verdict import JobVerdict, judge_job, known
 from conformance.suite import discovery
@@ -93,19 +101,22 @@ def check(
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     case = write_job(job, samples, output, batches=batches)
-    cells = sum(1 for _ in cells_of_job(case, before, after))
     errors = errors_console(
         [*notes_on_before, *notes_on_after],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
     where = job_options.options_of_job(engines, settings, speed, code)
-    with _JobBar(cells, errors) if errors.is_terminal else _JobLines(cells) as display:
+    with _display(sum(1 for _ in cells_of_job(case, before, after)), errors) as display:
         run = run_job(case, before, after, where, display)
+    if cells := workaround_cells(run):
+        errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
+        with _display(len(cells), errors) as display:
+            run = try_workarounds(run, cells, where, display)
     verdict = judge_job(run, output, command_line())
     verdict.write(output / "results.jsonl")
     asked = published_results((str(before.version), str(after.version)))
-    about = known(asked, discovery.load(), before.version, after.version, verdict.features)
+    about = known(asked, discovery.load(), before.version, after.version, verdict.features, {**run.conf, **case.conf})
     found = tuple(statements(verdict, about))
     write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
     print_answer(_lines(found, verdict, output), record(verdict, about), as_json=as_json)
@@ -119,10 +130,15 @@ def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Ite
     yield Text(summary(verdict), style=final_style(verdict.exit_code))
 
 
+def _display(cells: int, errors: Console) -> _JobBar | _JobLines:
+    return _JobBar(cells, errors) if errors.is_terminal else _JobLines(cells)
+
+
 def _cell(outcome: Outcome) -> str:
     task = outcome.task
     versions = " → ".join(str(target.version) for target in task.targets)
-    return versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
+    settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
+    return versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"
 
 
 class _JobLines(Lines):

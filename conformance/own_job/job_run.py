@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+from conformance.checkpoints.state_difference import state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
@@ -80,6 +81,8 @@ class JobRun:
     started: datetime
     conf: Mapping[str, str]
     """The settings of the engines that are not those of the case."""
+    tried: tuple[Outcome, ...] = ()
+    """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case."""
@@ -118,6 +121,36 @@ def run_job(case: Case, before: Target, after: Target, options: JobOptions, disp
     )
     outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
     return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
+
+
+def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
+    """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
+    cells = []
+    fails_anyway = {
+        outcome.task.cut
+        for outcome in run.handoffs
+        if outcome.task.target == run.before and (outcome.observation is None or outcome.observation.error is not None)
+    }
+    for outcome in run.handoffs:
+        if outcome.task.cut in fails_anyway:
+            continue
+        error = outcome.observation.error if outcome.observation is not None else None
+        found = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
+        cells += [
+            replace(outcome.task, workaround={each.key: each.value})
+            for each in state_workarounds(found, run.before.version, run.after.version)
+            if each.key not in {**run.case.conf, **run.conf}
+        ]
+    return tuple(cells)
+
+
+def try_workarounds(run: JobRun, cells: Sequence[CellTask], options: JobOptions, display: Display[Outcome]) -> JobRun:
+    """The run with what became of these cells of `workaround_cells`.
+
+    Raises:
+        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+    """
+    return replace(run, tried=tuple(outcome for outcome, _ in outcomes(cells, options, display).kept))
 
 
 def outcomes(cells: Sequence[CellTask], options: JobOptions, display: Display[Outcome]) -> Collector[Outcome]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from conformance.checkpoints.awaiting import AwaitingChange, changes, reasons
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.verdict import Handoffs, JobVerdict, Known, KnownHere
@@ -24,8 +26,9 @@ def summary(found: JobVerdict) -> str:
         "fails": "the job fails",
         "unknown": "no answer",
     }
+    columns = ["other columns"] if found.columns else []
     worst = [phrase(group.verdict) for group in found.handoffs[:1]]
-    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *worst])}"
+    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *columns, *worst])}"
 
 
 def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
@@ -38,8 +41,12 @@ def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
         first, *more = why.splitlines()
         yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
     yield from _rows(found)
+    if found.columns:
+        yield Statement("violates", "✗", "the query emits other columns", found.columns)
     for group in found.handoffs:
-        yield _handoff(group, found, about)
+        yield _handoff(group, found)
+    if found.not_shown:
+        yield Statement("unsupported", "–", "not covered, because this sample never showed it:", found.not_shown)
     if about is not None and found.features:
         yield from _known(found, about)
 
@@ -49,33 +56,36 @@ def _rows(found: JobVerdict) -> Iterator[Statement]:
         seen = found.cells[0].observation
         count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
         batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
-        yield Statement("conforms", "●", f"same rows, watermarks, late rows and state in {batches}")
+        late = ", late rows" if found.late_rows else ""
+        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {batches}")
     if found.change is not None:
         meaning = MEANINGS[found.change.meaning]
         first = f"first difference: {found.change.where}"
         yield Statement("violates", meaning.glyph, f"{meaning.title}: {found.change.what}", (first,))
 
 
-def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Statement:
+def _handoff(group: Handoffs, found: JobVerdict) -> Statement:
     steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
     verdict = group.verdict
     details: tuple[str, ...] = ()
     if verdict.outcome == "other rows":
         details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
     elif verdict.outcome != "resumed":
-        documented = about.documented(verdict.error) if about is not None else None
-        because = f"{documented.because}{documented.ticket}" if documented is not None else None
-        details = why(verdict, because, documented.way_round if documented is not None else None)
+        details = (*why(verdict, changes(), found.to), *map(str, group.tried))
     return statement(verdict, found.after.title, steps, details)
 
 
-def why(verdict: CheckpointVerdict, because: str | None, workaround: str | None) -> tuple[str, ...]:
-    """Why a checkpoint did not resume: the author's own code, else what is known of the error, else what it says."""
-    if verdict.error is not None and verdict.error.own_code is not None:
-        return verdict.error.own_code.evidence()
-    if because is None:
-        return tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
-    return (because, f"workaround: {workaround}") if workaround else (because,)
+def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
+    """Why a checkpoint did not resume on a version: the author's own code, else what the error shows, else what it says.
+
+    Args:
+        among: the documented reasons.
+    """
+    error = verdict.error
+    if error is not None and error.own_code is not None:
+        return error.own_code.evidence()
+    shown = reasons(error, among, to) if error is not None else ()
+    return shown or tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
 
 
 def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
@@ -116,8 +126,10 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
         "change": None
         if change is None
         else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
+        "columns": list(found.columns),
+        "not_covered": list(found.not_shown),
         "failures": [{"spark": target.spark, "why": why} for target, why in found.failures],
-        "checkpoints": [_checkpoint(group, about) for group in found.handoffs],
+        "checkpoints": [_checkpoint(group, found.to) for group in found.handoffs],
         "features": list(found.features),
         "known_bugs": [
             {
@@ -137,15 +149,17 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
     }
 
 
-def _checkpoint(group: Handoffs, about: Known | None) -> dict[str, Any]:
+def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
     verdict = group.verdict
-    documented = about.documented(verdict.error) if about is not None else None
     return {
         "met": met(verdict),
         "before_steps": list(group.steps),
         "error": verdict.error.name if verdict.error is not None else None,
-        "because": documented.because if documented is not None else None,
-        "way_round": documented.way_round if documented is not None else None,
+        "because": list(reasons(verdict.error, changes(), to)) if verdict.error is not None else [],
+        "workaround": group.workaround.setting if group.workaround is not None else None,
+        "tried": [
+            {"setting": tried.setting, "outcomes": [each.outcome for each in tried.verdicts]} for tried in group.tried
+        ],
         "first_difference": verdict.difference or None,
         "lacking": verdict.reason or None,
     }

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -195,8 +195,8 @@ ATTEMPTS = 5
 be, and the cluster lost no executor."""
 
 
-CellKey: TypeAlias = tuple[str, tuple[str, ...], int | None]
-"""Case id, names of the targets, and cut."""
+CellKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
+"""Case id, names of the targets, cut, and the settings of the workaround."""
 
 
 @dataclass(frozen=True)
@@ -210,10 +210,13 @@ class CellTask:
     """The number of the step before which the case changes targets; None if it stays on one."""
     resumes: str | None = None
     """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
+    workaround: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings with which the target after the cut resumes; they override those of every case, not those of the case."""
 
     @property
     def key(self) -> CellKey:
-        return self.case.id, tuple(target.name for target in self.targets), self.cut
+        names = tuple(target.name for target in self.targets)
+        return self.case.id, names, self.cut, tuple(sorted(self.workaround.items()))
 
     @property
     def origin(self) -> Target:
@@ -368,6 +371,7 @@ def run_after_cut(
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
+    limits = replace(limits, conf={**limits.conf, **task.workaround})
     return with_retries(
         slot,
         segments,
