@@ -333,10 +333,16 @@ def without_answer(
     return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
 
 
-def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Observation) -> UpgradeVerdict:
+def judge_upgrade(
+    handoff: CheckpointHandoff, pair: VersionPair, observation: Observation, with_workaround: Observation | None = None
+) -> UpgradeVerdict:
     """Judge what two engines did with a case, one before the cut and the other from there on.
 
     Never raises for what an engine did.
+
+    Args:
+        with_workaround: the same with the setting that the case documents as the workaround. It must show what the case expects of the
+            resuming version: else the workaround is none, and the cell violates.
     """
     case = handoff.case
     if (verdict := not_applicable(handoff, pair)) is not None:
@@ -345,7 +351,10 @@ def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Ob
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     try:
-        return _judged(verdict, handoff, observation)
+        found = _judged(verdict, handoff, observation)
+        if found.entry is None or with_workaround is None:
+            return found
+        return _with_workaround(found, handoff, with_workaround)
     except PatternTooSlow as problem:
         return replace(verdict, status="broken", notes=(str(problem),))
 
@@ -386,6 +395,23 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
     documented = None if status == "broken" else entry
     return replace(verdict, status=status, findings=found.findings, notes=found.notes, entry=documented)
+
+
+def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
+    """The verdict, if the query went on with the workaround as if the resuming version had written the checkpoint."""
+    case, pair = handoff.case, verdict.pair
+    results = compare_steps(
+        _expected_over(handoff, pair),
+        case,
+        observation,
+        lambda number: pair.origin if number < handoff.cut else pair.to,
+    )
+    failed = judgement(case, observation, results, ()).failure
+    if failed is None:
+        return verdict
+    assert verdict.entry is not None
+    note = f"the workaround {verdict.entry.way_round} is none: with it, the query does not go on as it should"
+    return replace(verdict, status=failed, findings=results.findings, notes=(note, *results.notes))
 
 
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:

@@ -40,8 +40,8 @@ class Outcome:
 
     @property
     def observation(self) -> Observation | None:
-        """What the engines showed; None without an answer."""
-        return next(iter(self.run.observations), None) if self.run is not None else None
+        """What the engines showed, with the workaround if there is one; None without an answer."""
+        return self.run.observations[-1] if self.run is not None and self.run.failure is None else None
 
     @property
     def lacking(self) -> str | None:

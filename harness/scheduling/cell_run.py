@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -211,7 +211,7 @@ class CellTask:
     resumes: str | None = None
     """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
     workaround: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings with which the target after the cut resumes; they override those of every case, not those of the case."""
+    """Spark settings with which the target after the cut resumes the checkpoint a second time; not those that the case itself sets."""
 
     @property
     def key(self) -> CellKey:
@@ -231,7 +231,10 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellRun:
-    """The result of running a cell: an observation per repetition, or the reason why there is none."""
+    """The result of running a cell: an observation per repetition, or the reason why there is none.
+
+    A cell with a workaround has two: without and with it.
+    """
 
     task: CellTask
     observations: tuple[Observation, ...]
@@ -371,7 +374,6 @@ def run_after_cut(
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
-    limits = replace(limits, conf={**limits.conf, **task.workaround})
     return with_retries(
         slot,
         segments,
