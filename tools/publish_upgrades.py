@@ -1,7 +1,8 @@
 """Make ``reports/baselines/upgrades.jsonl.xz`` of results of ``conformance upgrade``.
 
-    python -m tools.publish_upgrades upgrades-*.jsonl
+    python -m tools.publish_upgrades upgrades-*.jsonl [--rocksdb upgrades-rocksdb-*.jsonl]
 
+What ran with ``--state-store rocksdb`` is not published; a workaround is published as proven only if it is so there, too.
 Each file may cover other cases and other versions; later files win. What is published already stays where its case has not changed,
 unless a file has it again. Every answer is judged by the cases of today; one that is not as its case says is named, and published like
 the others: a refusal that no case documents is what a reader must know first. What was observed is left out: statuses, error classes
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.core.case import Case, Interface, Upgrade
@@ -30,6 +32,7 @@ from conformance.judging.step_comparison import needs_progress
 from conformance.suite import discovery
 from reports.analysis.published import UPGRADES
 from reports.results.checkpoint_status import EXPECTED
+from reports.results.errors import CellKey
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
@@ -42,9 +45,12 @@ def main(arguments: Sequence[str]) -> None:
     suite = discovery.load()
     suite.raise_for_problems()
     before = [Results.read(UPGRADES, condensed=True)] if UPGRADES.is_file() else []
-    runs = [*before, *(Results.read(Path(argument)) for argument in arguments)]
+    end = arguments.index("--rocksdb") if "--rocksdb" in arguments else len(arguments)
+    runs = [*before, *(Results.read(Path(argument)) for argument in arguments[:end])]
+    in_rocksdb = [Results.read(Path(argument)) for argument in arguments[end + 1 :]]
     cases = {case.id: case for case in suite.cases}
     cells = {cell.key: cell for cell in of_today(runs, cases)}
+    cells |= {key: unproven(cells[key]) for key in disproved(in_rocksdb) & cells.keys()}
     publish(cells.values(), runs, cases, suite.digest, UPGRADES)
     print(f"{UPGRADES}: {len(cells)} cells")
 
@@ -102,6 +108,22 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Upg
             yield slim(found)
 
 
+def disproved(in_rocksdb: Iterable[Results]) -> set[CellKey]:
+    """The cells whose workaround was tried in RocksDB and did not give the right rows there."""
+    return {
+        cell.key
+        for run in in_rocksdb
+        for cell in run.upgrades
+        if cell.entry is not None and cell.entry.way_round is not None and not cell.entry.proven
+    }
+
+
+def unproven(cell: UpgradeCell) -> UpgradeCell:
+    """The cell without a proof of its workaround."""
+    entry = cell.entry and cell.entry.model_copy(update={"proven": False})
+    return cell.model_copy(update={"entry": entry})
+
+
 def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
     """The cell as the case of today judges it; None if what is kept of it is too little to judge.
 
@@ -114,8 +136,10 @@ def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
         still = _status_of(entry).get(cell.status, True)
         return cell.model_copy(update={"case_digest": case.digest}) if still else None
     verdict = judge_upgrade(CheckpointHandoff(case, cell.cut), pair, cell.observation)
+    # What the query did with the workaround is not kept, only whether it was right.
+    verdict = replace(verdict, proven=verdict.entry is not None and cell.entry is not None and cell.entry.proven)
     if cell.status in EXPECTED and verdict.findings and all(map(needs_progress, verdict.findings)):
-        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry)
+        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry, proven=verdict.proven)
         return cell if (cell.case_digest, cell.entry) == (case.digest, entry_of_today) else None
     return UpgradeCell.of(case, (cell.origin, cell.to), verdict, cell.observation, cell.duration_ms)
 

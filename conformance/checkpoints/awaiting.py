@@ -5,7 +5,7 @@ The rules are data, ``changes.yaml``; each names a case of the suite that shows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -13,7 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
 from conformance.checkpoints.state import JOIN
+from conformance.checkpoints.state_difference import state_differences
 from conformance.core.data import read_data
+from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion, VersionRange
 
 Effect: TypeAlias = Literal["refused", "may be refused", "changes"]
@@ -33,6 +35,8 @@ class AwaitingChange:
     link: str
     error: str | None = None
     """The error class of a refusal."""
+    evidence: Mapping[str, str] | None = None
+    """What an error of this class must show: ``operator`` and ``kind`` of each `StateDifference`, or a ``text``. None: it shows nothing."""
     workaround: str | None = None
     """A setting or step that lets the query resume."""
     case: str | None = None
@@ -45,6 +49,16 @@ class AwaitingChange:
         """Why, and where that is documented."""
         return f"{self.because} ({self.link})"
 
+    def explains(self, error: ErrorSeen, to: SparkVersion) -> bool:
+        """Whether an error with which this version refused a checkpoint shows that this is its reason; its class alone does not."""
+        if self.error is None or self.error != error.name or self.evidence is None or to not in self.to:
+            return False
+        if "text" in self.evidence:
+            return self.evidence["text"] in error.message
+        found = state_differences(error.message)
+        wanted = self.evidence["operator"], self.evidence["kind"]
+        return bool(found) and all((each.operator, each.kind) == wanted for each in found)
+
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
 
@@ -53,6 +67,13 @@ def awaiting(checkpoint: Checkpoint, to: SparkVersion) -> tuple[AwaitingChange, 
     """What awaits the checkpoint on a version, worst first."""
     found = (change for change in changes() if change.applies(checkpoint, to))
     return tuple(sorted(found, key=lambda change: WORST_FIRST.index(change.effect)))
+
+
+def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
+    """Why this version refused a checkpoint, a sentence each, as far as the error shows it: the columns of the state that do not fit,
+    and the documented reason, if there is one and no other. Empty if the error shows neither."""
+    documented = [change.reason for change in among if change.explains(error, to)]
+    return (*map(str, state_differences(error.message)), *(documented if len(documented) == 1 else ()))
 
 
 @cache

@@ -14,7 +14,16 @@ from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.wording import counted
-from conformance.own_job.job_run import MODES, Job, Outcome, cells_of_job, run_job, write_job
+from conformance.own_job.job_run import (
+    MODES,
+    Job,
+    Outcome,
+    cells_of_job,
+    run_job,
+    try_workarounds,
+    workaround_cells,
+    write_job,
+)
 from conformance.own_job.verdict import judge_job, known, record, statements, summary
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
@@ -90,19 +99,22 @@ def check(
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     case = write_job(job, samples, output, batches=batches)
-    cells = len(cells_of_job(case, before, after))
     errors = errors_console(
         [*notes_on_before, *notes_on_after],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
     where = job_options.options_of_job(engines, settings, speed, code)
-    with Answers("answers", cells, errors, _answer_line) as display:
+    with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:
         run = run_job(case, before, after, where, display)
+    if cells := workaround_cells(run):
+        errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
+        with Answers("answers", len(cells), errors, _answer_line) as display:
+            run = try_workarounds(run, cells, where, display)
     verdict = judge_job(run, output, command_line())
     verdict.write(output / "results.jsonl")
     asked = published_results((str(before.version), str(after.version)))
-    about = known(asked, discovery.load(), before.version, after.version, verdict.features)
+    about = known(asked, discovery.load(), before.version, after.version, verdict.features, {**run.conf, **case.conf})
     found = tuple(statements(verdict, about))
     write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
     lines = (
@@ -117,5 +129,6 @@ def check(
 
 def _answer_line(task: CellTask, _: Outcome, seconds: float) -> AnswerLine:
     versions = " → ".join(str(target.version) for target in task.targets)
-    cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
+    settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
+    cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"
     return AnswerLine(f"{cell}  {seconds:.1f} s", doing=cell)

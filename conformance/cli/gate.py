@@ -213,7 +213,7 @@ def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
             "error": error,
             "because": entry.because if entry else None,
             "link": entry.link if entry else None,
-            "way_round": entry.way_round if entry else None,
+            "way_round": entry.workaround if entry else None,
         }
         for case, status, error, entry in entries
     ]

@@ -38,6 +38,7 @@ _STYLES: Mapping[Status, str] = {
     "conforms": "green",
     "differs": "cyan",
     "bug": "yellow",
+    "unsupported": "blue",
     "violates": "bold red",
     "broken": "bold yellow",
 }

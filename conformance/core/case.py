@@ -292,6 +292,14 @@ class Differs(Frozen):
 # A checkpoint that another version resumes.
 
 
+_SETTING = re.compile(r"(spark\.[\w.]+)=(\S+)")
+
+
+def is_setting(workaround: str) -> bool:
+    """Whether a workaround is a setting of Spark, ``key=value``, which can be tried; else it is a sentence."""
+    return _SETTING.fullmatch(workaround) is not None
+
+
 class Upgrade(Frozen):
     """What differs if one version resumes the checkpoint of another: exactly one of ``error`` and ``steps``."""
 
@@ -311,11 +319,17 @@ class Upgrade(Frozen):
     introduced_by: str | None = None
     """As in ``Differs``."""
     way_round: str | None = None
-    """The documented workaround."""
+    """The documented workaround: a setting, ``key=value``, which every run of the upgrade tries, or a sentence."""
     error: ExpectedError | None = None
     """The resuming version rejects the checkpoint with this error."""
     steps: Mapping[int, ExpectationChange] = {}
     """Number of a step after the version change → what changes in its expectation."""
+
+    @property
+    def workaround(self) -> Mapping[str, str]:
+        """The setting with which the checkpoint resumes as if the resuming version had written it; empty if there is none."""
+        found = _SETTING.fullmatch(self.way_round or "")
+        return {found[1]: found[2]} if found is not None else {}
 
     def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC) -> bool:
         return (

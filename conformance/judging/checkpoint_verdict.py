@@ -281,6 +281,8 @@ class UpgradeVerdict:
     notes: tuple[str, ...] = ()
     entry: Upgrade | None = None
     """The entry of the case that covers it."""
+    proven: bool = False
+    """Whether the workaround of the entry was tried, and the query went on with it as the case expects."""
     error: ErrorSeen | None = None
     """The error of the resuming version, if it ended with one."""
     behaviour: str | None = None
@@ -333,10 +335,15 @@ def without_answer(
     return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
 
 
-def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Observation) -> UpgradeVerdict:
+def judge_upgrade(
+    handoff: CheckpointHandoff, pair: VersionPair, observation: Observation, with_workaround: Observation | None = None
+) -> UpgradeVerdict:
     """Judge what two engines did with a case, one before the cut and the other from there on.
 
     Never raises for what an engine did.
+
+    Args:
+        with_workaround: the same with the setting that the case documents as the workaround.
     """
     case = handoff.case
     if (verdict := not_applicable(handoff, pair)) is not None:
@@ -345,7 +352,10 @@ def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Ob
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     try:
-        return _judged(verdict, handoff, observation)
+        found = _judged(verdict, handoff, observation)
+        if found.entry is None or with_workaround is None:
+            return found
+        return _with_workaround(found, handoff, with_workaround)
     except PatternTooSlow as problem:
         return replace(verdict, status="broken", notes=(str(problem),))
 
@@ -386,6 +396,25 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
     documented = None if status == "broken" else entry
     return replace(verdict, status=status, findings=found.findings, notes=found.notes, entry=documented)
+
+
+_OF_A_RESTART = frozenset({"batches", "watermark", "state", "dropped"})
+"""What a restart alone may change: after it, a query with several watermarks waits until every stream has passed the watermark again."""
+
+
+def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
+    """The verdict, saying whether the query emitted the right rows with the workaround: those of one of the two versions."""
+    case, pair = handoff.case, verdict.pair
+    origin = expected(case, pair.origin)
+    for wanted in (_expected_over(handoff, pair), *([origin] if isinstance(origin, Steps) else [])):
+        results = compare_steps(
+            wanted, case, observation, lambda number: pair.origin if number < handoff.cut else pair.to
+        )
+        if results.broken is None and all(finding.aspect in _OF_A_RESTART for finding in results.findings):
+            return replace(verdict, proven=True)
+    assert verdict.entry is not None
+    note = f"the workaround {verdict.entry.way_round} was tried and is none: with it, the query does not emit the right rows"
+    return replace(verdict, notes=(*verdict.notes, note))
 
 
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:

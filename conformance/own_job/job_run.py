@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count, product
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+from conformance.checkpoints.state_difference import state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
@@ -38,8 +39,8 @@ class Outcome:
 
     @property
     def observation(self) -> Observation | None:
-        """What the engines showed; None without an answer."""
-        return next(iter(self.run.observations), None) if self.run is not None else None
+        """What the engines showed, with the workaround if there is one; None without an answer."""
+        return self.run.observations[-1] if self.run is not None and self.run.failure is None else None
 
     @property
     def lacking(self) -> str | None:
@@ -70,6 +71,8 @@ class JobRun:
     started: datetime
     conf: Mapping[str, str]
     """The settings of the engines that are not those of the case."""
+    tried: tuple[Outcome, ...] = ()
+    """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case."""
@@ -105,6 +108,36 @@ def run_job(case: Case, before: Target, after: Target, options: EngineUse, displ
     )
     outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
     return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
+
+
+def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
+    """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
+    cells = []
+    fails_anyway = {
+        outcome.task.cut
+        for outcome in run.handoffs
+        if outcome.task.target == run.before and (outcome.observation is None or outcome.observation.error is not None)
+    }
+    for outcome in run.handoffs:
+        if outcome.task.cut in fails_anyway:
+            continue
+        error = outcome.observation.error if outcome.observation is not None else None
+        found = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
+        cells += [
+            replace(outcome.task, workaround={each.key: each.value})
+            for each in state_workarounds(found, run.before.version, run.after.version)
+            if each.key not in {**run.case.conf, **run.conf}
+        ]
+    return tuple(cells)
+
+
+def try_workarounds(run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> JobRun:
+    """The run with what became of these cells of `workaround_cells`.
+
+    Raises:
+        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+    """
+    return replace(run, tried=tuple(outcome for outcome, _ in outcomes(cells, options, display).kept))
 
 
 def outcomes(cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> Collector[Outcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -86,16 +87,27 @@ def statements(found: Resumption) -> Iterator[Statement]:
     if error is not None and error.own_code is not None:
         yield Statement("broken", "!", str(error.own_code), error.own_code.evidence())
         return
-    met = next((change for change in found.changes if error is not None and change.error == error.name), None)
+    version = found.target.version
+    met = next((change for change in found.changes if error is not None and change.explains(error, version)), None)
     if found.verdict.outcome == "resumed" and found.observation is not None:
         details = tuple(_batches(found.observation))
     else:
-        details = why(found.verdict, met.reason if met else None, met.workaround if met else None)
+        workaround = [f"workaround: {met.workaround}"] if met is not None and met.workaround is not None else []
+        details = (*why(found.verdict, found.changes, version), *workaround, *_message_of_spark(found.verdict))
     yield statement(found.verdict, str(found.target.version), details=details)
     if found.observation is not None:
-        yield from awaiting_statements(
-            change for change in found.changes if error is None or change.error != error.name
-        )
+        yield from awaiting_statements(change for change in found.changes if change is not met)
+
+
+def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
+    """What Spark says beyond its first line: both schemas, the name of a damaged file."""
+    message = verdict.error.message.partition("=== Streaming Query ===")[0] if verdict.error is not None else ""
+    said = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
+    yield from (f"Spark: {line}" for line in said[:_MOST_LINES] if line != verdict.why)
+
+
+_MOST_LINES = 12
+"""Of Spark's message."""
 
 
 def _batches(observation: Observation) -> Iterator[str]:

@@ -5,18 +5,27 @@ What it says is a list of statements: for a terminal, for a page, and as one rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from conformance.checkpoints.awaiting import AwaitingChange, reasons
+from conformance.checkpoints.awaiting import changes as awaiting_changes
+from conformance.checkpoints.state_difference import state_differences
 from conformance.core.case import Case
-from conformance.core.observation import ErrorSeen
+from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.judging.verdict import Verdict
+from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
+from conformance.judging.verdict import Verdict, why_incoherent
+from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
+from conformance.query.plan import read_plan
+from conformance.query.reading import read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes
@@ -27,13 +36,47 @@ from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedUpgrade, Header, Target
+from reports.results.records import Cell, Header, Target
 from reports.results.status import Statement
 from reports.results.writing import ResultsWriter
 
 Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
 """Both versions do the same; not the same; the job itself fails; no answer."""
 _EXIT_CODES: Mapping[Answer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
+
+
+@dataclass(frozen=True)
+class TriedWorkaround:
+    """A setting with which refused checkpoints were handed over again."""
+
+    setting: str
+    """``spark.sql.ansi.enabled=false``"""
+    verdicts: tuple[CheckpointVerdict, ...]
+    """On each, compared with a restart on the version that wrote it."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether every later micro-batch emitted the rows that it emits without the change of version."""
+        return all(verdict.outcome == "resumed" for verdict in self.verdicts)
+
+    def __str__(self) -> str:
+        """The workaround and what it was seen to do, or what it was seen to do instead."""
+        outcomes = Counter(verdict.outcome for verdict in self.verdicts)
+        of = counted(len(self.verdicts), "handoff")
+        if self.proven:
+            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {of}"
+        seen = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
+        return f"{self.setting} is no workaround, do not use it; tried in {of}: {seen}"
+
+
+_TRIED: Mapping[CheckpointOutcome, str] = {
+    "resumed": "same rows",
+    "other rows": "wrong rows",
+    "refused": "refused again",
+    "fails later": "an error later",
+    "unclear": "an error that does not say what is wrong",
+    "no answer": "no answer",
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +87,13 @@ class Handoffs:
     """The steps before which they were handed over."""
     verdict: CheckpointVerdict
     """On the first of them, compared with a restart on the version that wrote it."""
+    tried: tuple[TriedWorkaround, ...] = ()
+    """What may let refused checkpoints resume."""
+
+    @property
+    def workaround(self) -> TriedWorkaround | None:
+        """A setting with which each of them resumed with the same rows."""
+        return next((tried for tried in self.tried if tried.proven), None)
 
 
 @dataclass(frozen=True)
@@ -66,11 +116,25 @@ class JobVerdict:
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
     """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
+    watermarks: tuple[str, ...] = ()
+    """The columns that have a watermark, by the plan."""
+    columns: tuple[str, ...] = ()
+    """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
+    not_shown: tuple[str, ...] = ()
+    """What no micro-batch of the earlier version showed."""
+    late_rows: int = 0
+    """Late rows that it dropped."""
+
+    @property
+    def to(self) -> SparkVersion:
+        """The later version."""
+        return SparkVersion.parse(self.after.spark)
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing changes, 1 if rows differ or the query does not go on from a checkpoint, 2 if the job fails, 3 without an answer."""
-        return combined([_EXIT_CODES[self.answer], *(exit_code(group.verdict) for group in self.handoffs)])
+        """0 if nothing changes, 1 if rows or columns differ or a checkpoint does not resume, 2 if the job fails, 3 without an answer."""
+        handoffs = (exit_code(group.verdict) for group in self.handoffs)
+        return combined([_EXIT_CODES[self.answer], *([1] if self.columns else []), *handoffs])
 
     def write(self, path: Path) -> None:
         """Write a results file, for ``conformance report``, ``export`` and ``diff``.
@@ -98,6 +162,8 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
     failures = tuple((target, why) for target, cell in ((a, cells[0]), (b, cells[1])) if (why := _failure(cell)))
+    if not failures and not any(_emitted(cell.observation) for cell in cells):
+        failures = tuple((target, NO_ROWS) for target in (a, b))
     different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
     plan = next((step.plan for step in seen.steps if step.plan), None) if seen is not None else None
     return JobVerdict(
@@ -106,31 +172,96 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         before=a,
         after=b,
         cells=cells,
-        handoffs=grouped(_handoffs(run)),
+        handoffs=_handoffs(run, case) if seen is not None and seen.own_code_error is None else (),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
+        watermarks=tuple(mark.column for mark in read_plan(plan).watermarks) if plan else (),
+        columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
+        not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
+        late_rows=sum(batch.dropped or 0 for step in seen.steps for batch in step.batches) if seen is not None else 0,
     )
 
 
-def _handoffs(run: JobRun) -> Iterator[tuple[int, CheckpointVerdict]]:
-    """Each checkpoint that the later version resumed, by the step before which it did."""
+NO_ROWS = (
+    "no micro-batch emitted a row, so there is nothing to compare: add rows to the sample that the query lets through"
+)
+
+
+def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) -> Iterator[str]:
+    """The columns that differ, of queries that ran on both versions."""
+    if seen.columns and other.columns:
+        for place, (one, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
+            if one != two:
+                sides = ((a, one), (b, two))
+                shown = (
+                    f"{side.name} {side.type} on {on.title}" if side else f"missing on {on.title}" for on, side in sides
+                )
+                yield f"column {place}: {', '.join(shown)}"
+
+
+def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
+    """The checkpoints that the later version resumed, compared with restarts on the earlier version, and what was tried for them."""
     restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
-    for outcome in run.handoffs:
-        if outcome.task.target == run.after and (cut := outcome.task.cut) is not None:
-            pair = restarted[cut], outcome
-            reason = next((each.lacking for each in pair if each.lacking is not None), None)
-            seen = outcome.observation if pair[0].observation is not None else None
-            yield cut, resumed_at(cut, seen, pair[0].observation, reason)
+
+    def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
+        cut = outcome.task.cut
+        assert cut is not None
+        return cut, _resumed(case, cut, restarted[cut], outcome)
+
+    tried: dict[str, dict[int, CheckpointVerdict]] = {}
+    for outcome in run.tried:
+        ((key, value),) = outcome.task.workaround.items()
+        cut, verdict = judged(outcome)
+        tried.setdefault(f"{key}={value}", {})[cut] = verdict
+    groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
+    return tuple(
+        replace(
+            group,
+            tried=tuple(
+                TriedWorkaround(setting, verdicts)
+                for setting, by_cut in tried.items()
+                if (verdicts := tuple(by_cut[cut] for cut in group.steps if cut in by_cut))
+            ),
+        )
+        for group in groups
+    )
+
+
+def _resumed(case: Case, cut: int, before: Outcome, after: Outcome) -> CheckpointVerdict:
+    """The verdict on one checkpoint; without rows after it there is nothing that would tell."""
+    for outcome in (before, after):
+        seen = outcome.observation
+        reason = outcome.lacking if seen is None else why_incoherent(case, seen)
+        if reason is not None:
+            return resumed_at(cut, None, reason=reason)
+    verdict = resumed_at(cut, after.observation, before.observation)
+    if verdict.outcome == "resumed" and not _emitted(before.observation, cut):
+        return resumed_at(cut, None, reason=NO_ROWS_AFTER)
+    return verdict
+
+
+NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
+
+
+def _emitted(seen: Observation | None, first: int = 1) -> bool:
+    """Whether a micro-batch emitted a row, from this step on."""
+    return seen is not None and any(batch.rows for step in seen.steps if step.number >= first for batch in step.batches)
 
 
 def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
-    """Handoffs with the same outcome, error and reason together, worst first."""
-    groups: dict[tuple[str, str], list[tuple[int, CheckpointVerdict]]] = {}
+    """Handoffs with the same outcome, error and reason together, worst first.
+
+    Those without rows after them are left out if others show something: most queries emit nothing in some of the last steps.
+    """
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
     for cut, verdict in handoffs:
-        about = verdict.error.title if verdict.error is not None else verdict.reason
+        differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
+        about = (verdict.error.title, *differences) if verdict.error is not None else (verdict.reason,)
         groups.setdefault((met(verdict), about), []).append((cut, verdict))
+    if len(groups) > 1:
+        groups.pop((met(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
     together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
@@ -138,7 +269,7 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
 def _answer(cells: tuple[Cell, Cell], *, complete: bool, different: bool) -> Answer:
     if any(cell.observation is not None and cell.observation.own_code_error for cell in cells):
         return "fails"
-    if not all(has_behaviour(cell) for cell in cells):
+    if not all(has_behaviour(cell) for cell in cells) or not any(_emitted(cell.observation) for cell in cells):
         return "unknown"
     if different:
         return "differs"
@@ -191,21 +322,23 @@ class Known:
     bugs: tuple[KnownHere, ...]
     changes: tuple[Change, ...]
     """Worst first; of cases all of whose features the query has."""
-    refusals: Mapping[str, DocumentedUpgrade]
-    """Class of an error → what cases document where a checkpoint is refused with it between these versions."""
-
-    def documented(self, error: ErrorSeen | None) -> DocumentedUpgrade | None:
-        """Why a checkpoint is refused with this error, and the workaround."""
-        return self.refusals.get(error.name) if error is not None else None
 
 
 def known(
-    results: Results, suite: Suite, before: SparkVersion, after: SparkVersion, uses: tuple[str, ...]
+    results: Results,
+    suite: Suite,
+    before: SparkVersion,
+    after: SparkVersion,
+    uses: tuple[str, ...],
+    conf: Mapping[str, str] | None = None,
+    watermarks: Collection[str] = (),
 ) -> Known | None:
     """What concerns a query that uses these features.
 
     Args:
         suite: its cases say which features they need.
+        conf: the settings with which the query runs.
+        watermarks: the columns that have a watermark.
 
     Returns:
         None if one of the lines has no published results.
@@ -214,16 +347,14 @@ def known(
     if a is None or b is None:
         return None
     ran = frozenset(results.header.cases)
-    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses)))
+    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses), conf or {}, watermarks))
     matrix = replace(Matrix.of(results), cases=tuple(cases))
     found = () if a == b else changes(matrix, a, b).changes
-    refusals = {
-        cell.error.name: cell.entry
-        for cell in results.upgrades
-        if (cell.origin, cell.to) == (a.name, b.name) and cell.error is not None and cell.entry is not None
-    }
     return Known(
-        a, b, tuple(_bugs(matrix, (a, b))), tuple(change for change in found if change.met_by_running_queries), refusals
+        a,
+        b,
+        tuple(_bugs(matrix, (a, b))),
+        tuple(change for change in found if change.met_by_running_queries),
     )
 
 
@@ -236,11 +367,50 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
     return None
 
 
-def concerned(cases: Iterable[Case], uses: frozenset[str]) -> Iterator[str]:
-    """The cases all of whose features the query has; of a query without a plan nothing is known."""
-    for case, features in needs(cases).items() if uses else ():
+def concerned(
+    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], watermarks: Collection[str] = ()
+) -> Iterator[str]:
+    """The cases all of whose features and settings the query has; of a query without a plan nothing is known.
+
+    Left out are cases that put a watermark on a nested field, which every version refuses, or on a window, unless the query does.
+    """
+    possible = (
+        case
+        for case in cases
+        if uses
+        and all(_has(key, value, conf) for key, value in case.conf.items())
+        and not _other_watermark(case, watermarks)
+    )
+    for case, features in needs(possible).items():
         if relevance(set(features).difference(UNSEEN), uses) == "all":
             yield case
+
+
+def _other_watermark(case: Case, watermarks: Collection[str]) -> bool:
+    """Whether a watermark of the case is on a nested field, or on a window and none of these is."""
+    columns = {field.name for schema in case.streams.values() for field in schema.fields}
+    marks = [mark.column for pipeline in case.pipelines() for mark in read_query(pipeline, case.streams).watermarks]
+    return any(
+        (mark == "window" and mark not in watermarks) or ("." in mark and mark.partition(".")[0] in columns)
+        for mark in marks
+    )
+
+
+_WITHOUT_EFFECT = frozenset(
+    {"spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.sql.legacy.interval.enabled"}
+)
+"""Settings that cases make for the sake of their rows, and that no behaviour of theirs depends on."""
+_DEFAULTS = {
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+"""Settings that cases write out although every version has this default."""
+
+
+def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
+    """Whether a query with these settings runs with the setting of a case."""
+    return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
 def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
@@ -266,8 +436,9 @@ def summary(found: JobVerdict) -> str:
         "fails": "the job fails",
         "unknown": "no answer",
     }
+    columns = ["other columns"] if found.columns else []
     worst = [phrase(group.verdict) for group in found.handoffs[:1]]
-    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *worst])}"
+    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *columns, *worst])}"
 
 
 def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
@@ -280,8 +451,12 @@ def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
         first, *more = why.splitlines()
         yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
     yield from _rows(found)
+    if found.columns:
+        yield Statement("violates", "✗", "the query emits other columns", found.columns)
     for group in found.handoffs:
-        yield _handoff(group, found, about)
+        yield _handoff(group, found)
+    if found.not_shown:
+        yield Statement("unsupported", "–", "not covered, because this sample never showed it:", found.not_shown)
     if about is not None and found.features:
         yield from _known(found, about)
 
@@ -291,33 +466,36 @@ def _rows(found: JobVerdict) -> Iterator[Statement]:
         seen = found.cells[0].observation
         count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
         batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
-        yield Statement("conforms", "●", f"same rows, watermarks, late rows and state in {batches}")
+        late = ", late rows" if found.late_rows else ""
+        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {batches}")
     if found.change is not None:
         meaning = MEANINGS[found.change.meaning]
         first = f"first difference: {found.change.where}"
         yield Statement("violates", meaning.glyph, f"{meaning.title}: {found.change.what}", (first,))
 
 
-def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Statement:
+def _handoff(group: Handoffs, found: JobVerdict) -> Statement:
     steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
     verdict = group.verdict
     details: tuple[str, ...] = ()
     if verdict.outcome == "other rows":
         details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
     elif verdict.outcome != "resumed":
-        documented = about.documented(verdict.error) if about is not None else None
-        because = f"{documented.because}{documented.ticket}" if documented is not None else None
-        details = why(verdict, because, documented.way_round if documented is not None else None)
+        details = (*why(verdict, awaiting_changes(), found.to), *map(str, group.tried))
     return statement(verdict, found.after.title, steps, details)
 
 
-def why(verdict: CheckpointVerdict, because: str | None, workaround: str | None) -> tuple[str, ...]:
-    """Why a checkpoint did not resume: the author's own code, else what is known of the error, else what it says."""
-    if verdict.error is not None and verdict.error.own_code is not None:
-        return verdict.error.own_code.evidence()
-    if because is None:
-        return tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
-    return (because, f"workaround: {workaround}") if workaround else (because,)
+def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
+    """Why a checkpoint did not resume on a version: the author's own code, else what the error shows, else what it says.
+
+    Args:
+        among: the documented reasons.
+    """
+    error = verdict.error
+    if error is not None and error.own_code is not None:
+        return error.own_code.evidence()
+    shown = reasons(error, among, to) if error is not None else ()
+    return shown or tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
 
 
 def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
@@ -358,8 +536,10 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
         "change": None
         if change is None
         else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
+        "columns": list(found.columns),
+        "not_covered": list(found.not_shown),
         "failures": [{"spark": target.spark, "why": why} for target, why in found.failures],
-        "checkpoints": [_checkpoint(group, about) for group in found.handoffs],
+        "checkpoints": [_checkpoint(group, found.to) for group in found.handoffs],
         "features": list(found.features),
         "known_bugs": [
             {
@@ -379,15 +559,17 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
     }
 
 
-def _checkpoint(group: Handoffs, about: Known | None) -> dict[str, Any]:
+def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
     verdict = group.verdict
-    documented = about.documented(verdict.error) if about is not None else None
     return {
         "met": met(verdict),
         "before_steps": list(group.steps),
         "error": verdict.error.name if verdict.error is not None else None,
-        "because": documented.because if documented is not None else None,
-        "way_round": documented.way_round if documented is not None else None,
+        "because": list(reasons(verdict.error, awaiting_changes(), to)) if verdict.error is not None else [],
+        "workaround": group.workaround.setting if group.workaround is not None else None,
+        "tried": [
+            {"setting": tried.setting, "outcomes": [each.outcome for each in tried.verdicts]} for tried in group.tried
+        ],
         "first_difference": verdict.difference or None,
         "lacking": verdict.reason or None,
     }

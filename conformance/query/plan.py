@@ -36,6 +36,7 @@ _JOIN_KINDS: Mapping[str, JoinKind] = {
     "LeftSemi": "leftSemi",
     "LeftAnti": "leftAnti",
 }
+_WATERMARK = re.compile(r"(?P<column>[^\s,]+)#\d+[^,]*(?:<.*>)?, (?P<delay>.*)")
 _JOINS_WITH_TABLES = ("BroadcastHashJoin", "BroadcastNestedLoopJoin", "ShuffledHashJoin", "SortMergeJoin")
 _STATE_FUNCTIONS = re.compile(r"(FlatMapGroups(InPandas)?|MapGroups)WithState|TransformWithState\w*")
 
@@ -91,8 +92,9 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
         case "Union":
             yield Union()
         case "EventTimeWatermark":
-            column, _, delay = node.arguments.strip().partition(", ")
-            yield Watermark(None, column.partition("#")[0], delay)
+            # From 4.1 on, the id of the operator comes first.
+            printed = _WATERMARK.search(node.arguments)
+            yield Watermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
         case "StreamingGlobalLimit":
             yield Limit()
         case name if name in _JOINS_WITH_TABLES:

@@ -258,8 +258,9 @@ class CachedAnswers:
             self.cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
 
     def _key(self, task: CellTask) -> str | None:
-        """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace."""
-        if task.case.needs_code or task.case.topics:
+        """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace; and a
+        workaround is tried each time."""
+        if task.case.needs_code or task.case.topics or task.workaround:
             return None
         engines = []
         for target in task.targets:

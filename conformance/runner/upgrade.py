@@ -145,8 +145,18 @@ def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> Reuse:
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:
-    """Every case handed over between the versions of every pair."""
-    return [CellTask(handoff.case, pair, handoff.cut) for pair in pairs for handoff in handoffs]
+    """Every case handed over between the versions of every pair; also with the workaround that the case documents for it."""
+    return [
+        CellTask(handoff.case, pair, handoff.cut, workaround=_workaround(handoff, pair))
+        for pair in pairs
+        for handoff in handoffs
+    ]
+
+
+def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, str]:
+    versions, interfaces = (pair[0].version, pair[1].version), (pair[0].interface, pair[1].interface)
+    entry = handoff.case.upgrade_between(*versions, handoff.cut, interfaces)
+    return entry.workaround if entry is not None else {}
 
 
 class JudgeUpgrades:
@@ -165,7 +175,7 @@ class JudgeUpgrades:
             return without_answer(handoff, pair, "not-run", run.failure or "")
         if run.failure is not None:
             return without_answer(handoff, pair, "broken", run.failure)
-        return judge_upgrade(handoff, pair, run.observations[0])
+        return judge_upgrade(handoff, pair, *run.observations)
 
 
 def _handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:

@@ -16,6 +16,7 @@ from .origin import DriverError, MissingName, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_told
 from .permission import check_frame
 from .progress import batch_seen, executed
+from .query_starts import allowed
 from .real_time import at_rest, told
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -281,7 +282,8 @@ class Execution:
             if self._backend.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
-            self._query = self._capture.attach(writer, self._frame.schema).start()
+            with allowed.this_thread():
+                self._query = self._capture.attach(writer, self._frame.schema).start()
         except MissingName as missing:
             raise QueryFailed("start", missing.error) from missing
         except Exception as error:
@@ -294,6 +296,7 @@ class Execution:
         if _CHECKPOINTS not in self._conf:
             self._session.conf.set(_CHECKPOINTS, self._request.directory + "/sinks")
         self._own_queries = OwnQueries(self._session, self._query.id)
+        allowed.session(self._session)
         try:
             self._own_queries.start(write, self._frame)
         except Exception as error:
@@ -385,4 +388,5 @@ class Execution:
                 pass
         if not self._request.save:
             self._arrivals.close()
+        allowed.forget(self._session)
         self._backend.end_session(self._session)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from .origin import of_the_standard_library
+from .query_starts import guard_pyspark
 
 BUILDING = "while building the query"
 IN_A_UDF = "in a UDF"
@@ -179,6 +180,7 @@ class OwnCode:
             AuthorFailed: it cannot be imported.
         """
         self.used = True
+        guard_pyspark()
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
         module, _, name = named.partition(":")
         with self._failures(BUILDING):

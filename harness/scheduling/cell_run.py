@@ -195,8 +195,8 @@ ATTEMPTS = 5
 be, and the cluster lost no executor."""
 
 
-CellKey: TypeAlias = tuple[str, tuple[str, ...], int | None]
-"""Case id, names of the targets, and cut."""
+CellKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
+"""Case id, names of the targets, cut, and the settings of the workaround."""
 
 
 @dataclass(frozen=True)
@@ -210,10 +210,13 @@ class CellTask:
     """The number of the step before which the case changes targets; None if it stays on one."""
     resumes: str | None = None
     """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
+    workaround: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings with which the target after the cut resumes the checkpoint a second time; not those that the case itself sets."""
 
     @property
     def key(self) -> CellKey:
-        return self.case.id, tuple(target.name for target in self.targets), self.cut
+        names = tuple(target.name for target in self.targets)
+        return self.case.id, names, self.cut, tuple(sorted(self.workaround.items()))
 
     @property
     def origin(self) -> Target:
@@ -228,7 +231,10 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellRun:
-    """The result of running a cell: an observation per repetition, or the reason why there is none."""
+    """The result of running a cell: an observation per repetition, or the reason why there is none.
+
+    A cell with a workaround has two: without and with it.
+    """
 
     task: CellTask
     observations: tuple[Observation, ...]

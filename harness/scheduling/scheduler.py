@@ -183,9 +183,12 @@ class Scheduler:
                 return
             key = SlotKey(cell.target.name)
             slot, discard = self._engines.slot(key), self._engines.take_discarded()
-            run = partial(run_after_cut, cell, before, slot, self._limits, discard)
+            runs = [partial(run_after_cut, cell, before, slot, self._limits, discard)]
+            if cell.workaround:
+                with_it = replace(self._limits, conf={**self._limits.conf, **cell.workaround})
+                runs.append(partial(run_after_cut, cell, before, slot, with_it))
             try:
-                self._done(completed(cell, [run], allow_code=self._allow_code))
+                self._done(completed(cell, runs, allow_code=self._allow_code))
             finally:
                 self._engines.release(key)
         self._engines.discard(before.saved)

@@ -269,7 +269,7 @@ def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
         group.error,
         cut(because, _LONGEST),
         SourceLink.of(entry.link) if entry is not None and entry.link else None,
-        (entry.way_round or "") if entry is not None else "",
+        (entry.workaround or "") if entry is not None else "",
         tuple(
             CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
             for case, cuts in group.cases.items()

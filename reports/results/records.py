@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from conformance.core.case import Case, file_of
+from conformance.core.case import Case, file_of, is_setting
 from conformance.core.case import Differs as DiffersEntry
 from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
@@ -296,8 +296,15 @@ class DocumentedUpgrade(_Record):
     introduced_by: str | None = None
     """Of a bug without a ticket: the ticket that introduced it."""
     way_round: str | None = None
+    proven: bool = False
+    """Whether the workaround, a setting, was tried on this checkpoint, and every later micro-batch was right."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @property
+    def workaround(self) -> str | None:
+        """The workaround to show: a setting only if it was tried on this checkpoint."""
+        return self.way_round if self.proven or not is_setting(self.way_round or "") else None
 
     @property
     def ticket(self) -> str:
@@ -305,7 +312,7 @@ class DocumentedUpgrade(_Record):
         return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
-    def of(cls, entry: UpgradesEntry) -> DocumentedUpgrade:
+    def of(cls, entry: UpgradesEntry, *, proven: bool = False) -> DocumentedUpgrade:
         return cls(
             from_=str(entry.from_) if entry.from_ else None,
             to=str(entry.to) if entry.to else None,
@@ -314,6 +321,7 @@ class DocumentedUpgrade(_Record):
             bug=entry.bug,
             introduced_by=entry.introduced_by,
             way_round=entry.way_round,
+            proven=proven,
         )
 
 
@@ -362,7 +370,7 @@ class UpgradeCell(_Record):
             findings=verdict.findings,
             notes=verdict.notes,
             behaviour=verdict.behaviour,
-            entry=DocumentedUpgrade.of(verdict.entry) if verdict.entry is not None else None,
+            entry=DocumentedUpgrade.of(verdict.entry, proven=verdict.proven) if verdict.entry is not None else None,
             error=verdict.error,
             observation=observation and observation.without_progress(),
             duration_ms=duration_ms,

@@ -147,8 +147,9 @@ def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Te
     cases = tuple(group.cases)
     more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
     yield Text(f"{INDENT * 3}{', '.join(cases[:_MOST_CASES])}{more}")
-    if entry is not None and entry.way_round:
-        yield Text(f"{INDENT * 3}workaround: {entry.way_round}")
+    if entry is not None and entry.workaround:
+        tried = ", tried on each of them: same rows" if entry.proven else ""
+        yield Text(f"{INDENT * 3}workaround: {entry.workaround}{tried}")
 
 
 def _by_version(name: str) -> SparkVersion:

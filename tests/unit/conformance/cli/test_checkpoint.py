@@ -67,7 +67,7 @@ def test_an_outer_join_of_3_5_may_be_refused_by_4_1(tmp_path: Path, capsys: pyte
     code, out, _ = run(capsys, folder, "--to", "4.1")
     assert code == 1
     assert "▲ may be refused with STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in out
-    assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in out
+    assert "stateSchemaCheck" not in out  # nobody has seen it work for this checkpoint
 
 
 def test_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

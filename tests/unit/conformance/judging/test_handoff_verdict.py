@@ -207,3 +207,32 @@ def test_a_version_that_fails_before_the_cut_alone_fails_when_it_resumes() -> No
     assert judged(of, ROW, failed(2, "Gone")).status == "resumes"
     assert judged(of, ROW, ROW, failed(3, "Gone"), cut=3).status == "resumes"
     assert judged(of, ROW, ROW, ROW).status == "violates"
+
+
+SETTING = upgrade(error=ExpectedError(classes=("Incompatible",), stage="run"), way_round="spark.sql.check=false")
+
+
+def with_workaround(*steps: tuple[Any, ...] | StepSeen) -> UpgradeVerdict:
+    of, refused = three(upgrades=(SETTING,)), observed(*answered(ROW, failed(2, "Incompatible")))
+    return judge_upgrade(CheckpointHandoff(of, 2), PAIR, refused, observed(*answered(*steps)))
+
+
+def test_a_workaround_is_proven_by_the_right_rows() -> None:
+    found = with_workaround(ROW, ROW, ROW)
+    assert (found.status, found.proven, found.notes) == ("refused", True, ())
+    assert not judged(three(upgrades=(SETTING,)), ROW, failed(2, "Incompatible")).proven
+
+
+@pytest.mark.parametrize("steps", [(ROW, ROW, OTHER), (ROW, failed(2, "Incompatible")), (ROW, ROW)])
+def test_a_workaround_with_other_rows_or_an_error_is_none(steps: tuple[Any, ...]) -> None:
+    found = with_workaround(*steps)
+    assert (found.status, found.proven) == ("refused", False)
+    assert found.notes == (
+        "the workaround spark.sql.check=false was tried and is none: with it, the query does not emit the right rows",
+    )
+
+
+def test_what_a_restart_alone_changes_does_not_count_against_a_workaround() -> None:
+    of = case(expect(rows=ROWS), expect(rows=ROWS, watermark="12:00"), upgrades=(SETTING,))
+    refused, resumed = (observed(*answered(ROW, second)) for second in (failed(2, "Incompatible"), ROW))
+    assert judge_upgrade(CheckpointHandoff(of, 2), PAIR, refused, resumed).proven

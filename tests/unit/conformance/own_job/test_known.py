@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
 from conformance.own_job.verdict import Known, concerned, known
 from reports.analysis.features import features
@@ -50,17 +49,32 @@ def test_sql_is_only_a_way_to_write_the_query() -> None:
     needed = features(case)
     assert "SQL" in needed
     uses = frozenset(feature for feature in needed if feature != "SQL")
-    assert [*concerned([case], uses)] == [case.id]
+    assert [*concerned([case], uses, {})] == [case.id]
 
 
-def test_why_a_checkpoint_is_refused_and_the_workaround() -> None:
-    error = ErrorSeen(stage="run", classes=("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",), message="…")
-    documented = about("3.5.9", "4.3.0", JOIN).documented(error)
-    assert documented is not None
-    assert (documented.link, documented.way_round) == (
-        "SPARK-57003",
-        "spark.sql.streaming.stateStore.stateSchemaCheck=false",
-    )
+def test_a_case_with_another_setting_concerns_no_job_without_it() -> None:
+    """Every job was told of a change that only a query with enforced names of sinks meets."""
+    (case,) = [case for case in whole_suite().cases if case.id == "unsupported/sink-without-a-name"]
+    uses = frozenset({*features(case), "window aggregation"})
+    assert [*concerned([case], uses, {})] == []
+    assert [*concerned([case], uses, case.conf)] == [case.id]
+
+
+@pytest.mark.parametrize(
+    ("case_id", "watermark"),
+    [
+        ("event-time-column/nested-field-is-refused", None),
+        ("event-time-column/window-column-gives-a-senseless-watermark", "window"),
+    ],
+)
+def test_a_watermark_on_a_window_or_a_nested_field_concerns_no_job_with_another(
+    case_id: str, watermark: str | None
+) -> None:
+    (case,) = [case for case in whole_suite().cases if case.id == case_id]
+    uses = frozenset({*features(case), "window aggregation"})
+    assert [*concerned([case], uses, {}, ("order_time",))] == []
+    if watermark is not None:
+        assert [*concerned([case], uses, {}, (watermark,))] == [case_id]
 
 
 def test_another_patch_release_is_told_of_the_newest_of_its_line() -> None:

@@ -16,7 +16,14 @@ from tests.support.observations import COLUMNS, batch, step, window
 CHECKPOINT = Checkpoint("/data/orders", None, None, None, (), 0)
 (TARGET,) = Targets.load().choose(["4.3.0"]).targets
 REFUSAL = AwaitingChange(
-    {}, VersionRange.parse(">=4.0"), "may be refused", "a key is NOT NULL", "SPARK-57003", "STATE_GONE", "turn it off"
+    {},
+    VersionRange.parse(">=4.0"),
+    "may be refused",
+    "a key is NOT NULL",
+    "SPARK-57003",
+    "STATE_GONE",
+    {"text": "gone"},
+    "turn it off",
 )
 CHANGE = AwaitingChange({}, VersionRange.parse(">=4.0"), "changes", "another format", "SPARK-1")
 MISTAKE = OwnCodeError(raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF", traceback="  fee")
@@ -74,6 +81,13 @@ def test_a_refusal_has_its_reason_and_its_workaround() -> None:
     assert refused.details == ("a key is NOT NULL (SPARK-57003)", "workaround: turn it off")
     (unknown, *_) = statements(resumption(failed(1, "OTHER")))
     assert unknown.details == ("[OTHER] gone",)
+
+
+def test_the_message_of_spark_is_kept_with_both_schemas_and_without_its_stack_and_plan() -> None:
+    message = "[X] does not match\nExisting a\n  and new b\n\tat org.apache.spark.Y\n=== Streaming Query ===\nPlan"
+    seen = step(1, error=ErrorSeen(stage="run", classes=("X",), message=message))
+    (refused, *_) = statements(resumption(seen))
+    assert refused.details == ("[X] does not match", "Spark: Existing a", "Spark: and new b")
 
 
 def test_without_an_answer_it_says_why() -> None:

@@ -1,10 +1,25 @@
-"""The checkpoints of a job: those with the same verdict are one answer, the worst first."""
+"""The verdict on a job: its checkpoints, what was tried for them, and what its sample showed."""
 
 from __future__ import annotations
 
-from conformance.core.observation import ErrorSeen
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
+from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.own_job.verdict import grouped
+from conformance.own_job import verdict
+from conformance.own_job.coverage import never_shown
+from conformance.own_job.job_run import JobRun, Outcome, workaround_cells
+from conformance.own_job.verdict import NO_ROWS_AFTER, grouped, record, statements, summary
+from conformance.runner.execution import unseen
+from harness.scheduling.cell_run import CellRun, CellTask
+from harness.targets.targets import Target
+from tests.support.miniature.target import SPARK_359
+from tests.support.observations import batch, case, expect, observed, step, window
 
 GONE, LOST = (ErrorSeen(stage="run", classes=(name,), message="it is gone") for name in ("STATE_GONE", "STATE_LOST"))
 
@@ -28,3 +43,168 @@ def test_the_worst_comes_first_and_the_same_verdicts_together() -> None:
         ("refused", True, (6,)),
         ("resumed", False, (2,)),
     ]
+
+
+ANSI, SCHEMA_CHECK = "spark.sql.ansi.enabled", "spark.sql.streaming.stateStore.stateSchemaCheck"
+
+# Checkpoints of a job of two steps, handed over before the second.
+
+ROWS = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1, window("12:10", "12:20", 2))))
+OTHER_ROWS = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 4710876046692450304))))
+NO_ROWS = observed(step(1, batch(0)), step(2, batch(1)))
+SILENT_AFTER = observed(ROWS.steps[0], step(2, batch(1)))
+RATE = (SourceRead(stream="RateStreamV2", rows=1, moved=True),)
+UNREAD = observed(*(step(n, batch(n - 1, window("12:00", "12:10", n), sources=RATE)) for n in (1, 2)))
+"""Micro-batches that read nothing of the stream on which the case places rows."""
+OF_A_SUM = (
+    "Existing value_schema=StructType(StructField(sum,DoubleType,true)) and new "
+    "value_schema=StructType(StructField(sum,LongType,true))."
+)
+CHECKED = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+REFUSED = observed(ROWS.steps[0], step(2, error=ErrorSeen(stage="run", classes=(CHECKED,), message=OF_A_SUM)))
+AFTER = replace(SPARK_359, version=SparkVersion(4, 3, 0))
+
+
+def outcome(seen: Observation, *targets: Target, cut: int | None = None, **workaround: str) -> Outcome:
+    conf = {f"spark.sql.{key.replace('__', '.')}": value for key, value in workaround.items()}
+    task = CellTask(JOB, targets, cut, workaround=conf)
+    return Outcome(task, CellRun(task, (seen,), None, runnable=True, seconds=0.1))
+
+
+JOB = case(expect(), expect())
+
+
+def ran(
+    before: Observation,
+    after: Observation,
+    restarted: Observation,
+    resumed: Observation,
+    tried: tuple[Outcome, ...] = (),
+) -> JobRun:
+    engines = tuple(unseen(target, "local") for target in (SPARK_359, AFTER))
+    outcomes = (
+        outcome(before, SPARK_359),
+        outcome(after, AFTER),
+        outcome(restarted, SPARK_359, SPARK_359, cut=2),
+        outcome(resumed, SPARK_359, AFTER, cut=2),
+    )
+    return JobRun(JOB, SPARK_359, AFTER, outcomes, engines, datetime.now(UTC), {}, tried)
+
+
+@pytest.fixture
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Judges without a file of the case."""
+    monkeypatch.setattr(verdict, "with_expectations", lambda case, folder, seen: case)
+    return lambda run: verdict.judge_job(run, tmp_path, "conformance check")
+
+
+def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() -> None:
+    cells = workaround_cells(ran(ROWS, ROWS, ROWS, REFUSED))
+    assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == [
+        ({ANSI: "false"}, 2, AFTER),
+        ({SCHEMA_CHECK: "false"}, 2, AFTER),
+    ]
+
+
+def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:
+    assert workaround_cells(ran(ROWS, ROWS, ROWS, ROWS)) == ()
+    assert workaround_cells(ran(ROWS, ROWS, REFUSED, REFUSED)) == ()
+
+
+def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_set_it() -> None:
+    run = ran(ROWS, ROWS, ROWS, REFUSED)
+    for other in (
+        replace(run, conf={ANSI: "true"}),
+        replace(run, before=replace(AFTER, version=SparkVersion(4, 0, 5))),
+    ):
+        tried = workaround_cells(other)
+        assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
+
+
+def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
+    tried = (
+        outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false"),
+        outcome(OTHER_ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),
+    )
+    found = judged(ran(ROWS, ROWS, ROWS, REFUSED, tried))
+    (group,) = found.handoffs
+    assert [str(each) for each in group.tried] == [
+        f"workaround: {ANSI}=false; tried: same rows in 1 of 1 handoff",
+        f"{SCHEMA_CHECK}=false is no workaround, do not use it; tried in 1 handoff: wrong rows in 1",
+    ]
+    assert group.workaround is group.tried[0]
+    (told,) = (one for one in statements(found, None) if one.text.startswith("the checkpoint is refused"))
+    assert told.details[0] == "state of the aggregation, column sum: double in the checkpoint, bigint wanted"
+    assert record(found, None)["checkpoints"][0]["workaround"] == f"{ANSI}=false"
+
+
+def test_without_rows_there_is_no_all_clear(judged) -> None:
+    found = judged(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
+    assert (found.answer, found.exit_code) == ("unknown", 3)
+    assert [group.verdict.outcome for group in found.handoffs] == ["no answer"]
+    assert all(one.glyph != "●" for one in statements(found, None))
+
+
+def test_a_checkpoint_after_which_nothing_came_tells_nothing(judged) -> None:
+    found = judged(ran(SILENT_AFTER, SILENT_AFTER, SILENT_AFTER, SILENT_AFTER))
+    assert (found.answer, found.exit_code) == ("same", 3)
+    assert found.handoffs[0].verdict.reason == NO_ROWS_AFTER
+
+
+def test_a_job_that_does_not_read_the_sample_has_no_verdict_on_its_checkpoints(judged) -> None:
+    """It said that the checkpoint resumes, of a function that made its own stream."""
+    found = judged(ran(UNREAD, UNREAD, UNREAD, UNREAD))
+    assert (found.answer, found.exit_code) == ("unknown", 3)
+    (group,) = found.handoffs
+    assert group.verdict.outcome == "no answer"
+    assert "has it as a source" in group.verdict.reason
+
+
+def test_other_types_of_columns_are_a_difference(judged) -> None:
+    columns = (*ROWS.columns[:-1], Column(name="total", type="double"))
+    other = ROWS.model_copy(update={"columns": columns})
+    found = judged(ran(ROWS, other, ROWS, ROWS))
+    assert (found.columns, found.exit_code) == (("column 3: total bigint on 3.5.9, total double on 4.3.0",), 1)
+    assert "other columns" in summary(found)
+
+
+def test_a_job_whose_code_fails_has_no_checkpoints(judged) -> None:
+    mistake = OwnCodeError(raised="TypeError('x')", at="jobs.py:3", during="while building the query", traceback="")
+    failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=("TypeError",), message="x", own_code=mistake)))
+    found = judged(ran(failed, failed, failed, failed))
+    assert (found.handoffs, found.exit_code) == ((), 2)
+
+
+# What the sample showed.
+
+
+def operators(
+    total: int, removed: int | None = None, dropped: int | None = 0, name: str = "stateStoreSave"
+) -> dict[str, object]:
+    counts = {"operatorName": name, "numRowsTotal": total, DROPPED_ROWS: dropped}
+    return {"stateOperators": [counts if removed is None else {**counts, "numRowsRemoved": removed}]}
+
+
+def told(*progress: dict[str, object], watermark: int = 1) -> list[str]:
+    batches = [batch(id, state=(1,), watermark=watermark, progress=each) for id, each in enumerate(progress)]
+    return [*never_shown(observed(step(1, *batches)))]
+
+
+def test_an_operator_that_did_all_is_covered() -> None:
+    assert told(operators(1), operators(2, dropped=1), operators(1)) == []
+    assert told(operators(1), operators(1, removed=1, dropped=1)) == []
+
+
+def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
+    assert told(operators(0)) == [
+        "the aggregation never had a row in its state: add rows that reach it",
+        "the aggregation never dropped a late row: add a row whose event time is behind the watermark",
+    ]
+    (never,) = told(
+        operators(1, dropped=None, name="symmetricHashJoin"), operators(2, dropped=None, name="symmetricHashJoin")
+    )
+    assert never.startswith("the join never removed a row from its state")
+
+
+def test_without_a_watermark_no_row_is_late_and_none_leaves() -> None:
+    assert told(operators(1), operators(2), watermark=0) == []

@@ -24,7 +24,7 @@ SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
 
 
 def handed(origin: str, to: str, status: str) -> UpgradeCell:
-    entry = DocumentedUpgrade(because="another schema", link="SPARK-9", way_round=SETTING)
+    entry = DocumentedUpgrade(because="another schema", link="SPARK-9", way_round=SETTING, proven=True)
     return UpgradeCell(
         case="f/a",
         family="f",

@@ -212,3 +212,16 @@ def test_the_schema_names_the_format() -> None:
     schema = json_schema()
     assert list(schema)[:3] == ["$schema", "title", "description"]
     assert schema["description"].startswith("Format 3: a header")
+
+
+@pytest.mark.parametrize(
+    ("way_round", "proven", "shown"),
+    [
+        ("spark.sql.check=false", True, "spark.sql.check=false"),
+        ("spark.sql.check=false", False, None),
+        ("start with a new checkpoint", False, "start with a new checkpoint"),
+        (None, False, None),
+    ],
+)
+def test_a_setting_is_a_workaround_only_where_it_was_tried(way_round, proven, shown) -> None:
+    assert DocumentedUpgrade(because="of this", way_round=way_round, proven=proven).workaround == shown

@@ -1,0 +1,103 @@
+"""Who may start a query: the harness, and the sink that a case names."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from harness.driver.query_starts import QueryStarted, allowed, guard
+
+
+class Session:
+    """Stands for a SparkSession."""
+
+
+class Frame:
+    def __init__(self, session: Session) -> None:
+        self.sparkSession = session
+
+
+class OldContext:
+    def __init__(self, session: Session) -> None:
+        self.sparkSession = session
+
+
+class OldFrame:
+    """As up to Spark 3.2."""
+
+    def __init__(self, session: Session) -> None:
+        self.sql_ctx = OldContext(session)
+
+
+@pytest.fixture
+def writer():
+    class DataStreamWriter:
+        def __init__(self, frame):
+            self._df = frame
+
+        def start(self, path=None, **options):
+            return "started", path, options
+
+        def toTable(self, name):  # noqa: N802
+            return "table", name
+
+        def format(self, name):
+            return self
+
+    guard(DataStreamWriter)
+    return DataStreamWriter
+
+
+def test_the_author_starts_nothing(writer):
+    with pytest.raises(QueryStarted, match=r"starts a query itself \(start\)"):
+        writer(Frame(Session())).format("parquet").start("out")
+    with pytest.raises(QueryStarted, match=r"starts a query itself \(toTable\)"):
+        writer(Frame(Session())).toTable("sales")
+
+
+def test_nor_does_a_thread_of_the_author(writer):
+    raised = []
+
+    def run():
+        try:
+            writer(Frame(Session())).start()
+        except QueryStarted as error:
+            raised.append(error)
+
+    with allowed.this_thread():
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert len(raised) == 1
+
+
+def test_the_harness_does(writer):
+    with allowed.this_thread():
+        assert writer(Frame(Session())).start("out", format="parquet") == ("started", "out", {"format": "parquet"})
+    with pytest.raises(QueryStarted):
+        writer(Frame(Session())).start()
+
+
+@pytest.mark.parametrize("frame", [Frame, OldFrame])
+def test_a_sink_starts_queries_on_frames_of_its_session_in_any_thread(writer, frame):
+    mine, other, started = Session(), Session(), []
+    allowed.session(mine)
+    thread = threading.Thread(target=lambda: started.append(writer(frame(mine)).start()))
+    thread.start()
+    thread.join()
+    assert started == [("started", None, {})]
+    with pytest.raises(QueryStarted):
+        writer(frame(other)).start()
+    allowed.forget(mine)
+    with pytest.raises(QueryStarted):
+        writer(frame(mine)).start()
+
+
+def test_a_writer_without_a_method_is_guarded_as_far_as_it_goes():
+    class Old:
+        def start(self):
+            return "started"
+
+    guard(Old)
+    assert not hasattr(Old, "toTable")
