@@ -166,7 +166,7 @@ class _BatchRun:
                 rows = self.rows(node.child)
                 for row in rows:
                     for key in node.keys:
-                        evaluate(key.expression, row)  # it may fail; the order of the rows is never compared
+                        evaluate(key, row)  # it may fail; the order of the rows is never compared
                 return [iter(rows)]
             case Watermark():
                 times = self._times[id(node)] = []

@@ -24,7 +24,6 @@ from conformance.model.plan import (
     Plan,
     Project,
     Sort,
-    SortKey,
     StatefulProcessor,
     StateFunction,
     StreamSource,
@@ -205,17 +204,16 @@ class Frame:
     def limit(self, rows: int) -> Frame:
         return self.of(Limit(self.plan, rows))
 
-    def order_by(self, *keys: tuple[str | exp.Expr, bool, bool]) -> Frame:
-        """Sort by expressions, each with whether it is ascending and whether nulls come first.
+    def order_by(self, *keys: str | exp.Expr) -> Frame:
+        """Sort by expressions, in either direction.
 
         Raises:
             Unpredictable: a key is not among the columns.
         """
         try:
-            read_keys = [SortKey(self._expression(key).expression, *order) for key, *order in keys]
+            return self.of(Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
-        return self.of(Sort(self.plan, tuple(read_keys)))
 
     def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
         """``groupBy(by).applyInPandasWithState`` with a function of the suite."""

@@ -165,21 +165,12 @@ class Limit(_WithColumnsOfChild):
     rows: int
 
 
-@dataclass(frozen=True)
-class SortKey:
-    """An expression to sort by."""
-
-    expression: Expression
-    ascending: bool
-    nulls_first: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Sort(_WithColumnsOfChild):
     """``orderBy`` and SQL ORDER BY: matters where Spark refuses it, or a key fails, since rows are compared in any order."""
 
     child: Plan
-    keys: tuple[SortKey, ...]
+    keys: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,59 +318,57 @@ def streams(plan: Plan) -> frozenset[str]:
 
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of the plan."""
-    for node in walk(plan):
-        match node:
-            case Filter() | Join():
-                yield node.condition
-            case Project():
-                yield from (one.expression for one in node.named)
-            case Aggregate():
-                yield from (one.expression for one in (*node.keys, *node.outputs))
-            case Sort():
-                yield from (key.expression for key in node.keys)
+    return (one for node in walk(plan) for one in expressions_of(node))
 
 
-_TITLES = {
-    "stateStoreSave": "aggregation",
-    "sessionWindowStateStoreSaveExec": "session windows",
-    "dedupe": "deduplication",
-    "dedupeWithinWatermark": "deduplication within the watermark",
-    "symmetricHashJoin": "join",
-    "globalLimit": "limit",
-    "applyInPandasWithState": "state function",
-    "transformWithStateInPandasExec": "stateful processor",
-}
+def expressions_of(node: Plan) -> tuple[Expression, ...]:
+    """The expressions of a node."""
+    match node:
+        case Filter() | Join():
+            return (node.condition,)
+        case Project():
+            return tuple(one.expression for one in node.named)
+        case Aggregate():
+            return tuple(one.expression for one in (*node.keys, *node.outputs))
+        case Sort():
+            return node.keys
+        case _:
+            return ()
 
 
 def operator_name(node: Plan) -> str:
     """The name of a stateful operator in the progress."""
-    match node:
-        case Aggregate():
-            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
-        case Deduplicate():
-            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
-        case Join():
-            return "symmetricHashJoin"
-        case StateFunction():
-            return "applyInPandasWithState"
-        case StatefulProcessor():
-            return "transformWithStateInPandasExec"
-        case _:
-            return "globalLimit"
+    return _name_and_title(node)[0]
 
 
 def operator_title(node: Plan) -> str:
     """The operator in words: ``aggregation by window, id``."""
-    title = _TITLES[operator_name(node)]
+    title = _name_and_title(node)[1]
     match node:
         case Aggregate():
             names = [key.column.name for key in node.keys]
-        case Deduplicate():
+        case Deduplicate() | StateFunction() | StatefulProcessor():
             names = [key.name for key in node.keys]
-        case StateFunction():
-            title, names = f"{title} {node.function}", [key.name for key in node.keys]
-        case StatefulProcessor():
-            title, names = f"{title} {node.processor}", [key.name for key in node.keys]
         case _:
             names = []
     return f"{title} by {', '.join(names)}" if names else title
+
+
+def _name_and_title(node: Plan) -> tuple[str, str]:
+    match node:
+        case Aggregate(session=None):
+            return "stateStoreSave", "aggregation"
+        case Aggregate():
+            return "sessionWindowStateStoreSaveExec", "session windows"
+        case Deduplicate(within_watermark=True):
+            return "dedupeWithinWatermark", "deduplication within the watermark"
+        case Deduplicate():
+            return "dedupe", "deduplication"
+        case Join():
+            return "symmetricHashJoin", "join"
+        case StateFunction():
+            return "applyInPandasWithState", f"state function {node.function}"
+        case StatefulProcessor():
+            return "transformWithStateInPandasExec", f"stateful processor {node.processor}"
+        case _:
+            return "globalLimit", "limit"

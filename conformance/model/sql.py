@@ -109,7 +109,7 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         frame = frame.distinct_rows()
     if order := tree.args.get("order"):
         columns = {one.unalias(): exp.column(one.alias_or_name) for one in tree.expressions if one.alias_or_name}
-        frame = frame.order_by(*(_sort_key(one, columns) for one in order.expressions))
+        frame = frame.order_by(*(columns.get(one.this, one.this) for one in order.expressions))
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame
@@ -124,11 +124,6 @@ def _expanded(item: exp.Expr, frame: Frame) -> Iterator[exp.Expr]:
     for one in frame.plan.columns:
         if table is None or (one.qualifier or "").lower() == table:
             yield exp.column(one.name, table=one.qualifier)
-
-
-def _sort_key(item: exp.Ordered, columns: Mapping[exp.Expr, exp.Expr]) -> tuple[exp.Expr, bool, bool]:
-    """A key of ORDER BY; what the select list has is a column."""
-    return columns.get(item.this, item.this), not item.args.get("desc"), bool(item.args.get("nulls_first"))
 
 
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:

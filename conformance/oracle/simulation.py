@@ -49,21 +49,6 @@ from conformance.model.query import Query
 from conformance.model.rules import Rules
 
 
-def frame_of(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
-    """The frame of a pipeline.
-
-    Args:
-        pipeline: of the case, or of a restart that changes it.
-        case: defines the streams.
-        rules: of the version.
-
-    Raises:
-        Refused: Spark refuses it at analysis.
-        Unpredictable: the model does not know an operation.
-    """
-    return _FrameBuilder(case, rules).pipeline(pipeline)
-
-
 class _FrameBuilder:
     """Applies the operations of the case language to a frame."""
 
@@ -74,6 +59,11 @@ class _FrameBuilder:
         self._views: dict[str, Frame] = {}
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
+        """
+        Raises:
+            Refused: Spark refuses it at analysis.
+            Unpredictable: the model does not know an operation.
+        """
         first, *rest = pipeline.operations
         if first.name != "from":
             raise Unpredictable(f"the operation {first.name}")
@@ -120,7 +110,7 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
     "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
     "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "orderBy": lambda _, frame, of: frame.order_by(*map(sort_order, of.arguments["orderBy"])),
+    "orderBy": lambda _, frame, of: frame.order_by(*(sort_order(one).expression for one in of.arguments["orderBy"])),
     "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
     "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
@@ -290,7 +280,7 @@ class CaseSimulation:
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
-        frame = frame_of(self._pipeline, self._case, self._rules)
+        frame = _FrameBuilder(self._case, self._rules).pipeline(self._pipeline)
         self._types = tuple(one.type for one in frame.plan.columns)
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")

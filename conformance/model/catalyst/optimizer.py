@@ -210,7 +210,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
         case Limit() | EmptySide():
             _need(plan.child, columns, found)
         case Sort():
-            _need(plan.child, columns | _read(key.expression for key in plan.keys), found)
+            _need(plan.child, columns | _read(plan.keys), found)
         case StateFunction() | StatefulProcessor():
             _need(plan.child, frozenset(one.id for one in plan.child.columns), found)
         case Join():
