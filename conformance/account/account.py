@@ -98,7 +98,7 @@ class BatchAccount:
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
         return (
-            None if self.model is None else _windows(row for operator in self.model.operators for row in operator.state)
+            None if self.model is None else _windows(row for operator in self.model.operators for row in operator.shown)
         )
 
     @cached_property

@@ -136,8 +136,8 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
         by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
         yield ExplanationLine(f"closed: {row_text(one)}{by}", "closed", depth)
     yield from _rest(operator.evicted, "closed", depth)
-    contents = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
-    more = f" … ({operator.state_rows} in all)" if len(operator.state) > MOST else ""
+    contents = " ".join(f"[{row_text(one)}]" for one in operator.shown[:MOST])
+    more = f" … ({operator.state_rows} in all)" if len(operator.shown) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
         f"{title} keeps {operator.state_rows or 'nothing'}{f': {contents}{more}' if contents else ''}", "kept", depth
@@ -399,7 +399,7 @@ def _operator(operator: OperatorProgress) -> dict[str, Json]:
         "over": [_compared(one) for one in operator.evicted],
         "dropped": operator.dropped,
         "held": operator.state_rows,
-        "state": [_compared(one)["row"] for one in operator.state],
+        "state": [_compared(one)["row"] for one in operator.shown],
     }
 
 

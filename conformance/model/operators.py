@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
-from conformance.model.progress import ComparedRow, TimerCounts
+from conformance.model.progress import ComparedRow, OperatorEffects
 from conformance.model.rules import Rules
 
 MOST_ROWS = 500_000
@@ -49,22 +49,12 @@ class OperatorContext:
         return self.eviction_ms if self.rules.eviction_watermark == "own batch" else self.late_ms
 
 
-@dataclass(frozen=True)
-class OperatorResult:
+@dataclass(frozen=True, kw_only=True)
+class OperatorResult(OperatorEffects):
     """The result of a stateful operator in a micro-batch."""
 
     rows: Sequence[Row]
     state: State
-    state_rows: int
-    late: tuple[ComparedRow, ...] = ()
-    dropped: int = 0
-    evicted: tuple[ComparedRow, ...] = ()
-    updated: int = 0
-    removed: int = 0
-    duplicates: int = 0
-    timers: TimerCounts | None = None
-    shown: tuple[ComparedRow, ...] = ()
-    """The state, for display."""
 
 
 def compared_row(

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
-_PACKAGE = "conformance.model"
+_MODEL = Path(__file__).parent
 _LONGEST = 16
 """Lines of a place that are shown; of a longer one, the statement that reads the rule."""
-_NOT_READERS = ("catalogue.py", "rules.py", "rule_text.py")
+_NOT_READERS = ("catalogue", "rules", "rule_text", "wrong_models")
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,9 @@ class RuleReader:
 
 
 def value_text(rule: str, value: str) -> str | None:
-    """The function behind a value that ``rules.yaml`` names, as Python.
+    """The function behind a value that ``rules.yaml`` names, as Python: ``lambda highest, delay: highest - delay``.
 
-    Args:
-        rule: its name.
-        value: the name of the value: ``at or before``.
-
-    Returns:
-        ``lambda highest, delay: highest - delay``; None if the value is data and no function.
+    None if the value, such as ``at or before``, is data and no function.
     """
     found = _functions().get((rule, value))
     return None if found is None else ast.unparse(found)
@@ -44,42 +39,28 @@ def value_text(rule: str, value: str) -> str | None:
 @cache
 def readers(rule: str) -> tuple[RuleReader, ...]:
     """Where the model reads a rule, by module and line."""
-    return tuple(reader for module in _modules() for reader in _readers_in(module, rule))
-
-
-def _modules() -> tuple[str, ...]:
-    """The modules of the model as paths below its folder."""
-    names = [
-        *(entry.name for entry in files(_PACKAGE).iterdir()),
-        *(f"catalyst/{entry.name}" for entry in (files(_PACKAGE) / "catalyst").iterdir()),
-    ]
-    return tuple(
-        sorted(
-            name
-            for name in names
-            if name.endswith(".py") and name not in _NOT_READERS and not name.startswith("wrong_")
-        )
-    )
-
-
-@cache
-def _source(module: str) -> tuple[str, ast.Module]:
-    text = (files(_PACKAGE) / module).read_text(encoding="utf-8")
-    return text, ast.parse(text)
+    found: dict[tuple[str, str], RuleReader] = {}
+    for module, text, function, read in _reading_functions():
+        if rule in read:
+            shown = [_lines(text, function)]
+            if len(shown[0].splitlines()) > _LONGEST:
+                smallest = (node for node in ast.walk(function) if isinstance(node, ast.stmt) and _own(node, rule))
+                shown = [_shortened(text, one, rule) for one in smallest if one is not function]
+            reader = RuleReader(module, function.name, "\n# …\n".join(dict.fromkeys(shown)))
+            found.setdefault((module, function.name), reader)
+    return tuple(found.values())
 
 
 @cache
 def _functions() -> Mapping[tuple[str, str], ast.AST]:
     """Rule and name of a value → the expression or the function of ``RULE_FUNCTIONS``."""
-    _, tree = _source("catalogue.py")
-    defined = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    table = next(
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "RULE_FUNCTIONS"
+    body = ast.parse((_MODEL / "catalogue.py").read_text(encoding="utf-8")).body
+    defined = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    (table,) = (
+        one.value for one in body if isinstance(one, ast.AnnAssign) and "RULE_FUNCTIONS" in ast.unparse(one.target)
     )
     return {
-        (rule, name): defined.get(value.id, value) if isinstance(value, ast.Name) else value
+        (rule, name): defined.get(ast.unparse(value), value)
         for rule, values in _items(table)
         for name, value in _items(values)
     }
@@ -92,29 +73,15 @@ def _items(table: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
                 yield str(key.value), value
 
 
-def _readers_in(module: str, rule: str) -> Iterator[RuleReader]:
-    text, _ = _source(module)
-    seen: set[str] = set()
-    for function, read in _rules_by_function(module):
-        if function.name in seen or rule not in read:
-            continue
-        seen.add(function.name)
-        whole = _lines(text, function)
-        statements = (
-            [whole]
-            if len(whole.splitlines()) <= _LONGEST
-            else [_shortened(text, one, rule) for one in _smallest(function, rule)]
-        )
-        yield RuleReader(f"conformance/model/{module}", function.name, "\n# …\n".join(dict.fromkeys(statements)))
-
-
 @cache
-def _rules_by_function(module: str) -> tuple[tuple[ast.FunctionDef, frozenset[str]], ...]:
-    """Every function of a module, and the names of what it reads of the rules; asked for each rule."""
-    _, tree = _source(module)
+def _reading_functions() -> tuple[tuple[str, str, ast.FunctionDef, frozenset[str]], ...]:
+    """Every function of the model, with its module, the text of the module, and the names of the rules that it reads."""
     return tuple(
-        (function, frozenset(name for node in ast.walk(function) if (name := _read(node)) is not None))
-        for function in ast.walk(tree)
+        (f"conformance/model/{module}", text, function, frozenset(filter(None, map(_read, ast.walk(function)))))
+        for module in sorted(path.relative_to(_MODEL).as_posix() for path in _MODEL.rglob("*.py"))
+        if module.removesuffix(".py") not in _NOT_READERS
+        for text in [(_MODEL / module).read_text(encoding="utf-8")]
+        for function in ast.walk(ast.parse(text))
         if isinstance(function, ast.FunctionDef)
     )
 
@@ -126,13 +93,6 @@ def _read(node: ast.AST) -> str | None:
     owner = node.value
     name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
     return node.attr if name.lstrip("_") == "rules" else None
-
-
-def _smallest(function: ast.FunctionDef, rule: str) -> Iterator[ast.stmt]:
-    """The innermost statements that read the rule."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.stmt) and node is not function and _own(node, rule):
-            yield node
 
 
 def _own(node: ast.AST, rule: str) -> bool:
@@ -154,9 +114,9 @@ def _shortened(text: str, statement: ast.stmt, rule: str) -> str:
     short = ast.unparse(statement)
     if len(short.splitlines()) <= _LONGEST:
         return short
+    statement = copy(statement)
     for field in ("body", "orelse"):
         if getattr(statement, field, None):
-            statement = copy(statement)
             setattr(statement, field, [ast.Expr(ast.Constant(...))])
     return ast.unparse(statement)
 

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from conformance.model.errors import Unpredictable
 
-PACKAGES = ("conformance.model", "conformance.model.catalyst", "conformance.oracle")
 VARIES = "…"
 """In place of the part that depends on the query."""
+_FOLDERS = ("conformance/model", "conformance/model/catalyst", "conformance/oracle")
+_ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, order=True)
@@ -28,22 +29,13 @@ class UnpredictedConstruct:
 @cache
 def unpredicted() -> tuple[UnpredictedConstruct, ...]:
     """All of them, by name."""
-    return tuple(sorted({one for package in PACKAGES for one in _declared(package)}))
-
-
-def _declared(package: str) -> Iterator[UnpredictedConstruct]:
-    folder = package.replace(".", "/")
-    for file in files(package).iterdir():
-        if file.name.endswith(".py"):
-            for name in constructs_in(file.read_text(encoding="utf-8")):
-                yield UnpredictedConstruct(name, f"{folder}/{file.name}")
+    modules = [path for folder in _FOLDERS for path in (_ROOT / folder).glob("*.py")]
+    found = {(name, path) for path in modules for name in constructs_in(path.read_text(encoding="utf-8"))}
+    return tuple(sorted(UnpredictedConstruct(name, path.relative_to(_ROOT).as_posix()) for name, path in found))
 
 
 def constructs_in(source: str) -> Iterator[str]:
-    """The constructs that a module declares.
-
-    Args:
-        source: its text.
+    """The constructs that the text of a module declares.
 
     Raises:
         ValueError: a construct has no fixed words, so its name says nothing.
