@@ -143,20 +143,18 @@ def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> Model
         for rule, altered in other_readings(version)
         if prediction.read.tell_apart(rules_of(version), altered) and _agrees(case, version, altered)
     }
-    return ModelDisagreement(verdict, (version,), tuple(settling.values()), tuple(_concerned(verdict)))
+    aspects = {finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings}
+    names = {name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ())}
+    concerned = tuple(rule for rule in catalogue().values() if rule.name in names)
+    return ModelDisagreement(verdict, (version,), tuple(settling.values()), concerned)
 
 
-def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool:
+def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
+    """Whether the model meets the expectations with these rules; None if it cannot predict the case."""
     try:
         return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:
-        return False
-
-
-def _concerned(verdict: Verdict) -> Iterator[Rule]:
-    aspects = dict.fromkeys(finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings)
-    names = dict.fromkeys(name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ()))
-    return (rule for rule in catalogue().values() if rule.name in names)
+        return None
 
 
 def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
@@ -198,22 +196,13 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
 def detects(case: Case, wrong: WrongModel) -> bool:
     """Whether the expectations of a case contradict a wrong model."""
     version = wrong.version
-    if not_applicable(case, version) is not None:
-        return False
-    try:
-        return verdict_on(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
-    except Unpredictable:
-        return False
+    return not_applicable(case, version) is None and _agrees(case, version, wrong.of(rules_of(version))) is False
 
 
 def detected(cases: Mapping[str, Case]) -> tuple[WrongModel, ...]:
-    """The wrong models that their named case detects.
+    """The wrong models that their named case detects, of these cases by id.
 
     Other cases may detect more of them, but checking every case against every model takes minutes.
-
-    Args:
-        cases: id → case.
     """
-    return tuple(
-        wrong for wrong in WRONG_MODELS if (case := cases.get(wrong.detected_by)) is not None and detects(case, wrong)
-    )
+    named = ((wrong, cases.get(wrong.detected_by)) for wrong in WRONG_MODELS)
+    return tuple(wrong for wrong, case in named if case is not None and detects(case, wrong))

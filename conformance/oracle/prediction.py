@@ -117,13 +117,9 @@ class CasePredictions:
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
-    """Predict what a case does.
+    """Predict what a case does, whatever it expects, by the rules of the version or by others.
 
-    Args:
-        case: its expectations are ignored.
-        version: of Spark.
-        rules: the rules of the version by default.
-        read: is filled with the rules that the model reads, also if it cannot predict the case.
+    ``read`` is filled with the rules that the model reads, also if it cannot predict the case.
 
     Raises:
         Unpredictable: the case uses something that the model does not know.

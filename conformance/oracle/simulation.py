@@ -146,13 +146,7 @@ class StepProgress:
 
 
 class CaseSimulation:
-    """Runs the steps of a case on the reference model.
-
-    Args:
-        case: the case.
-        rules: of the version, or altered.
-        order: in which to read the partitions of each micro-batch; as written by default.
-    """
+    """Runs the steps of a case on the reference model, the partitions of each micro-batch in an order, by default as written."""
 
     def __init__(self, case: Case, rules: Rules, order: tuple[int, ...] = ()) -> None:
         self._case = case
