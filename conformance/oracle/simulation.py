@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -43,7 +43,7 @@ from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
 from conformance.model.frame import Frame
 from conformance.model.functions import INTERVAL
-from conformance.model.plan import Plan, StreamSource, walk, watermarks
+from conformance.model.plan import StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query
 from conformance.model.rules import Rules
@@ -82,17 +82,18 @@ class _FrameBuilder:
         self._views |= {name.lower(): view for name, view in zip(names, frames, strict=True)}
         return sql.run(operation.arguments["sql"], self._views)
 
+    def apply_in_pandas_with_state(self, frame: Frame, operation: Operation) -> Frame:
+        of = operation.arguments[operation.name]
+        mode, timeout = of.get("outputMode", "append"), of.get("timeout", "NoTimeout")
+        return frame.apply_in_pandas_with_state(of["by"], of["with"], mode, timeout)
+
     def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
         of = operation.arguments[operation.name]
         initial = sql.run(of["initialState"], {"": frame}) if "initialState" in of else None
+        mode, time_mode = of.get("outputMode", "append"), of.get("timeMode", "None")
+        event_time, in_pandas = of.get("eventTimeColumn"), of.get("inPandas", True)
         return frame.transform_with_state(
-            of["by"],
-            of["with"],
-            of.get("outputMode", "append"),
-            of.get("timeMode", "None"),
-            of.get("eventTimeColumn"),
-            initial,
-            in_pandas=of.get("inPandas", True),
+            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas
         )
 
     def nested(self, operation: Operation) -> Frame:
@@ -118,12 +119,7 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
         *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
     ),
     "sql": _FrameBuilder.sql,
-    "applyInPandasWithState": lambda _, frame, of: frame.apply_in_pandas_with_state(
-        of.arguments[of.name]["by"],
-        of.arguments[of.name]["with"],
-        of.arguments[of.name].get("outputMode", "append"),
-        of.arguments[of.name].get("timeout", "NoTimeout"),
-    ),
+    "applyInPandasWithState": _FrameBuilder.apply_in_pandas_with_state,
     "transformWithState": _FrameBuilder.transform_with_state,
 }
 """Operation of the case language → the method of the frame."""
@@ -299,14 +295,14 @@ class CaseSimulation:
         read = self._pipeline.streams()
         self._left_out |= {name for name, placed in arrival.items() if any(placed.partitions)} - read
         return {
-            name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
+            name: tuple(self._row(name, row) for row in self._ordered(placed.partitions))
             for name, placed in arrival.items()
             if name in read
         }
 
-    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[tuple[Row, ...]]:
+    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[Row]:
         order = [place for place in self._order if place < len(partitions)]
-        return (partitions[place] for place in order or range(len(partitions)))
+        return (row for place in order or range(len(partitions)) for row in partitions[place])
 
     def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
         fields = self._case.streams[stream].fields
@@ -329,50 +325,31 @@ class CaseSimulation:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
-        statistics = batch.event_time
+        read = dict(batch.read)
+        names = [node.stream for node in walk(self._query.written) if isinstance(node, StreamSource)]
+        sources = [SourceRead(stream=name, rows=len(read.get(name, ())), moved=name in read) for name in names]
+        times = {} if batch.event_time is None else asdict(batch.event_time)
+        shown_times = {"watermark": batch.watermark_ms, **times} if has_watermark else {}
+        partitions = self._query.checkpoint.partitions
         return BatchSeen(
             id=batch.id,
             kind=batch.kind,
-            sources=tuple(self._sources(batch, self._query.written)),
+            sources=tuple(sources),
             watermark=batch.watermark_ms if has_watermark else None,
             logged=batch.watermark_ms,
             next_watermark=batch.advance.after_ms,
-            rows=tuple(self._wire(row) for row in batch.emitted),
+            rows=tuple(tuple(map(wire, row, self._types)) for row in batch.emitted),
             dropped=batch.dropped,
             state=tuple(operator.state_rows for operator in batch.operators),
-            event_time=None
-            if statistics is None
-            else EventTime(min=statistics.min, max=statistics.max, avg=statistics.avg),
+            event_time=EventTime(**times) if times else None,
             duration_ms=0,
-            progress=self._progress(batch, has_watermark=has_watermark),
+            progress={
+                "batchId": batch.id,
+                "numInputRows": sum(source.rows for source in sources),
+                "eventTime": {key: _instant(millis) for key, millis in shown_times.items()},
+                "stateOperators": [self._operator(one, partitions) for one in batch.operators],
+            },
         )
-
-    def _sources(self, batch: BatchProgress, plan: Plan) -> Iterator[SourceRead]:
-        rows = dict(batch.read)
-        for node in walk(plan):
-            if isinstance(node, StreamSource):
-                yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
-
-    def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
-        return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
-
-    def _progress(self, batch: BatchProgress, *, has_watermark: bool) -> dict[str, Json]:
-        """The part of a progress entry that the model predicts."""
-        if self._query is None:
-            raise AssertionError("a micro-batch without a query")
-        event_time: dict[str, str] = {}
-        if has_watermark:
-            event_time["watermark"] = _instant(batch.watermark_ms)
-            if batch.event_time is not None:
-                for key in ("min", "max", "avg"):
-                    event_time[key] = _instant(getattr(batch.event_time, key))
-        partitions = self._query.checkpoint.partitions
-        return {
-            "batchId": batch.id,
-            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.written)),
-            "eventTime": event_time,
-            "stateOperators": [self._operator(one, partitions) for one in batch.operators],
-        }
 
     def _operator(self, one: OperatorProgress, partitions: str | None) -> dict[str, Json]:
         known: dict[str, Json] = {
@@ -384,7 +361,8 @@ class CaseSimulation:
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)
-            known["numStateStoreInstances"] = int(partitions) * STATE_STORES.get(one.operator, 1)
+            # A join in state format 2 has four state stores in each partition (SPARK-35896).
+            known["numStateStoreInstances"] = int(partitions) * (4 if one.operator == "symmetricHashJoin" else 1)
         if one.operator.startswith("dedupe"):
             known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
         if one.timers is not None:
@@ -400,24 +378,17 @@ def without_metrics(observation: Observation, missing: frozenset[str]) -> Observ
     """What a version shows that does not report some keys of an operator's progress."""
     if not missing:
         return observation
-    steps = (
-        step.model_copy(update={"batches": tuple(_without_metrics(batch, missing) for batch in step.batches)})
-        for step in observation.steps
-    )
+
+    def without(batch: BatchSeen) -> BatchSeen:
+        kept = [
+            {key: value for key, value in operator.items() if key not in missing}
+            for operator in batch.progress["stateOperators"]
+        ]
+        dropped = None if kept and DROPPED_ROWS in missing else batch.dropped
+        return batch.model_copy(update={"dropped": dropped, "progress": {**batch.progress, "stateOperators": kept}})
+
+    steps = (step.model_copy(update={"batches": tuple(map(without, step.batches))}) for step in observation.steps)
     return observation.model_copy(update={"steps": tuple(steps)})
-
-
-def _without_metrics(batch: BatchSeen, missing: frozenset[str]) -> BatchSeen:
-    operators = [
-        {key: value for key, value in operator.items() if key not in missing}
-        for operator in batch.progress["stateOperators"]
-    ]
-    dropped = None if operators and DROPPED_ROWS in missing else batch.dropped
-    return batch.model_copy(update={"dropped": dropped, "progress": {**batch.progress, "stateOperators": operators}})
-
-
-STATE_STORES = {"symmetricHashJoin": 4}
-"""Operator → its state stores in each partition, where it has more than one: those of a join in state format 2 (SPARK-35896)."""
 
 
 def _value(value: Json, type_: DataType) -> Value:
