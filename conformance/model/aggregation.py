@@ -30,14 +30,7 @@ Groups = Mapping[Key, tuple[Contribution, ...]]
 
 
 def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: OperatorContext) -> OperatorResult:
-    """One micro-batch of an aggregation without session windows.
-
-    Args:
-        node: the aggregation.
-        rows: of this micro-batch, with the key columns.
-        state: the groups so far.
-        context: watermarks, output mode and rules.
-    """
+    """One micro-batch of an aggregation without session windows; its rows have the key columns."""
     rules = context.rules
     if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, context.silent):
         raise Unpredictable("a SQL DISTINCT over a stream without new rows")

@@ -163,13 +163,8 @@ def lower_bounds(
 
     Each inequality is solved for the column of the side, with the watermark as the event time of the other side. Spark treats
     any column of the side as its event time: ``n > 1`` is a bound of one second, so the state is kept forever. An inequality
-    that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound.
-
-    Args:
-        side: the columns of the side.
-        other: the columns of the other side.
-        join: the join.
-        folded: whether the optimiser has computed constants, as in a micro-batch; at the start it has not.
+    that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound. In a micro-batch the
+    optimiser has computed constants (``folded``), at the start it has not.
     """
     theirs = {one.id: one for one in other}
     ours = {one.id for one in side}

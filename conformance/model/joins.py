@@ -69,12 +69,7 @@ def join(
 ) -> OperatorResult:
     """One micro-batch of a join: the left rows against the state of the right side, then the right rows against the left state.
 
-    Args:
-        node: the join.
-        left, right: rows of this micro-batch.
-        state: the rows of both sides so far.
-        context: watermarks and rules.
-        visible: ids of the columns of both sides that the plan keeps.
+    Of the columns of both sides only the visible ones are left in the plan.
     """
     run = _JoinRun(node, state, context)
     fresh: dict[str, list[Row]] = {}

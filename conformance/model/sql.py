@@ -32,11 +32,7 @@ _JOINS: Mapping[tuple[str, str], JoinType] = {
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
-    """The frame of a statement.
-
-    Args:
-        statement: one SELECT.
-        views: name → frame, at least one.
+    """The frame of a SELECT over views, of which there is at least one.
 
     Raises:
         Unpredictable: the model does not know a construct.

@@ -34,15 +34,7 @@ KeptStates = Mapping[GroupKey, KeptState]
 
 
 class GroupState:
-    """The state of a group during one call (``GroupState`` of pyspark).
-
-    Args:
-        kept: what the last call left.
-        has_timed_out: whether the function is called for the timeout.
-        watermark_ms: the watermark of the micro-batch; None if the input has none.
-        timeout: of the operator.
-        rules: of the version.
-    """
+    """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
 
     def __init__(
         self, kept: KeptState | None, *, has_timed_out: bool, watermark_ms: int | None, timeout: Timeout, rules: Rules
@@ -161,12 +153,6 @@ def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
     """One micro-batch of ``applyInPandasWithState``.
-
-    Args:
-        node: the operator.
-        rows: of this micro-batch.
-        state: of each group.
-        context: watermarks and rules.
 
     Raises:
         Refused: the function fails.

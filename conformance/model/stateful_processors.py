@@ -161,15 +161,7 @@ def transform_with_state(
     context: OperatorContext,
     used: frozenset[int],
 ) -> OperatorResult:
-    """One micro-batch of ``transformWithState``.
-
-    Args:
-        node: the operator.
-        rows: of this micro-batch.
-        initial: the rows of the initial state.
-        state: of all groups.
-        context: watermarks and rules.
-        used: ids of the output columns that are used above.
+    """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above.
 
     Raises:
         Refused: a row comes out behind the watermark.

@@ -405,14 +405,7 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:
-    """The constant value of a column in the current plan; None if it is not constant.
-
-    Args:
-        id: of the column.
-        plan: the node.
-        silent: streams without new rows in this micro-batch.
-        rules: whether their branches of a union are removed.
-    """
+    """The constant value of a column of a node in a micro-batch without new rows on the silent streams; None if it is not constant."""
     match plan:
         case Project():
             expression = next(one.expression for one in plan.named if one.column.id == id)
