@@ -105,6 +105,11 @@ def column(of: Attribute) -> Expression:
     return Expression("column", of.type, value=of.id)
 
 
+def unchanged(columns: Iterable[Attribute]) -> tuple[NamedExpression, ...]:
+    """The columns as they are, for a projection."""
+    return tuple(NamedExpression(column(one), one) for one in columns)
+
+
 def evaluate(expression: Expression, row: Row) -> Value:
     """The value of an expression without aggregates for a row."""
     match expression.kind:

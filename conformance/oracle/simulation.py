@@ -113,7 +113,7 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "union": lambda build, frame, of: frame.union(build.nested(of)),
     "orderBy": lambda _, frame, of: frame.order_by(*(sort_order(one).expression for one in of.arguments["orderBy"])),
     "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
-    "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
+    "distinct": lambda _, frame, of: frame.drop_duplicates() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
     "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
         *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
