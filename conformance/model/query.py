@@ -36,7 +36,7 @@ from conformance.model.checks import (
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
-from conformance.model.joins import can_evict
+from conformance.model.join_bounds import bounds
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -66,6 +66,7 @@ class Query:
         written: the plan before optimisation.
         plan: the plan after Spark's optimiser.
         checkpoint: the current checkpoint.
+        unread: arrived rows, one entry per micro-batch.
     """
 
     def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
@@ -86,7 +87,9 @@ class Query:
         _check_encoding(plan, settings, rules)
         self.written = plan
         self._settings = settings
-        self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
+        self._single = not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
+        """Whether all operators share one watermark (since 3.4)."""
+        self._rules = _with_one_watermark(rules) if self._single else rules
         self._run = SparkPlan(plan, self._rules)
         self.plan = self._run.plan
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
@@ -103,21 +106,11 @@ class Query:
             self._tracker = checkpoint.tracker
         self._last_eviction: tuple[int, ...] | None = None
         """Eviction watermarks of the last micro-batch of this run; None before the first."""
-        self._arrived: list[BatchData] = []
-
-    @property
-    def watermark_ms(self) -> int:
-        """The watermark of the next micro-batch."""
-        return self.checkpoint.watermark_ms
-
-    @property
-    def unread(self) -> list[BatchData]:
-        """Arrived rows that the next run will read."""
-        return list(self._arrived)
+        self.unread: list[BatchData] = []
 
     def arrive(self, batches: Sequence[BatchData]) -> None:
         """Add rows, one entry per micro-batch."""
-        self._arrived += batches
+        self.unread += batches
 
     def run(self) -> Iterator[BatchProgress]:
         """Run micro-batches until the query is idle or the trigger ends it.
@@ -138,13 +131,14 @@ class Query:
         if replayed is not None:
             return replayed
         data: BatchData = {}
-        if self._arrived:
-            data = _together(self._arrived) if once else self._arrived[0]
-            self._arrived = [] if once else self._arrived[1:]
+        if self.unread:
+            data = _together(self.unread) if once else self.unread[0]
+            self.unread = [] if once else self.unread[1:]
         elif not self._wants_no_data():
             return None
-        planned = OffsetLogEntry(self.checkpoint.next_id, data, self._tracker.global_ms)
-        self.checkpoint = self.checkpoint.with_planned(planned)
+        before = self.checkpoint.planned
+        planned = OffsetLogEntry(len(before), data, self._tracker.global_ms)
+        self.checkpoint = replace(self.checkpoint, planned=(*before, planned))
         return planned
 
     def _wants_no_data(self) -> bool:
@@ -172,7 +166,7 @@ class Query:
             case Deduplicate():
                 return True
             case Join():
-                return can_evict(node)
+                return bounds(node) != (None, None)
             case StateFunction():
                 return node.timeout == "EventTimeTimeout"
             case StatefulProcessor():
@@ -182,11 +176,6 @@ class Query:
 
     def _input_watermarks(self, global_ms: int) -> tuple[int, ...]:
         return input_watermarks(self.plan, global_ms, self._rules, single=self._single)
-
-    @property
-    def _single(self) -> bool:
-        """Whether all operators share one watermark, because ``allowMultiple`` is off (since 3.4)."""
-        return _is_single(self._settings, self._rules)
 
     def _execute(self, planned: OffsetLogEntry) -> BatchProgress:
         rules, id = self._rules, planned.id
@@ -214,8 +203,8 @@ class Query:
         self._last_eviction = eviction
         committed = CommitLogEntry(self._tracker.global_ms, done.states, self._run)
         first = WrittenState(self._run, silent) if id == 0 else self.checkpoint.first
-        checkpoint = self.checkpoint.with_committed(id, committed)
-        self.checkpoint = replace(checkpoint, tracker=self._tracker, first=first)
+        commits = {**self.checkpoint.committed, id: committed}
+        self.checkpoint = replace(self.checkpoint, committed=commits, tracker=self._tracker, first=first)
         return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
@@ -265,10 +254,6 @@ class Query:
                 raise self._rules.refusal(name, outer[0] if outer else "")
 
 
-def _is_single(settings: QuerySettings, rules: Rules) -> bool:
-    return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
-
-
 def _with_one_watermark(rules: Rules) -> Rules:
     """With ``allowMultiple`` off, the first of several event times is used, as in versions before it existed."""
     kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
@@ -286,7 +271,9 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     functions = [node for node in walk(plan) if isinstance(node, StateFunction | StatefulProcessor)]
     if functions and settings.conf.get(TIME_ZONE, "UTC") != "UTC":
         raise Unpredictable("a state function in a time zone other than UTC")
-    if settings.trigger != "once" and any(_uses_processing_time(node) for node in functions):
+    modes = {node.timeout if isinstance(node, StateFunction) else node.time_mode for node in functions}
+    # Source: `shouldRunAnotherBatch` of the operators.
+    if settings.trigger != "once" and modes & {"ProcessingTimeTimeout", "ProcessingTime"}:
         raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
@@ -310,13 +297,6 @@ def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     others = [node for node in stateful(plan) if not isinstance(node, StatefulProcessor)]
     if settings.conf.get(ENCODING) == "avro" and others and name in rules.refusals:
         raise rules.refusal(name, operator_name(others[0]))
-
-
-def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:
-    """Whether another micro-batch always follows. Source: `shouldRunAnotherBatch` of the operators."""
-    if isinstance(node, StateFunction):
-        return node.timeout == "ProcessingTimeTimeout"
-    return node.time_mode == "ProcessingTime"
 
 
 def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
@@ -345,8 +325,5 @@ def _check_order(plan: Plan, settings: QuerySettings) -> None:
 
 def _together(batches: Sequence[BatchData]) -> BatchData:
     """All waiting rows in one micro-batch."""
-    found: dict[str, list[tuple[object, ...]]] = {}
-    for batch in batches:
-        for stream, rows in batch.items():
-            found.setdefault(stream, []).extend(rows)
-    return found
+    streams_read = dict.fromkeys(stream for batch in batches for stream in batch)
+    return {stream: [row for batch in batches for row in batch.get(stream, ())] for stream in streams_read}
