@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, DOUBLE, Value
@@ -89,10 +90,6 @@ def _sum_type(kinds: Sequence[DataType]) -> DataType:
     raise Unpredictable(f"sum over {kind}")
 
 
-def _first(kinds: Sequence[DataType]) -> DataType:
-    return kinds[0]
-
-
 def _array(kinds: Sequence[DataType]) -> DataType:
     return DataType("array", elements=(kinds[0],))
 
@@ -113,20 +110,20 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "count": AggregateFunction(_count, lambda _: BIGINT),
     "count_if": AggregateFunction(lambda rows: sum(row[0] is True for row in rows), lambda _: BIGINT),
     "sum": AggregateFunction(_sum, _sum_type),
-    "min": AggregateFunction(lambda rows: min(_present(rows), default=None), _first),
-    "max": AggregateFunction(lambda rows: max(_present(rows), default=None), _first),
+    "min": AggregateFunction(lambda rows: min(_present(rows), default=None), itemgetter(0)),
+    "max": AggregateFunction(lambda rows: max(_present(rows), default=None), itemgetter(0)),
     "avg": AggregateFunction(_mean, lambda _: DOUBLE),
     "stddev_pop": AggregateFunction(_deviation, lambda _: DOUBLE),
     "stddev": AggregateFunction(_sample_deviation, lambda _: DOUBLE),
     "variance": AggregateFunction(_sample_variance, lambda _: DOUBLE),
     "median": AggregateFunction(_median, lambda _: DOUBLE),
     "percentile_approx": AggregateFunction(_percentile, _of_one_share),
-    "max_by": AggregateFunction(_by(max), _first),
-    "min_by": AggregateFunction(_by(min), _first),
-    "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),
-    "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, _first),
-    "first ignoring nulls": AggregateFunction(lambda rows: next(iter(_present(rows)), None), _first),
-    "last ignoring nulls": AggregateFunction(lambda rows: next(reversed(_present(rows)), None), _first),
+    "max_by": AggregateFunction(_by(max), itemgetter(0)),
+    "min_by": AggregateFunction(_by(min), itemgetter(0)),
+    "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, itemgetter(0)),
+    "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, itemgetter(0)),
+    "first ignoring nulls": AggregateFunction(lambda rows: next(iter(_present(rows)), None), itemgetter(0)),
+    "last ignoring nulls": AggregateFunction(lambda rows: next(reversed(_present(rows)), None), itemgetter(0)),
     "collect_list": AggregateFunction(lambda rows: tuple(_present(rows)), _array),
     "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }

@@ -9,7 +9,6 @@ Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 DEFECT = "a case on which it fails"
 """Begins the construct of every ``ModelDefect``."""
-_LONGEST_MESSAGE = 300
 
 
 class Refused(Exception):
@@ -50,5 +49,5 @@ class ModelDefect(Unpredictable):
     """
 
     def __init__(self, cause: Exception) -> None:
-        super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:_LONGEST_MESSAGE])
+        super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:300])
         self.cause = cause

@@ -179,11 +179,7 @@ class Rules:
         return self.refusals[name].error(name, what)
 
     def require(self, feature: str, what: str = "") -> None:
-        """Raise the error of a version that lacks a feature.
-
-        Args:
-            feature: a name in ``features.yaml``.
-            what: the subject of its error; the feature by default.
+        """Check that the version has a feature, by its name in ``features.yaml``; ``what``: the subject of its error, if not the name.
 
         Raises:
             Refused: the version lacks the feature.

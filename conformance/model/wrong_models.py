@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.model.catalogue import WrongModel, accepting, misreading
 
 _CONDITION = "join-delays/range-bounds-the-state"
@@ -14,30 +12,16 @@ WRONG_JOIN_MODELS: tuple[WrongModel, ...] = (
         "join-delays/inclusive-bound-waits-one-millisecond-longer",
         inclusive_bound_ms=0,
     ),
-    misreading(
-        "a strict bound waits as long as an inclusive one",
-        f"{_CONDITION}.strictly-between",
-        strict_bound_ms=1,
-    ),
+    misreading("a strict bound waits as long as an inclusive one", f"{_CONDITION}.strictly-between", strict_bound_ms=1),
     misreading(
         "an inclusive bound waits a millisecond on the wrong side of the watermark",
         f"{_CONDITION}.between",
         inclusive_bound_ms=-1,
     ),
+    misreading("a subtracted interval is added", f"{_CONDITION}.minus-on-the-other-side", subtracted_term_sign=1),
+    misreading("subtracted intervals do not count", f"{_CONDITION}.plus-on-the-own-side", subtracted_term_sign=0),
     misreading(
-        "a subtracted interval is added",
-        f"{_CONDITION}.minus-on-the-other-side",
-        subtracted_term_sign=1,
-    ),
-    misreading(
-        "subtracted intervals do not count",
-        f"{_CONDITION}.plus-on-the-own-side",
-        subtracted_term_sign=0,
-    ),
-    misreading(
-        "of two bounds of a side the higher counts",
-        f"{_CONDITION}.lower-of-two-is-the-first",
-        bound_of_several=max,
+        "of two bounds of a side the higher counts", f"{_CONDITION}.lower-of-two-is-the-first", bound_of_several=max
     ),
     misreading(
         "of two bounds of a side the first counts",
@@ -112,76 +96,70 @@ WRONG_JOIN_MODELS: tuple[WrongModel, ...] = (
 )
 
 
-def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
-    return misreading(name, f"arbitrary-state/{detected_by}", **rules)
-
-
-def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
-    return accepting(name, f"arbitrary-state/{detected_by}", refusal)
-
-
 WRONG_STATE_FUNCTIONS: tuple[WrongModel, ...] = (
-    _wrong(
+    misreading(
         "late rows reach no state function",
-        "late-rows-reach-a-function-without-event-time-timeout.no-timeout",
+        "arbitrary-state/late-rows-reach-a-function-without-event-time-timeout.no-timeout",
         functions_drop_late_rows="always",
     ),
-    _wrong(
-        "late rows reach every state function", "function-decides-by-the-watermark", functions_drop_late_rows="never"
+    misreading(
+        "late rows reach every state function",
+        "arbitrary-state/function-decides-by-the-watermark",
+        functions_drop_late_rows="never",
     ),
-    _wrong(
+    misreading(
         "a timeout fires at a watermark equal to it",
-        "function-decides-by-the-watermark",
+        "arbitrary-state/function-decides-by-the-watermark",
         timeout_fires=lambda timeout, watermark: timeout <= watermark,
     ),
-    _wrong(
+    misreading(
         "a timeout fires although rows of the micro-batch move it",
-        "rows-of-the-micro-batch-cancel-its-timeout",
+        "arbitrary-state/rows-of-the-micro-batch-cancel-its-timeout",
         rows_come_before_timeouts=False,
     ),
-    _wrong(
+    misreading(
         "a timeout passed as a datetime is a number of days",
-        "timeout-may-be-a-datetime",
+        "arbitrary-state/timeout-may-be-a-datetime",
         datetime_timeout_ms=lambda ms: ms // 86_400_000,
     ),
-    _wrong(
+    misreading(
         "a state function loses rows with null in the first column",
-        "null-key-comes-out",
+        "arbitrary-state/null-key-comes-out",
         null_first_column_is_emitted=False,
     ),
-    _wrong(
+    misreading(
         "a timer fires only behind the watermark",
-        "timer-fires-when-the-watermark-reaches-it",
+        "arbitrary-state/timer-fires-when-the-watermark-reaches-it",
         timer_fires=lambda timer, watermark: timer < watermark,
     ),
-    _wrong(
+    misreading(
         "an unused output column strips the initial state",
-        "initial-state-is-whole-whatever-is-selected-after",
+        "arbitrary-state/initial-state-is-whole-whatever-is-selected-after",
         initial_state="grouping columns below unused output",
     ),
-    _wrong(
+    misreading(
         "nothing after a stateful processor has its watermark",
-        "transform-with-state-then-aggregation",
+        "arbitrary-state/transform-with-state-then-aggregation",
         processors_pass_the_watermark_on=False,
     ),
-    _wrong(
+    misreading(
         "a stateful processor may emit late rows",
-        "emitting-rows-behind-the-watermark-fails",
+        "arbitrary-state/emitting-rows-behind-the-watermark-fails",
         emitted_rows_may_be_late=True,
     ),
-    _accepting(
+    accepting(
         "an event-time timeout needs no watermark",
-        "event-time-timeout-needs-a-watermark",
+        "arbitrary-state/event-time-timeout-needs-a-watermark",
         "event-time timeout without watermark",
     ),
-    _accepting(
+    accepting(
         "a state function may have another output mode than the query",
-        "output-mode-of-the-function-must-be-that-of-the-query",
+        "arbitrary-state/output-mode-of-the-function-must-be-that-of-the-query",
         "state function in another mode",
     ),
-    _accepting(
+    accepting(
         "a state function in update mode may follow an aggregation",
-        "update-function-after-an-aggregation-is-refused",
+        "arbitrary-state/update-function-after-an-aggregation-is-refused",
         "update function with an aggregation",
     ),
 )
