@@ -38,36 +38,18 @@ OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.DPipe: "concat",
     exp.RegexpSplit: "split",
 }
+_AS_IN_SQL = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevPop, exp.Stddev, exp.Variance, exp.Median)
 AGGREGATE_FUNCTIONS: Mapping[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Avg: "avg",
-    exp.StddevPop: "stddev_pop",
-    exp.Stddev: "stddev",
-    exp.Variance: "variance",
-    exp.Median: "median",
+    **{kind: kind.sql_name().lower() for kind in (*_AS_IN_SQL, exp.First, exp.Last, exp.CountIf)},
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
     exp.ArrayUniqueAgg: "collect_set",
-    exp.First: "first",
-    exp.Last: "last",
     exp.ArrayAgg: "collect_list",
-    exp.CountIf: "count_if",
     exp.ApproxQuantile: "percentile_approx",
 }
+_CALLS_AS_IN_SQL = (exp.Coalesce, exp.Length, exp.Upper, exp.Lower, exp.ArraySort, exp.Rand, exp.Randn, exp.Uuid)
 CALLS: Mapping[type[exp.Expr], str] = {
-    exp.Coalesce: "coalesce",
-    exp.Length: "length",
-    exp.Upper: "upper",
-    exp.Lower: "lower",
-    exp.ArraySort: "array_sort",
-    exp.Rand: "rand",
-    exp.Randn: "randn",
-    exp.Uuid: "uuid",
-    exp.Abs: "abs",
-    exp.Concat: "concat",
+    **{kind: kind.sql_name().lower() for kind in (*_CALLS_AS_IN_SQL, exp.Abs, exp.Concat)},
     exp.Neg: "negative",
 }
 CASTS: Mapping[str, str] = {

@@ -23,7 +23,7 @@ TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 class _Node:
     @property
     def children(self) -> tuple[Plan, ...]:
-        raise NotImplementedError
+        return ()
 
     @cached_property
     def below(self) -> tuple[Plan, ...]:
@@ -31,14 +31,7 @@ class _Node:
         return tuple(node for child in self.children for node in walk(child))
 
 
-class _Leaf(_Node):
-    """A node without children."""
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return ()
-
-
+@dataclass(frozen=True, eq=False)
 class _Unary(_Node):
     """A node with one child."""
 
@@ -58,7 +51,7 @@ class _WithColumnsOfChild(_Unary):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamSource(_Leaf):
+class StreamSource(_Node):
     """A stream. If it is read twice, its columns have different ids."""
 
     stream: str
@@ -68,7 +61,7 @@ class StreamSource(_Leaf):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalRelation(_Leaf):
+class LocalRelation(_Node):
     """Constant rows of the query."""
 
     columns: tuple[Attribute, ...]
@@ -81,14 +74,12 @@ class LocalRelation(_Leaf):
 class Watermark(_Unary):
     """``withWatermark``: above it the column is an event time."""
 
-    child: Plan
     column: Attribute
     columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Filter(_WithColumnsOfChild):
-    child: Plan
     condition: Expression
 
 
@@ -96,7 +87,6 @@ class Filter(_WithColumnsOfChild):
 class Project(_Unary):
     """``select`` and similar; with a window it yields one row per window."""
 
-    child: Plan
     named: tuple[NamedExpression, ...]
 
     @property
@@ -120,7 +110,6 @@ class Union(_Node):
 class Aggregate(_Unary):
     """``groupBy`` and ``agg``. A session window is a key of the kind ``session``."""
 
-    child: Plan
     keys: tuple[NamedExpression, ...]
     outputs: tuple[NamedExpression, ...]
     """Over the key columns and, inside aggregate functions, over the columns of the child."""
@@ -141,7 +130,6 @@ class Aggregate(_Unary):
 class Deduplicate(_WithColumnsOfChild):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     within_watermark: bool
 
@@ -161,7 +149,6 @@ class Deduplicate(_WithColumnsOfChild):
 class Limit(_WithColumnsOfChild):
     """SQL LIMIT: the first rows of the whole stream."""
 
-    child: Plan
     rows: int
 
 
@@ -169,7 +156,6 @@ class Limit(_WithColumnsOfChild):
 class Sort(_WithColumnsOfChild):
     """``orderBy`` and SQL ORDER BY: matters where Spark refuses it, or a key fails, since rows are compared in any order."""
 
-    child: Plan
     keys: tuple[Expression, ...]
 
 
@@ -199,14 +185,11 @@ class Join(_Node):
 class EmptySide(_WithColumnsOfChild):
     """A side of a join that is an empty relation in this micro-batch: Spark knows nothing of its columns."""
 
-    child: Plan
-
 
 @dataclass(frozen=True, eq=False)
 class StateFunction(_Unary):
     """``applyInPandasWithState``: a function of the suite, called for each group."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     function: str
     mode: str
@@ -229,7 +212,6 @@ class InitialState:
 class StatefulProcessor(_Unary):
     """``transformWithState``: a processor of the suite, with state and timers for each group."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     processor: str
     mode: str

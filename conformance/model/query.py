@@ -82,8 +82,7 @@ class Query:
             raise rules.refusal("unknown trigger", settings.trigger)
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         check_real_time(plan, settings, rules)
-        _check_semi_joins(plan, settings)
-        _check_order(plan, settings)
+        _check_decided(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
         self._settings = settings
@@ -299,27 +298,21 @@ def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         raise rules.refusal(name, operator_name(others[0]))
 
 
-def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
-    """`PushDownLeftSemiAntiJoin`; below an aggregation only if the other side is small (SPARK-34081).
+def _check_decided(plan: Plan, settings: QuerySettings) -> None:
+    """Sources: `PushDownLeftSemiAntiJoin`, below an aggregation only if the other side is small (SPARK-34081);
+    `StreamingGlobalLimitStrategy`, by which a limit keeps state only where rows are appended, and of a complete result takes the first.
 
     Raises:
-        Unpredictable: the optimiser moves a left semi join.
+        Unpredictable: the optimiser moves a left semi join, or which rows come depends on their order in a micro-batch.
     """
-    pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
+    nodes = [*walk(plan)]
+    pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, Join) and node.how == "leftSemi"}
     if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
-
-
-def _check_order(plan: Plan, settings: QuerySettings) -> None:
-    """A limit keeps state only where rows are appended (`StreamingGlobalLimitStrategy`); of a complete result it takes the first rows.
-
-    Raises:
-        Unpredictable: which rows come depends on their order in a micro-batch.
-    """
-    limits = [node for node in walk(plan) if isinstance(node, Limit)]
-    if settings.mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in node.below):
+    limited = [below for node in nodes if isinstance(node, Limit) for below in node.below]
+    if settings.mode == "complete" and any(isinstance(node, Aggregate) for node in limited):
         raise Unpredictable("a limit of a complete result")
-    if any(isinstance(node, Sort) and node is not beneath(plan) for node in walk(plan)):
+    if any(isinstance(node, Sort) and node is not beneath(plan) for node in nodes):
         raise Unpredictable("a sort below other operators")
 
 
