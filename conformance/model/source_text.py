@@ -1,4 +1,8 @@
-"""The text of a rule as the model executes it: the function that is its value, and the places where the model reads it."""
+"""What the specification shows of the model's own source.
+
+The text of a rule as the model executes it, which is the function that is its value and the places where the model reads it; and what
+the model does not predict, which is each construct for which its source raises ``Unpredictable``.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from conformance.model.errors import Unpredictable
+
 _MODEL = Path(__file__).parent
 _LONGEST = 16
 """Lines of a place that are shown; of a longer one, the statement that reads the rule."""
-_NOT_READERS = ("catalogue", "rules", "rule_text", "wrong_models")
+_NOT_READERS = ("catalogue", "rules", "source_text", "wrong_models")
 
 
 @dataclass(frozen=True)
@@ -126,3 +132,46 @@ def _lines(text: str, node: ast.stmt) -> str:
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
     margin = len(lines[0]) - len(lines[0].lstrip())
     return "\n".join(line[margin:] for line in lines)
+
+
+VARIES = "…"
+"""In place of the part of a construct that depends on the query."""
+
+
+@dataclass(frozen=True, order=True)
+class UnpredictedConstruct:
+    """A construct without a prediction, as the model names it."""
+
+    name: str
+    """``a filter above an outer join``; ``function …`` for every function that the model does not know."""
+    module: str
+    """Which declares it: ``conformance/model/catalyst/optimizer.py``."""
+
+
+@cache
+def unpredicted() -> tuple[UnpredictedConstruct, ...]:
+    """All of them, by name."""
+    root = _MODEL.parents[1]
+    modules = [*_MODEL.rglob("*.py"), *(root / "conformance" / "oracle").glob("*.py")]
+    found = {(name, path) for path in modules for name in constructs_in(path.read_text(encoding="utf-8"))}
+    return tuple(sorted(UnpredictedConstruct(name, path.relative_to(root).as_posix()) for name, path in found))
+
+
+def constructs_in(source: str) -> Iterator[str]:
+    """The constructs that the text of a module declares.
+
+    Raises:
+        ValueError: a construct has no fixed words, so its name says nothing.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == Unpredictable.__name__:
+            name = _words(node.args[0])
+            if not name.replace(VARIES, "").strip():
+                raise ValueError(f"line {node.lineno}: {ast.unparse(node)} names no construct")
+            yield name
+
+
+def _words(text: ast.expr) -> str:
+    if isinstance(text, ast.JoinedStr):
+        return "".join(_words(part) for part in text.values)
+    return str(text.value) if isinstance(text, ast.Constant) else VARIES
