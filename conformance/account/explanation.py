@@ -7,7 +7,7 @@ predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, is_window
@@ -117,10 +117,9 @@ def batch_lines(case: Case, batch: BatchProgress, schema: OutputSchema) -> Itera
 
 
 def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
-    depth = 2
+    depth = 2 if alone else 3
     if not alone:
         yield ExplanationLine(operator.title, "plain", 2)
-        depth = 3
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
         closes = "windows ending by {} close" if "window" in operator.title else "state up to {} is removed"
@@ -335,25 +334,15 @@ def divergence_record(
     here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case
 ) -> dict[str, Json]:
     """The first difference between two versions as JSON; ``parting`` is null if there is none."""
-    difference = None
+    difference: Json = None
     if found is not None:
-        difference = {
-            "step": found.step,
-            "batch": found.batch,
-            "here": _batch_or_error(case, found.here, OutputSchema.of(here.columns_of(found.step))),
-            "there": _batch_or_error(case, found.there, OutputSchema.of(there.columns_of(found.step))),
-            "rules": [
-                {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
-                for rule in found.rules
-            ],
-        }
+        difference = {"step": found.step, "batch": found.batch}
+        for name, prediction, one in (("here", here, found.here), ("there", there, found.there)):
+            schema = OutputSchema.of(prediction.columns_of(found.step))
+            error = None if one is None else {"error": str(one)}
+            difference[name] = _batch(case, one, schema) if isinstance(one, BatchProgress) else error
+        difference["rules"] = [asdict(rule) for rule in found.rules]
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
-
-
-def _batch_or_error(case: Case, one: object, schema: OutputSchema) -> Json:
-    if isinstance(one, BatchProgress):
-        return _batch(case, one, schema)
-    return None if one is None else {"error": str(one)}
 
 
 def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, Json]:

@@ -259,9 +259,8 @@ def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         if name is not None and not settings.evolves:
             raise rules.refusal("named source without source evolution", name)
     names = [name for _, name in read if name is not None]
-    for name in names:
-        if names.count(name) > 1:
-            raise rules.refusal("two sources of one name", name)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise rules.refusal("two sources of one name", repeated[0])
 
 
 def keeps_names(settings: QuerySettings, rules: Rules) -> bool:

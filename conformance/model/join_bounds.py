@@ -107,12 +107,9 @@ def equalities(join: Join) -> tuple[Equality, ...]:
     found = []
     for part in conjuncts(join.condition):
         if part.kind == "call" and part.name in ("=", "<=>"):
-            one, other = part.args
-            null_safe = part.name == "<=>"
-            if one.references and other.references and one.references <= left and other.references <= right:
-                found.append(Equality(one, other, null_safe))
-            elif one.references and other.references and one.references <= right and other.references <= left:
-                found.append(Equality(other, one, null_safe))
+            for one, other in (part.args, part.args[::-1]):
+                if one.references and other.references and one.references <= left and other.references <= right:
+                    found.append(Equality(one, other, null_safe=part.name == "<=>"))
     return tuple(found)
 
 
@@ -122,9 +119,8 @@ def bounds(join: Join) -> tuple[Bound, Bound]:
     by_key = _by_key(join)
     if by_key is not None:
         return by_key, by_key
-    return _by_range(join.left.columns, join.right.columns, join), _by_range(
-        join.right.columns, join.left.columns, join
-    )
+    left, right = join.left.columns, join.right.columns
+    return _by_range(left, right, join), _by_range(right, left, join)
 
 
 def is_time_interval(join: Join) -> bool:

@@ -6,20 +6,17 @@ SPARK-40434. The functions are those of ``harness/driver/state_functions.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import BIGINT, STRING, Row, Value
+from conformance.model.columns import BIGINT, STRING, Row
 from conformance.model.errors import Unpredictable
-from conformance.model.groups import Group, GroupKey, compared_group, grouped, late_and_fresh
+from conformance.model.groups import Emitted, Group, GroupKey, compared_group, grouped, late_and_fresh
 from conformance.model.operators import OperatorContext, OperatorResult, compared_row
 from conformance.model.plan import StateFunction, Timeout
 from conformance.model.progress import ComparedRow
 from conformance.model.rules import Rules
-
-Emitted = Iterator[tuple[Value, ...]]
-"""The rows that a function emits, values in the order of its columns."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, STRING, TIMESTAMP, Row, Value
 from conformance.model.errors import Unpredictable
-from conformance.model.groups import Group, GroupKey, compared_group, grouped, late_and_fresh
+from conformance.model.groups import Emitted, Group, GroupKey, compared_group, grouped, late_and_fresh
 from conformance.model.operators import OperatorContext, OperatorResult, compared_row, is_late
 from conformance.model.plan import StatefulProcessor, TimeMode
 from conformance.model.progress import TimerCounts
-
-Emitted = Iterator[tuple[Value, ...]]
-"""The rows that a processor emits, values in the order of its columns."""
 
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 _HOUR_US = 3_600_000_000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
@@ -80,22 +82,13 @@ class CrossCheck:
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         """Family → number of predicted cases, number of cases."""
-        ids = {case.id for case in self.predicted}
-        found: dict[str, tuple[int, int]] = {}
-        for case in self.cases:
-            predicted, of = found.get(case.family, (0, 0))
-            found[case.family] = predicted + (case.id in ids), of + 1
-        return found
+        predicted = Counter(case.family for case in self.predicted)
+        return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
-        runs: list[list[SparkVersion]] = [[]]
-        for version in self.versions:
-            if version in versions:
-                runs[-1].append(version)
-            elif runs[-1]:
-                runs.append([])
-        return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs if run)
+        runs = [[*run] for named, run in groupby(self.versions, key=lambda one: one in versions) if named]
+        return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs)
 
 
 def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> CrossCheck:
