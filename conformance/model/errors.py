@@ -42,12 +42,7 @@ class Unpredictable(Exception):
 
 
 class ModelDefect(Unpredictable):
-    """The model failed on a case. It has no opinion then; the defect must not end a run or a report.
-
-    Attributes:
-        cause: the error that the model raised.
-    """
+    """The model failed on a case. It has no opinion then; the defect must not end a run or a report."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:300])
-        self.cause = cause

@@ -103,10 +103,6 @@ def _add(left: Value, right: Value) -> Value:
     return left + right
 
 
-def _subtract(left: Value, right: Value) -> Value:
-    return _moved(left, -right) if isinstance(right, Interval) else left - right
-
-
 def _remainder(left: Value, right: Value) -> Value:
     """With the sign of the dividend."""
     if right == 0:
@@ -261,7 +257,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     ">=": ScalarFunction(lambda a, b: a >= b, _compared),
     "<=>": ScalarFunction(lambda a, b: a == b, _compared),
     "+": ScalarFunction(_add, _sum_type),
-    "-": ScalarFunction(_subtract, _sum_type),
+    "-": ScalarFunction(lambda a, b: _moved(a, -b) if isinstance(b, Interval) else a - b, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
     "%": ScalarFunction(_remainder, _number),
     "/": ScalarFunction(_divided, lambda kinds: _number(kinds) and DOUBLE),

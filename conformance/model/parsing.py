@@ -354,7 +354,8 @@ class _ExpressionParser:
             raise Unpredictable(f"the lengths in {tree.sql('spark')}")
         if -(-size // slide) > MOST_WINDOWS:
             raise Unpredictable(f"sliding windows of which more than {MOST_WINDOWS:,} contain each row")
-        return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
+        fields = tuple(Field(one.name, time.type) for one in WINDOW.fields)
+        return Expression("window", DataType("struct", fields), (time,), "window", (size, slide, start))
 
     def _session_window(self, tree: exp.Anonymous) -> Expression:
         if len(tree.expressions) != 2:
@@ -383,10 +384,6 @@ class _ExpressionParser:
             return parse_interval(tree.name).delay_us
         except NotAnInterval:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
-
-
-def _window_over(time: DataType) -> DataType:
-    return WINDOW if time == TIMESTAMP else DataType("struct", tuple(Field(one.name, time) for one in WINDOW.fields))
 
 
 def _name(tree: exp.Expr, source: Attribute | None) -> str:
