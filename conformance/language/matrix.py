@@ -62,13 +62,10 @@ Combination: TypeAlias = Mapping[str, Value]
 """A value for each parameter."""
 
 
-@dataclass(frozen=True)
 class Matrix(Shape):
     """Parameters with their values, and excluded combinations; ``read`` reports the problems."""
 
-    @property
-    def expected(self) -> str:
-        return "a mapping from parameter to its values (a list, or a mapping by name)"
+    kind = "a mapping from parameter to its values (a list, or a mapping by name)"
 
     def validate(self, node: Node, report: Report) -> bool:
         return read(node, report) is not None
@@ -107,7 +104,7 @@ def read(node: Node, report: Report) -> Read | None:
     """The parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
-        report.add(node, f"{literal(node)} is not {Matrix().expected}")
+        report.add(node, f"{literal(node)} is not {Matrix.kind}")
         return None
     parameters = tuple(
         _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT

@@ -16,7 +16,7 @@ from conformance.core.case import NeedsCode
 from conformance.core.data import Json
 from conformance.language.confs import refusal_of
 from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
-from conformance.language.shape import ConfValue
+from conformance.language.shape import CONF_VALUE
 from conformance.language.source import Entries, Node, Scalar, SourceLocation, child, inside, items_of
 from conformance.language.sql_expression import NotReadable, Token, calls, closing, functions, tokens_of, words
 
@@ -368,7 +368,7 @@ def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:
     if not isinstance(conf, Entries):
         return
     for entry in conf.entries:
-        reason = refusal_of(str(entry.key.value), ConfValue().value(entry.value.plain()))
+        reason = refusal_of(str(entry.key.value), CONF_VALUE.value(entry.value.plain()))
         if reason is not None:
             yield _needs(entry.key, reason)
 

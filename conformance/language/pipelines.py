@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, OutputMode, Pipeline
@@ -11,10 +11,8 @@ from conformance.core.data import Json
 from conformance.language.shape import (
     Alternatives,
     Choice,
-    Constant,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
@@ -22,6 +20,8 @@ from conformance.language.shape import (
     Shape,
     Text,
     TupleOf,
+    constant,
+    integer,
 )
 from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of
 from conformance.language.streams import IDENTIFIER, NAME
@@ -42,7 +42,52 @@ _ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
 _COLUMNS = ListOf(_COLUMN, "a list of column names")
 _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
-PIPELINE = Definition("pipeline", lambda: _Pipeline())
+
+
+class _Pipeline(Shape):
+    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
+
+    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
+    """
+
+    kind = "a pipeline: a list of operations that starts with `from: <stream>`"
+
+    def validate(self, node: Node, report: Report) -> bool:
+        if not isinstance(node, Items):
+            return self.reject(node, report)
+        if not node.items:
+            return self.reject(node, report, f"must not be empty: expected {self.kind}")
+        valid = [OPERATION.check(item, report) for item in node.items]
+        if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
+            of_a_call = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
+            report.add(
+                node.items[0],
+                f"a pipeline starts with `from: <stream>`{of_a_call if child(node.items[0], 'call') else ''}",
+            )
+            valid.append(False)
+        for item in node.items[1:]:
+            for key, message in _FIRST_ONLY.items():
+                if isinstance(item, Entries) and item.get(key) is not None:
+                    report.add(item.key(key), message)
+                    valid.append(False)
+        return all(valid)
+
+    def schema(self, definitions: Definitions) -> Json:
+        call = Definition(_CALL_WITH_STREAMS, "callWithStreams").schema(definitions)
+        operations = {
+            "type": "array",
+            "minItems": 1,
+            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
+            "additionalItems": Definition(_LATER, "operation").schema(definitions),
+        }
+        what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
+        return {"description": what, "anyOf": [operations, call]}
+
+    def value(self, written: list[dict[str, Json]]) -> Pipeline:
+        return pipeline(written)
+
+
+PIPELINE = Definition(_Pipeline(), "pipeline")
 _STATE_FUNCTION = {
     "by": Key(_NAMED_COLUMNS, "the grouping columns", required=True),
     "outputMode": Key(Choice("output mode", get_args(OutputMode)), "What the function emits."),
@@ -97,7 +142,7 @@ OPERATIONS = dict(
             how=Key(Choice("join type", JOINS), "The join type; `inner` if absent."),
         ),
         _operation("union", PIPELINE, "The rows of this pipeline and of another one."),
-        _operation("distinct", Constant(True), "Drop rows that are equal in every column."),
+        _operation("distinct", constant(True), "Drop rows that are equal in every column."),
         _operation(
             "dropDuplicates", _COLUMNS, "Drop rows that are equal in these columns; an empty list means all columns."
         ),
@@ -123,7 +168,7 @@ OPERATIONS = dict(
             ListOf(_ORDERED, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1),
             "Sort by these expressions, each followed by ASC or DESC if wanted; Spark sorts complete mode only.",
         ),
-        _operation("limit", Integer(minimum=1), "Keep that many rows: of the stream, in complete mode of each result."),
+        _operation("limit", integer(1), "Keep that many rows: of the stream, in complete mode of each result."),
         _stateful(
             "applyInPandasWithState",
             "A named state function over pandas DataFrames (3.4+).",
@@ -147,7 +192,7 @@ OPERATIONS = dict(
                 )
             },
             inPandas=Key(
-                Constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
+                constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
             ),
             timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
@@ -207,55 +252,10 @@ _LATER = Alternatives(
 """The operations after the first, for the schema: they read no stream."""
 _CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
 """A call that starts a pipeline, for the schema."""
-_STARTS = "starts with `from: <stream>`"
 _FIRST_ONLY = {
     "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
     "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",
 }
-
-
-@dataclass(frozen=True)
-class _Pipeline(Shape):
-    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
-
-    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
-    """
-
-    @property
-    def expected(self) -> str:
-        return f"a pipeline: a list of operations that {_STARTS}"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        if not isinstance(node, Items):
-            return self.reject(node, report)
-        if not node.items:
-            report.add(node, f"must not be empty: expected {self.expected}")
-            return False
-        valid = [OPERATION.check(item, report) for item in node.items]
-        if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
-            of_a_call = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
-            report.add(node.items[0], f"a pipeline {_STARTS}{of_a_call if child(node.items[0], 'call') else ''}")
-            valid.append(False)
-        for item in node.items[1:]:
-            for key, message in _FIRST_ONLY.items():
-                if isinstance(item, Entries) and item.get(key) is not None:
-                    report.add(item.key(key), message)
-                    valid.append(False)
-        return all(valid)
-
-    def schema(self, definitions: Definitions) -> Json:
-        call = Definition("callWithStreams", lambda: _CALL_WITH_STREAMS).schema(definitions)
-        operations = {
-            "type": "array",
-            "minItems": 1,
-            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
-            "additionalItems": Definition("operation", lambda: _LATER).schema(definitions),
-        }
-        what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
-        return {"description": what, "anyOf": [operations, call]}
-
-    def value(self, written: list[dict[str, Json]]) -> Pipeline:
-        return pipeline(written)
 
 
 def pipeline(operations: list[dict[str, Json]]) -> Pipeline:

@@ -9,20 +9,20 @@ from conformance.core.data import Json
 from conformance.language.case_file import CASE, digest
 from conformance.language.catalogue import check_policy_catalogue_ids
 from conformance.language.shape import (
+    BOOLEAN,
+    FRACTION,
     Alternatives,
-    Boolean,
     ByKind,
     Choice,
     Definition,
     EmptyMapping,
-    Fraction,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    integer,
 )
 from conformance.language.source import (
     Entries,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
-WATERMARK = Integer(nullable=True)
+WATERMARK = integer(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
@@ -56,13 +56,13 @@ def _parameter(name: str, parameter: PolicyParameter) -> Shape:
         return Choice(name, parameter.words)
     match parameter.kind:
         case "share":
-            return Fraction()
+            return FRACTION
         case "whole":
-            return Integer()
+            return integer()
         case "positive":
-            return Integer(1)
+            return integer(1)
         case "count":
-            return Integer(0)
+            return integer(0)
 
 
 def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
@@ -94,9 +94,9 @@ _EXPECTATION = Record(
         ),
         "emitted": Key(WATERMARK, "The watermark sent to operators here; null if none is sent."),
         "downstream": Key(WATERMARK, "The watermark of the operators; null if there is none yet."),
-        "late": Key(Boolean(), "Whether the event is late and dropped."),
+        "late": Key(BOOLEAN, "Whether the event is late and dropped."),
         "closed": Key(
-            ListOf(Integer(), "a list of ends of windows", distinct=True),
+            ListOf(integer(), "a list of ends of windows", distinct=True),
             "Ends of the non-empty windows that are complete now, in order.",
         ),
         "idle": Key(
@@ -110,18 +110,18 @@ _ENTRIES: Mapping[str, tuple[Shape, str]] = {
     "event": (
         ByKind(
             "an event time, or {at, input}",
-            scalar=Integer(),
+            scalar=integer(),
             entries=Record(
                 "`event`",
                 {
-                    "at": Key(Integer(), "the event time", required=True),
+                    "at": Key(integer(), "the event time", required=True),
                     "input": Key(INPUT, "The input on which it arrives; the first if absent."),
                 },
             ),
         ),
         "An event arrives; its event time is in the unit of the policy, usually milliseconds.",
     ),
-    "clock": (Integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
+    "clock": (integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
     "idle": (
         Record("`idle`", {"input": Key(INPUT, "The input to poll; all of them if absent.")}),
         "The engine polls, and nothing has arrived.",
@@ -157,9 +157,9 @@ POLICY_CASE = Record(
         ),
         "inputs": Key(_INPUTS, "All inputs, including those that never see an event; one if absent."),
         "clockUnit": Key(Choice("unit", get_args(ClockUnit)), "The unit of `clock`; `ms` if absent."),
-        "window": Key(Integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
+        "window": Key(integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
         "trace": Key(
-            ListOf(Definition("entry", lambda: _STEP), "a list of entries", at_least=1),
+            ListOf(Definition(_STEP, "entry"), "a list of entries", at_least=1),
             "what happens, in order",
             required=True,
         ),

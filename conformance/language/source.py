@@ -101,9 +101,11 @@ def entries_of(node: Node | None) -> Iterator[Entry]:
     return iter(node.entries if isinstance(node, Entries) else ())
 
 
-def child(node: Node | None, key: str) -> Node | None:
-    """The value of a key of a mapping; None if the key is absent or the node is not a mapping."""
-    return node.get(key) if isinstance(node, Entries) else None
+def child(node: Node | None, *keys: str) -> Node | None:
+    """The value below keys of nested mappings; None if a key is absent or a node above it is not a mapping."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, Entries) else None
+    return node
 
 
 def text_of(node: Node | None) -> str | None:

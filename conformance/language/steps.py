@@ -23,33 +23,33 @@ from conformance.core.case import (
 from conformance.core.observation import GENERIC
 from conformance.language.pipelines import PIPELINE
 from conformance.language.shape import (
+    CONF_VALUE,
+    REGULAR_EXPRESSION,
     Alternatives,
     AnyValue,
     ByKind,
     Choice,
-    ConfValue,
-    Constant,
     Converted,
-    Count,
     Definition,
     EmptyMapping,
     Instant,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Nullable,
     Record,
     Text,
+    constant,
+    count,
+    integer,
     one_or_many,
-    regular_expression,
 )
 from conformance.language.source import Entries, Items, Node, Report, Scalar, child, entries_of, items_of, text_of
 from conformance.language.streams import ARRIVAL, ARRIVING, NAME, ROWS
 
-_PER_OPERATOR = ListOf(Count(), "a list of counts per operator", at_least=1)
-_STATE = ByKind("a count, or a list of counts per operator", scalar=Count(), items=_PER_OPERATOR)
-_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=Count(nullable=True), items=_PER_OPERATOR)
+_PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
+_STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
+_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=count(nullable=True), items=_PER_OPERATOR)
 _IN_ORDER = "a number for all operators together, or a list in the order of `stateOperators`, the last operator first"
 
 _BATCH = Record(
@@ -71,7 +71,7 @@ _CLASS_AND_MESSAGE = {
         one_or_many(Text("an error class"), "an error class, or a list of them"),
         "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
     ),
-    "message": Key(regular_expression(), "A regular expression found in the text of the error."),
+    "message": Key(REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
 }
 ERROR = Record(
     "`error`",
@@ -112,7 +112,7 @@ _KEYS = {
         "If absent, no rows are expected.",
     ),
     "batches": Key(
-        ListOf(Definition("batch", lambda: _BATCH), "a list of batches"),
+        ListOf(Definition(_BATCH, "batch"), "a list of batches"),
         "One entry per micro-batch of the step, in order.",
     ),
     "watermark": Key(Instant(), "The watermark after the step, with which the next batch would run."),
@@ -129,18 +129,19 @@ _KEYS = {
         "Dotted path into the progress of the last executed batch → value.",
     ),
     "plan": Key(
-        ListOf(regular_expression(), "a list of regular expressions", at_least=1),
+        ListOf(REGULAR_EXPRESSION, "a list of regular expressions", at_least=1),
         "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
     ),
     "error": Key(ERROR, ERROR.description),
 }
-_EXPECTATION = Record(
-    "`expect`",
-    _KEYS,
-    description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
+EXPECTATION = Definition(
+    Record(
+        "`expect`",
+        _KEYS,
+        description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
+    ),
+    "expectation",
 )
-
-EXPECTATION = Definition("expectation", lambda: _EXPECTATION)
 
 _UNCHECKABLE = tuple(key for key in _KEYS if key != "error")
 """Keys that `unchecked` may name: an unexpected error always fails the case."""
@@ -159,15 +160,15 @@ _CHANGED_EXPECTATION = Record(
     description="Replaces the given keys of the step's expectation.",
 )
 
-CHANGE = Definition("expectationChange", lambda: _CHANGED_EXPECTATION)
+CHANGE = Definition(_CHANGED_EXPECTATION, "expectationChange")
 
 
 _CONF = MapOf(
     Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$"),
-    ConfValue(),
+    CONF_VALUE,
     "a mapping from Spark conf to value",
 )
-CONF = Definition("conf", lambda: _CONF)
+CONF = Definition(_CONF, "conf")
 OUTPUT_MODE = Choice("output mode", get_args(OutputMode))
 TRIGGER = Choice("trigger", get_args(Trigger))
 
@@ -180,7 +181,7 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(NAME, Integer(minimum=2), "a mapping from stream to the partitions of its topic", at_least=1),
+            MapOf(NAME, integer(2), "a mapping from stream to the partitions of its topic", at_least=1),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },
@@ -213,16 +214,14 @@ _RESTART = Record(
             "or `committed` (and the next one is not planned).",
         ),
         "add": Key(ARRIVAL, "Rows that arrive in one micro-batch before the engine is killed."),
-        "batch": Key(
-            Integer(minimum=1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."
-        ),
+        "batch": Key(integer(1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."),
         "damage": Key(_DAMAGE, _DAMAGE.description),
         "repartition": Key(
-            Integer(minimum=1),
+            integer(1),
             "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
         ),
         "agedOut": Key(
-            Constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
+            constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
         ),
     },
 )
@@ -278,7 +277,7 @@ _STEP = Alternatives(
     },
 )
 STEPS = Converted(
-    ListOf(Definition("step", lambda: _STEP), "a list of steps", at_least=1),
+    ListOf(Definition(_STEP, "step"), "a list of steps", at_least=1),
     lambda steps: tuple({"number": number, **step} for number, step in enumerate(steps, 1)),
 )
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import get_args
 
 from conformance.core.case import Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.language.shape import (
+    BOOLEAN,
     AnyValue,
-    Boolean,
     ByKind,
     Choice,
     Converted,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    integer,
 )
 from conformance.language.source import (
     Entries,
@@ -44,13 +43,10 @@ IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 NAME = Text("a stream name: letters, digits and _, starting with a letter", IDENTIFIER)
 
 
-@dataclass(frozen=True)
 class Ddl(Shape):
     """A DDL schema, ``event_time TIMESTAMP, count INT``."""
 
-    @property
-    def expected(self) -> str:
-        return "a DDL schema such as `event_time TIMESTAMP, count INT`"
+    kind = "a DDL schema such as `event_time TIMESTAMP, count INT`"
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -77,58 +73,36 @@ _ROW = ByKind(
     items=ListOf(AnyValue(), "a row", at_least=1),
     entries=MapOf(Text("a column name"), AnyValue(), "a row", at_least=1),
 )
-_ROWS = ListOf(Definition("row", lambda: _ROW), 'a list of rows, each a list or a mapping: [["12:00", 1]]')
-ROWS = Definition("rows", lambda: _ROWS)
-_PARTITIONED = Record(
-    "`partitions`",
-    {
-        "partitions": Key(
-            ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1),
-            "a list of partitions, each a list of rows",
-            required=True,
-        )
-    },
+ROWS = Definition(ListOf(Definition(_ROW, "row"), 'a list of rows, each a list or a mapping: [["12:00", 1]]'), "rows")
+_PARTITIONS = ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1)
+_FILE = Record(
+    "`file`",
+    {"file": Key(Text(), "A file with rows, relative to the case: .jsonl, .csv, .parquet.", required=True)},
 )
 
 
-@dataclass(frozen=True)
-class _Placed(Shape):
+class _Placed(Record):
     """Rows by partition, or the name of a file with rows; ``rows`` has replaced the latter in a case that is a file."""
-
-    @property
-    def expected(self) -> str:
-        return _PARTITIONED.expected
 
     def validate(self, node: Node, report: Report) -> bool:
         if (name := child(node, "file")) is None:
-            return _PARTITIONED.check(node, report)
-        report.add(
-            name, "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
+            return super().validate(node, report)
+        return self.reject(
+            name,
+            report,
+            "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself",
         )
-        return False
 
     def schema(self, definitions: Definitions) -> Json:
-        file = {
-            "type": "string",
-            "minLength": 1,
-            "description": "A file with rows, relative to the case: .jsonl, .csv, .parquet.",
-        }
-        of_a_file = {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"file": file},
-            "required": ["file"],
-        }
-        return {"oneOf": [_PARTITIONED.schema(definitions), of_a_file]}
-
-    def value(self, written: Json) -> Json:
-        return _PARTITIONED.value(written)
+        return {"oneOf": [super().schema(definitions), _FILE.schema(definitions)]}
 
 
 ARRIVING = ByKind(
     "a list of rows, or {partitions: [[rows], …]}",
     items=Converted(ROWS, lambda rows: {"partitions": (rows,)}),
-    entries=_Placed(),
+    entries=_Placed(
+        "`partitions`", {"partitions": Key(_PARTITIONS, "a list of partitions, each a list of rows", required=True)}
+    ),
 )
 ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}', at_least=1)
 
@@ -170,20 +144,12 @@ _OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger", "failOnDataLoss"
 """Keys that only a stream from Kafka has."""
 
 
-@dataclass(frozen=True)
-class _Declared(Shape):
+class _Declared(Record):
     """A schema, and where the rows come from."""
 
-    record: Record
-
-    @property
-    def expected(self) -> str:
-        return self.record.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        if not self.record.check(node, report):
+        if not super().validate(node, report) or not isinstance(node, Entries):
             return False
-        assert isinstance(node, Entries)
         if text_of(node.get("source")) != KAFKA:
             given = [name for name in _OF_KAFKA if node.get(name) is not None]
             for name in given:
@@ -192,10 +158,7 @@ class _Declared(Shape):
         return (column := node.get("timestamp")) is None or _check_timestamp(column, node, report)
 
     def schema(self, definitions: Definitions) -> Json:
-        return {**self.record.schema(definitions), "dependencies": {name: ["source"] for name in _OF_KAFKA}}
-
-    def value(self, written: Json) -> Json:
-        return self.record.value(written)
+        return {**super().schema(definitions), "dependencies": {name: ["source"] for name in _OF_KAFKA}}
 
 
 def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
@@ -213,26 +176,24 @@ def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
 
 
 _DECLARED = _Declared(
-    Record(
-        "a stream",
-        {
-            "schema": Key(Ddl(), "its DDL schema", required=True),
-            "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
-            "partitions": Key(
-                Integer(minimum=1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
-            ),
-            "timestamp": Key(
-                Text("the name of a column", IDENTIFIER),
-                "Of `source: kafka`: the TIMESTAMP column that is the timestamp of the record and not in its value.",
-            ),
-            "maxOffsetsPerTrigger": Key(
-                Integer(minimum=1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
-            ),
-            "failOnDataLoss": Key(
-                Boolean(), "Of `source: kafka`: whether the query fails if records that it has not read are gone."
-            ),
-        },
-    )
+    "a stream",
+    {
+        "schema": Key(Ddl(), "its DDL schema", required=True),
+        "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
+        "partitions": Key(
+            integer(1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
+        ),
+        "timestamp": Key(
+            Text("the name of a column", IDENTIFIER),
+            "Of `source: kafka`: the TIMESTAMP column that is the timestamp of the record and not in its value.",
+        ),
+        "maxOffsetsPerTrigger": Key(
+            integer(1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
+        ),
+        "failOnDataLoss": Key(
+            BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
+        ),
+    },
 )
 
 STREAMS = MapOf(

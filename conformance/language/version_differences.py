@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, get_args
 
@@ -14,17 +14,19 @@ from conformance.core.case import Interface, Source
 from conformance.core.data import Json
 from conformance.core.versions import NotARange, SparkVersion, VersionRange, falling_into, releases
 from conformance.language.shape import (
+    ByKind,
     Choice,
     Converted,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    Value,
+    integer,
     literal,
     one_or_many,
 )
@@ -44,11 +46,8 @@ from conformance.language.source import (
 from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_number
 
 
-@dataclass(frozen=True)
 class _OneRange(Shape):
-    @property
-    def expected(self) -> str:
-        return "a quoted version range: '>=3.4,<3.4.4'"
+    kind = "a quoted version range: '>=3.4,<3.4.4'"
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -56,8 +55,7 @@ class _OneRange(Shape):
         try:
             VersionRange.parse(node.value)
         except NotARange as wrong:
-            report.add(node, str(wrong))
-            return False
+            return self.reject(node, report, str(wrong))
         unknown = list(_unknown_versions(node.value))
         for operator, version in unknown:
             known = f"known releases range from {releases()[0]} to {releases()[-1]}"
@@ -73,18 +71,11 @@ class _OneRange(Shape):
         return {"type": "string", "pattern": r"^\s*(<=?|>=?|==|!=|~=)", "examples": [">=3.4,<3.4.4"]}
 
 
-@dataclass(frozen=True)
-class _Range(Shape):
+class _Range(ByKind):
     """One range, or a list of alternative ranges; each must contain a release."""
 
-    either: Shape
-
-    @property
-    def expected(self) -> str:
-        return self.either.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        if not self.either.check(node, report):
+        if not super().validate(node, report):
             return False
         parts = node.items if isinstance(node, Items) else (node,)
         empty = [part for part in parts if not any(falling_into(VersionRange.parse(part.plain())))]
@@ -92,15 +83,13 @@ class _Range(Shape):
             report.add(part, f"{part.plain()!r} contains no Spark release")
         return not empty
 
-    def schema(self, definitions: Definitions) -> Json:
-        return self.either.schema(definitions)
-
     def value(self, written: Json) -> VersionRange:
         return VersionRange.parse(written)
 
 
-_RANGE = _Range(one_or_many(_OneRange(), _OneRange().expected))
-RANGE = Definition("versions", lambda: _RANGE)
+RANGE = Definition(
+    _Range(_OneRange.kind, scalar=_OneRange(), items=ListOf(_OneRange(), _OneRange.kind, at_least=1)), "versions"
+)
 
 
 def _is_older(version: str) -> bool:
@@ -131,46 +120,28 @@ UPGRADE_KINDS = ("refused", "steps")
 """An entry of ``upgrades`` has exactly one of these."""
 
 
-@dataclass(frozen=True)
-class _Changes(Shape):
-    """Step number or name → what replaces its expectation."""
-
-    @property
-    def expected(self) -> str:
-        return "a mapping from the number or name of a step to what replaces its expectation"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        if not isinstance(node, Entries):
-            return self.reject(node, report)
-        if not node.entries:
-            report.add(node, f"must not be empty: expected {self.expected}")
-            return False
-        valid = [CHANGE.check(entry.value, report) for entry in node.entries]
-        for entry in node.entries:
-            if isinstance(entry.key.value, bool) or not isinstance(entry.key.value, int | str):
-                report.add(entry.key, f"{literal(entry.key)} is not the number or name of a step")
-                valid.append(False)
-        return all(valid)
-
+class _Changes(MapOf):
     def schema(self, definitions: Definitions) -> Json:
-        return {"type": "object", "minProperties": 1, "additionalProperties": CHANGE.schema(definitions)}
-
-    def value(self, written: Json) -> dict[int | str, Any]:
-        return {reference: CHANGE.value(change) for reference, change in written.items()}
+        return {"type": "object", "minProperties": 1, "additionalProperties": self.item.schema(definitions)}
 
 
-@dataclass(frozen=True)
-class _DiffersEntry(Shape):
+_CHANGES = _Changes(
+    Value(
+        "the number or name of a step",
+        lambda name: isinstance(name, int | str) and not isinstance(name, bool),
+        {"type": ["integer", "string"]},
+    ),
+    CHANGE,
+    "a mapping from the number or name of a step to what replaces its expectation",
+    at_least=1,
+)
+
+
+class _DiffersEntry(Record):
     """A record with exactly one of ``DIFFERS_KINDS``."""
 
-    record: Record
-
-    @property
-    def expected(self) -> str:
-        return self.record.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        valid = self.record.check(node, report)
+        valid = super().validate(node, report)
         if not isinstance(node, Entries):
             return valid
         kinds = check_one_kind(node, "differs", DIFFERS_KINDS, report)
@@ -195,10 +166,10 @@ class _DiffersEntry(Shape):
             for kind in DIFFERS_KINDS[:2]
         ]
         unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
-        return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
+        return {**super().schema(definitions), "oneOf": [*with_reason, unsupported]}
 
     def value(self, written: Json) -> Any:
-        return _with_bug(self.record.value(written))
+        return _with_bug(super().value(written))
 
 
 def _any_of(kind: str, *more: list[str]) -> Json:
@@ -242,7 +213,6 @@ def check_bug_and_link(entry: Entries, report: Report) -> bool:
     return both
 
 
-_CHANGES = _Changes()
 _BUG = Key(
     Text(
         "the ticket that reports a bug (SPARK-18124) or its URL, or `none, introduced by SPARK-51955`",
@@ -255,29 +225,25 @@ _REASON = Text("a reason")
 
 DIFFERS = ListOf(
     _DiffersEntry(
-        Record(
-            "an entry of `differs`",
-            {
-                "spark": Key(RANGE, "the versions, as a PEP 440 range or a list of alternative ranges", required=True),
-                "source": Key(
-                    Choice("source", get_args(Source)), "Where the rows come from, if they behave so only then."
-                ),
-                "because": Key(_REASON, "Why they behave differently."),
-                "link": Key(LINK, "The ticket or page that documents it."),
-                "bug": _BUG,
-                "expect": Key(EXPECTATION, "The error expected at the start, in place of all expectations of steps."),
-                "steps": Key(_CHANGES, "Step number (from 1) or name → the keys of its expectation that differ."),
-                "unsupported": Key(
-                    _REASON,
-                    "Why the feature does not exist. This is checked: the case must fail at analysis or start with `error`.",
-                ),
-                "error": Key(
-                    REFUSAL,
-                    "Of `unsupported`: the error that says that the feature is missing. If absent, only a missing method counts.",
-                ),
-            },
-            description="Versions that behave differently, with the reason; entries must not overlap.",
-        )
+        "an entry of `differs`",
+        {
+            "spark": Key(RANGE, "the versions, as a PEP 440 range or a list of alternative ranges", required=True),
+            "source": Key(Choice("source", get_args(Source)), "Where the rows come from, if they behave so only then."),
+            "because": Key(_REASON, "Why they behave differently."),
+            "link": Key(LINK, "The ticket or page that documents it."),
+            "bug": _BUG,
+            "expect": Key(EXPECTATION, "The error expected at the start, in place of all expectations of steps."),
+            "steps": Key(_CHANGES, "Step number (from 1) or name → the keys of its expectation that differ."),
+            "unsupported": Key(
+                _REASON,
+                "Why the feature does not exist. This is checked: the case must fail at analysis or start with `error`.",
+            ),
+            "error": Key(
+                REFUSAL,
+                "Of `unsupported`: the error that says that the feature is missing. If absent, only a missing method counts.",
+            ),
+        },
+        description="Versions that behave differently, with the reason; entries must not overlap.",
     ),
     "a list of entries, each with a version range and what differs there",
 )
@@ -293,7 +259,7 @@ _UPGRADE = {
         _INTERFACE, "How the query that resumes it reaches Spark; either way if absent.", field="resumed_by"
     ),
     "cuts": Key(
-        one_or_many(Integer(minimum=2), "the number of a step from 2, or a list of such numbers"),
+        one_or_many(integer(2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
     ),
     "because": Key(_REASON, "why the result differs", required=True),
