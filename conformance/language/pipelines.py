@@ -23,7 +23,7 @@ from conformance.language.shape import (
     constant,
     integer,
 )
-from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of
+from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
@@ -301,6 +301,16 @@ def _listed(pipeline: Node) -> Node:
 
 def _views_with_lists(views: Node) -> Node:
     return changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
+
+
+def queries_of(case: Node) -> Iterator[tuple[Node, Node | None]]:
+    """The query of a case and those of later restarts, each with the step that starts it if there is one."""
+    steps = items_of(child(case, "steps"))
+    if (query := child(case, "query")) is not None:
+        yield query, steps[0] if steps else None
+    for step in steps:
+        if (query := child(step, "restart", "change", "query")) is not None:
+            yield query, step
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:

@@ -96,6 +96,11 @@ def items_of(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Items) else ()
 
 
+def each_of(node: Node | None) -> tuple[Node, ...]:
+    """The items of a list, or the one value that stands in place of a list; empty for a mapping."""
+    return (node,) if isinstance(node, Scalar) else items_of(node)
+
+
 def entries_of(node: Node | None) -> Iterator[Entry]:
     """The entries of a mapping; empty if it is not a mapping."""
     return iter(node.entries if isinstance(node, Entries) else ())

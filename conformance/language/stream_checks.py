@@ -8,7 +8,7 @@ from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import nested_pipelines
+from conformance.language.pipelines import nested_pipelines, queries_of
 from conformance.language.source import (
     Entries,
     Entry,
@@ -24,6 +24,7 @@ from conformance.language.source import (
     text_of,
     unknown,
 )
+from conformance.language.steps import triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
 REAL_TIME = "realTime"
@@ -33,9 +34,7 @@ def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
     streams = entries_of(child(case, "streams"))
     in_memory = {str(one.key.value): one.value for one in streams if text_of(child(one.value, "source")) == MEMORY}
-    steps = items_of(child(case, "steps"))
-    triggers = [text_of(child(case, "trigger"))]
-    triggers += [text_of(child(child(child(step, "restart"), "change"), "trigger")) for step in steps]
+    triggers = triggers_of(case)
     if in_memory and REAL_TIME not in triggers:
         for stream in in_memory.values():
             report.add(
@@ -43,8 +42,11 @@ def check_memory(case: Node, report: Report) -> None:
             )
     if REAL_TIME in triggers and isinstance(case, Entries) and case.get("sink") is not None:
         report.add(case.key("sink"), "real-time mode has no `foreachBatch`, which `sink` is: remove it")
-    for step in steps:
-        _check_rows(child(step, "add"), in_memory, report)
+    for step in items_of(child(case, "steps")):
+        for entry in entries_of(child(step, "add")):
+            placed = child(entry.value, "partitions")
+            if str(entry.key.value) in in_memory and placed is not None:
+                report.add(placed, "a stream in memory has one partition: write its rows as a list")
         restart = child(step, "restart")
         if in_memory and "kill" in (text_of(restart), text_of(child(restart, "how"))):
             report.add(
@@ -55,24 +57,19 @@ def check_memory(case: Node, report: Report) -> None:
             report.add(step.key("backlog"), message)
 
 
-def _check_rows(arrival: Node | None, in_memory: dict[str, Node], report: Report) -> None:
-    for entry in entries_of(arrival):
-        if str(entry.key.value) in in_memory and (placed := child(entry.value, "partitions")) is not None:
-            report.add(placed, "a stream in memory has one partition: write its rows as a list")
-
-
 def check_streams(case: Node, report: Report) -> None:
     declared = child(case, "streams")
     if not isinstance(declared, Entries):
         return
     names = [str(entry.key.value) for entry in declared.entries]
     read: set[str] = set()
-    for place, name in _read(case):
+    queries = [query for query, _ in queries_of(case)]
+    for place, name in (one for query in queries for one in _streams_in(query)):
         read.add(name)
         if name not in names:
             report.add(place, unknown("stream", name, names))
     # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
-    all_known = all(report.is_valid(pipeline) for pipeline in _pipelines(case)) and read <= set(names)
+    all_known = child(case, "query") is not None and all(map(report.is_valid, queries)) and read <= set(names)
     for entry in declared.entries:
         if all_known and report.is_valid(entry.key) and entry.key.value not in read:
             report.add(entry.key, f"unused stream {entry.key.value!r}: no query reads it")
@@ -90,21 +87,8 @@ def check_streams(case: Node, report: Report) -> None:
                 report.add(node, message)
 
 
-def _read(case: Node) -> Iterator[tuple[SourceLocation, str]]:
-    """The streams that the query, and the queries of later restarts, read."""
-    for pipeline in _pipelines(case):
-        yield from _in_pipeline(pipeline)
-
-
-def _pipelines(case: Node) -> Iterator[Node | None]:
-    yield child(case, "query")
-    for step in items_of(child(case, "steps")):
-        changed = child(child(child(step, "restart"), "change"), "query")
-        if changed is not None:
-            yield changed
-
-
-def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
+def _streams_in(pipeline: Node) -> Iterator[tuple[SourceLocation, str]]:
+    """The streams that a pipeline reads."""
     for operation in items_of(pipeline):
         stream = child(operation, "from")
         name = text_of(stream)
@@ -114,13 +98,13 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
             if (name := text_of(given)) is not None:
                 yield given, name
         for nested in nested_pipelines(operation):
-            yield from _in_pipeline(nested)
+            yield from _streams_in(nested)
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:
     for step in items_of(child(case, "steps")):
         yield from entries_of(child(step, "add"))
-        yield from entries_of(child(child(step, "restart"), "add"))
+        yield from entries_of(child(step, "restart", "add"))
         for entry in items_of(child(step, "backlog")):
             yield from entries_of(entry)
 
@@ -154,11 +138,10 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
     """Restarts that change a topic where there is none."""
     topics = {str(one.key.value) for one in declared.entries if text_of(child(one.value, "source")) == KAFKA}
     for step in items_of(child(case, "steps")):
-        restart = child(step, "restart")
-        for grown in entries_of(child(child(restart, "change"), "partitions")):
+        for grown in entries_of(child(step, "restart", "change", "partitions")):
             if grown.key.value not in topics:
                 report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
-        aged = child(restart, "agedOut")
+        aged = child(step, "restart", "agedOut")
         if aged is not None and not topics:
             report.add(aged, "no stream has `source: kafka`, whose records could be gone")
 
@@ -166,8 +149,7 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
 def _partitions(case: Node, stream: str, declared: Node | None) -> int:
     """Of the topic of a stream, in the end."""
     found = [child(declared, "partitions")]
-    for step in items_of(child(case, "steps")):
-        found.append(child(child(child(child(step, "restart"), "change"), "partitions"), stream))
+    found += [child(step, "restart", "change", "partitions", stream) for step in items_of(child(case, "steps"))]
     return max((one.value for one in found if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
 
 

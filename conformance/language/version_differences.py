@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, get_args
@@ -38,6 +38,7 @@ from conformance.language.source import (
     Report,
     Scalar,
     child,
+    each_of,
     entries_of,
     items_of,
     nearest,
@@ -77,8 +78,7 @@ class _Range(ByKind):
     def validate(self, node: Node, report: Report) -> bool:
         if not super().validate(node, report):
             return False
-        parts = node.items if isinstance(node, Items) else (node,)
-        empty = [part for part in parts if not any(falling_into(VersionRange.parse(part.plain())))]
+        empty = [part for part in each_of(node) if not any(falling_into(VersionRange.parse(part.plain())))]
         for part in empty:
             report.add(part, f"{part.plain()!r} contains no Spark release")
         return not empty
@@ -349,7 +349,9 @@ def check_differs(case: Node, report: Report) -> None:
                 earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(versions)}"
                 report.add(spark, f"{_shown(spark)} {earlier}; entries must not overlap")
             taken.update(dict.fromkeys(covered - taken.keys(), number))
-        _check_start(entry, report)
+        expect = child(entry, "expect")
+        if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
+            report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
         _check_changes(entry, steps, report)
         _check_reached(entry, steps, report)
 
@@ -368,8 +370,7 @@ def check_upgrades(case: Node, report: Report) -> None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
-        cuts = child(entry, "cuts")
-        for cut in [cuts] if isinstance(cuts, Scalar) else items_of(cuts):
+        for cut in each_of(child(entry, "cuts")):
             value = cut.plain()
             if isinstance(value, int) and value > len(steps):
                 report.add(cut, _no_step(value, steps))
@@ -389,29 +390,22 @@ def _and_more(versions: list[SparkVersion]) -> str:
     return f"{versions[0]}" if len(versions) == 1 else f"{versions[0]} and {len(versions) - 1} more"
 
 
-def _check_start(entry: Node, report: Report) -> None:
-    expect = child(entry, "expect")
-    if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
-        report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
-
-
 def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
     seen: dict[int, object] = {}
     for change in entries_of(child(entry, "steps")):
-        number = step_number(change.key.value, steps)
         if isinstance(change.key.value, bool | None):
             continue
+        number = step_number(change.key.value, steps)
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue
         if number in seen:
             report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
         seen[number] = change.key.value
-        _check_unchecked(change.value, steps[number - 1], number, report)
-        _check_repeats(change, child(steps[number - 1], "expect"), number, report)
-        error = child(change.value, "error")
-        expected = child(child(steps[number - 1], "expect"), "error")
-        if isinstance(error, Scalar) and error.value is None and expected is None:
+        expect, error = child(steps[number - 1], "expect"), child(change.value, "error")
+        _check_unchecked(change.value, expect, number, report)
+        _check_repeats(change, expect, number, report)
+        if isinstance(error, Scalar) and error.value is None and child(expect, "error") is None:
             report.add(error, f"`error: null` has no effect: step {number} expects no error")
 
 
@@ -421,7 +415,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
-        if isinstance(error or child(child(step, "expect"), "error"), Entries):
+        if isinstance(error or child(step, "expect", "error"), Entries):
             for later, unreached in changes.items():
                 if later is not None and later > number:
                     message = f"step {later} is not reached: here the case ends at the error of step {number}"
@@ -432,7 +426,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:
     if not isinstance(reference.value, str):
         return _no_step(reference.value, steps)
-    near = nearest(reference.value, _names(steps))
+    near = nearest(reference.value, [name for step in steps if (name := text_of(child(step, "name")))])
     hint = f"did you mean {near!r}?" if near else "use the name or number of a step"
     return f"no step is named {reference.value!r}: {hint}"
 
@@ -441,21 +435,16 @@ def _no_step(number: object, steps: tuple[Node, ...]) -> str:
     return f"no step {number} exists: steps are numbered 1 to {len(steps)}"
 
 
-def _names(steps: Iterable[Node]) -> list[str]:
-    return [name for step in steps if (name := text_of(child(step, "name")))]
-
-
-def _check_unchecked(change: Node, step: Node, number: int, report: Report) -> None:
+def _check_unchecked(change: Node, expect: Node | None, number: int, report: Report) -> None:
     unchecked = child(change, "unchecked")
     if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
-    checked = child(step, "expect")
     seen: set[str] = set()
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:
             report.add(item, f"`{key}` is both replaced and unchecked")
-        elif key != "rows" and child(checked, key) is None:
+        elif key != "rows" and child(expect, key) is None:
             report.add(item, f"`unchecked: {key}` has no effect: step {number} does not check it")
         elif key in seen:
             report.add(item, f"duplicate `{key}`")
