@@ -6,18 +6,26 @@ particular a relation is a single name that the case or the statement defines: S
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
 
 from conformance.core.case import NeedsCode
-from conformance.core.data import Json
 from conformance.language.confs import refusal_of
-from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
+from conformance.language.pipelines import nested_pipelines, operations_in
 from conformance.language.shape import CONF_VALUE
-from conformance.language.source import Entries, Node, Scalar, SourceLocation, child, inside, items_of
+from conformance.language.source import (
+    Entries,
+    Node,
+    Scalar,
+    SourceLocation,
+    child,
+    each_of,
+    entries_of,
+    items_of,
+    text_of,
+)
 from conformance.language.sql_expression import NotReadable, Token, calls, closing, functions, tokens_of, words
 
 _STATEMENTS = {
@@ -74,7 +82,6 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
     """
     try:
         tokens = tokens_of(text)
-        closing(tokens)
     except NotReadable as unread:
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     if statement and not _begins_as_a_query(tokens):
@@ -274,8 +281,6 @@ def _shown(token: Token) -> str:
     return token.text.upper() if token.kind == "word" and token.keyword in _STATEMENTS else repr(token.text)
 
 
-Path: TypeAlias = tuple[str | int, ...]
-
 EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy")
 """Keys of operations that reach Spark as expressions."""
 
@@ -284,12 +289,16 @@ EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy
 class SqlText:
     """A text of a pipeline that Spark parses."""
 
-    path: Path
-    """From the pipeline."""
-    text: str
+    place: Scalar
+    key: str
+    """Of the operation."""
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
     statement: bool
+
+    @property
+    def text(self) -> str:
+        return str(self.place.value)
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
@@ -298,53 +307,45 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     if isinstance(case, Entries) and case.get("sink") is not None:
         found.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
-        change = child(child(step, "restart"), "change")
+        change = child(step, "restart", "change")
         found += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
     return tuple(sorted(set(found), key=lambda one: (one.line, one.column, one.reason)))
 
 
-def sql_texts(pipeline: Node) -> Iterator[SqlText]:
+def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
     """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
-    operations: Json = pipeline.plain()
-    yield from _texts(operations, (), [])
+    return _texts(pipeline, [])
 
 
-def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str]) -> Iterator[SqlText]:
-    for number, operation in enumerate(pipeline):
-        at = (*path, number)
-        for key in OTHER_SIDES:
-            if key in operation:
-                yield from _texts(operation[key], (*at, key), views)
-        for name, nested in operation.get("views", {}).items():
-            yield from _texts(nested, (*at, "views", name), views)
+def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
+    def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
+        return (SqlText(one, key, tuple(views), statement) for one in places if isinstance(one, Scalar))
+
+    for operation in items_of(pipeline):
+        for nested in nested_pipelines(operation):
+            yield from _texts(nested, views)
         for key in EXPRESSIONS:
-            written = operation.get(key, ())
-            if isinstance(written, str):
-                yield SqlText((*at, key), written, tuple(views), statement=False)
-                continue
-            for index, text in enumerate(written):
-                if key != "withColumn" or index == 1:
-                    yield SqlText((*at, key, index), text, tuple(views), statement=False)
-        if "sql" in operation:
-            views += [*operation.get("views", ()), operation["as"]]
-            yield SqlText((*at, "sql"), operation["sql"], tuple(views), statement=True)
-        if initial := operation.get("transformWithState", {}).get("initialState"):
-            yield SqlText((*at, "transformWithState", "initialState"), initial, tuple(views), statement=True)
+            written = each_of(child(operation, key))
+            yield from texts(key, *(written[1:] if key == "withColumn" else written))
+        if (statement := child(operation, "sql")) is not None:
+            views += [str(entry.key.value) for entry in entries_of(child(operation, "views"))]
+            views.append(text_of(child(operation, "as")) or "")
+            yield from texts("sql", statement, statement=True)
+        initial = child(operation, "transformWithState", "initialState")
+        yield from texts("initialState", initial, statement=True)
 
 
 def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
-    if pipeline is None:
-        return
     for one in sql_texts(pipeline):
-        place = inside(pipeline, one.path)
         for refusal in refusals(one.text, one.views, statement=one.statement):
-            at = place.at(refusal.offset) if isinstance(place, Scalar) else place
-            yield _needs(at, refusal.reason)
-    yield from _calls(pipeline)
+            yield _needs(one.place.at(refusal.offset), refusal.reason)
+    for operation in operations_in(pipeline):
+        if isinstance(operation, Entries) and operation.get("call") is not None:
+            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
     yield from _hidden_columns(pipeline)
 
 
-def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
+def _hidden_columns(node: Node | None) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
     if isinstance(node, Scalar):
         if isinstance(node.value, str) and HIDDEN_COLUMN in [
@@ -352,22 +353,12 @@ def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
         ]:
             yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
         return
-    for below in [entry.value for entry in node.entries] if isinstance(node, Entries) else items_of(node):
+    for below in (*items_of(node), *(entry.value for entry in entries_of(node))):
         yield from _hidden_columns(below)
 
 
-def _calls(pipeline: Node) -> Iterator[NeedsCode]:
-    for operation in items_of(pipeline):
-        if isinstance(operation, Entries) and operation.get("call") is not None:
-            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
-        for nested in nested_pipelines(operation):
-            yield from _calls(nested)
-
-
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:
-    if not isinstance(conf, Entries):
-        return
-    for entry in conf.entries:
+    for entry in entries_of(conf):
         reason = refusal_of(str(entry.key.value), CONF_VALUE.value(entry.value.plain()))
         if reason is not None:
             yield _needs(entry.key, reason)

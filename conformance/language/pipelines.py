@@ -303,14 +303,21 @@ def _views_with_lists(views: Node) -> Node:
     return changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
 
 
-def queries_of(case: Node) -> Iterator[tuple[Node, Node | None]]:
-    """The query of a case and those of later restarts, each with the step that starts it if there is one."""
+def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
+    """The query of a case, then those of later restarts, each with the step that starts it."""
     steps = items_of(child(case, "steps"))
-    if (query := child(case, "query")) is not None:
-        yield query, steps[0] if steps else None
+    yield child(case, "query"), steps[0] if steps else None
     for step in steps:
         if (query := child(step, "restart", "change", "query")) is not None:
             yield query, step
+
+
+def operations_in(pipeline: Node | None) -> Iterator[Node]:
+    """The operations of a pipeline, and those of the pipelines in them."""
+    for operation in items_of(pipeline):
+        yield operation
+        for nested in nested_pipelines(operation):
+            yield from operations_in(nested)
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:

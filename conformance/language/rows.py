@@ -10,10 +10,11 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from conformance.core.data import Json
 from conformance.core.spark_types import DataType, NotAType, Schema, parse_schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import nested_pipelines
+from conformance.language.pipelines import operations_in, queries_of
 from conformance.language.query_checks import Columns
 from conformance.language.shape import literal
 from conformance.language.source import (
@@ -279,18 +280,18 @@ class _Expected:
     """Whether the step runs in complete mode."""
 
 
-def check_expected_rows(case: Node, columns: Mapping[int, Columns | None], report: Report) -> None:
+def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
     """Expected rows must have the columns of their query, and must not contradict the rows of their own batches.
 
     Args:
         case: the document.
-        columns: number of a query of the case → the columns of its result, None if unknown.
+        columns: for each query of the case the columns of its result, None if unknown.
         report: where problems go.
     """
     first: dict[int, Items] = {}
-    operators = [_most_operators(query) for query in _queries(case)]
+    operators = [_most_operators(query) for query, _ in queries_of(case)]
     for expected in _expectations(case):
-        known = columns.get(expected.query)
+        known = columns[expected.query]
         for row in _rows(expected.node):
             if known is not None:
                 _check_row(row, known, report)
@@ -299,14 +300,6 @@ def check_expected_rows(case: Node, columns: Mapping[int, Columns | None], repor
         _check_rows_of_batches(expected, report)
         _check_counts_of_operators(expected, operators[expected.query], report)
         _check_state_of_the_last_batch(expected.node, report)
-
-
-def _queries(case: Node) -> Iterator[Node | None]:
-    yield child(case, "query")
-    for step in items_of(child(case, "steps")):
-        changed = child(child(child(step, "restart"), "change"), "query")
-        if changed is not None:
-            yield changed
 
 
 def _expectations(case: Node) -> Iterator[_Expected]:
@@ -431,15 +424,5 @@ def _is_number(node: Node) -> bool:
 
 def _most_operators(query: Node | None) -> int | None:
     """How many stateful operators a query can have at most; None if SQL or code may bring any number."""
-    most = 0
-    for operation in items_of(query):
-        name = next((str(entry.key.value) for entry in entries_of(operation)), "")
-        if name in ("sql", "call"):
-            return None
-        most += name in STATEFUL
-        for other in nested_pipelines(operation):
-            nested = _most_operators(other)
-            if nested is None:
-                return None
-            most += nested
-    return most
+    names = [str(entry.key.value) for operation in operations_in(query) for entry in islice(entries_of(operation), 1)]
+    return None if "sql" in names or "call" in names else sum(name in STATEFUL for name in names)

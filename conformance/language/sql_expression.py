@@ -63,19 +63,16 @@ class Token:
 class NotReadable(ValueError):
     """The text has something that is not read here; ``offset`` is its position, from 0."""
 
-    is_mistake = False
-    """Whether Spark cannot read it either."""
-
-    def __init__(self, offset: int, reason: str) -> None:
+    def __init__(self, offset: int, reason: str, *, is_mistake: bool = False) -> None:
         super().__init__(reason)
         self.offset = offset
         self.reason = reason
+        self.is_mistake = is_mistake
+        """Whether Spark cannot read it either."""
 
 
-class NotClosed(NotReadable):
-    """A quote or a bracket has no counterpart."""
-
-    is_mistake = True
+def _not_closed(offset: int, reason: str) -> NotReadable:
+    return NotReadable(offset, reason, is_mistake=True)
 
 
 @lru_cache(4096)
@@ -83,8 +80,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of an expression or a statement, and an ``end``.
 
     Raises:
-        NotClosed: a quote is not closed.
-        NotReadable: it has a comment, a variable or another thing that is not read.
+        NotReadable: a quote or a bracket has no counterpart, or it has a comment, a variable or another thing that is not read.
     """
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
@@ -98,11 +94,13 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             if text[at] in _QUOTES:
-                raise NotClosed(at, f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart")
+                raise _not_closed(at, f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart")
             raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
         found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = _space(text, token.end())
-    return (*found, Token("end", "", len(text)))
+    tokens = (*found, Token("end", "", len(text)))
+    closing(tokens)
+    return tokens
 
 
 def words(text: str) -> frozenset[str]:
@@ -114,22 +112,20 @@ def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
     """Index of each opening bracket → index of its counterpart.
 
     Raises:
-        NotClosed: one has no counterpart.
+        NotReadable: one has no counterpart.
     """
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind != "mark" or token.text not in "()[]":
-            continue
-        if token.text in "([":
+        if token.is_mark("(") or token.is_mark("["):
             opened.append(index)
-            continue
-        if not opened or tokens[opened[-1]].text != {")": "(", "]": "["}[token.text]:
-            raise NotClosed(token.offset, f"{token.text!r} has no counterpart: is a bracket missing before it?")
-        pairs[opened.pop()] = index
+        elif token.is_mark(")") or token.is_mark("]"):
+            if not opened or tokens[opened[-1]].text + token.text not in ("()", "[]"):
+                raise _not_closed(token.offset, f"{token.text!r} has no counterpart: is a bracket missing before it?")
+            pairs[opened.pop()] = index
     if opened:
         left = tokens[opened[-1]]
-        raise NotClosed(left.offset, f"{left.text!r} is not closed: is a bracket missing at the end?")
+        raise _not_closed(left.offset, f"{left.text!r} is not closed: is a bracket missing at the end?")
     return pairs
 
 
@@ -247,11 +243,9 @@ class Reference:
 def readable(text: str) -> tuple[Token, ...]:
     """The tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
     try:
-        tokens = tokens_of(text)
-        closing(tokens)
+        return tokens_of(text)[:-1]
     except NotReadable:
         return ()
-    return tokens[:-1]
 
 
 def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
@@ -265,7 +259,6 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
     """
     try:
         tokens = tokens_of(text)
-        closing(tokens)
     except NotReadable as unread:
         if unread.is_mistake:
             yield Mistake(unread.offset, unread.reason)
@@ -347,7 +340,7 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
     name = ""
     if len(tokens) >= 3 and tokens[-2].keyword == "as" and tokens[-1].name:
         name, tokens = tokens[-1].text.strip("`"), tokens[:-2]
-    elif any(_depth_of_as(tokens)):
+    elif len([*split(tokens, "as")]) > 1:
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
@@ -480,14 +473,15 @@ def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
             yield at, end
 
 
-def _depth_of_as(tokens: tuple[Token, ...]) -> Iterator[bool]:
-    """For each AS outside brackets."""
-    depth = 0
-    for token in tokens:
-        depth += token.text in ("(", "[") if token.kind == "mark" else 0
-        depth -= token.text in (")", "]") if token.kind == "mark" else 0
-        if depth == 0 and token.keyword == "as":
-            yield True
+def split(tokens: tuple[Token, ...], between: str = ",") -> Iterator[tuple[Token, ...]]:
+    """The tokens before, between and after the commas, or another word, that stand outside brackets."""
+    depth, begin = 0, 0
+    for index, token in enumerate(tokens):
+        depth += (token.is_mark("(") or token.is_mark("[")) - (token.is_mark(")") or token.is_mark("]"))
+        if depth == 0 and (token.is_mark(between) or token.keyword == between):
+            yield tokens[begin:index]
+            begin = index + 1
+    yield tokens[begin:]
 
 
 def _chain(tokens: tuple[Token, ...]) -> tuple[str, ...]:
@@ -523,7 +517,7 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
             return parse_type("".join(token.text for token in tokens[where[0] + 1 : -1]))
         except NotAType:
             return None
-    argument = tokens[2 : _first_argument(tokens)] if name else ()
+    argument = next(split(tokens[2:-1])) if name else ()
     if not argument or depth == _DEEPEST:
         return None
     of = _type_of(argument, scope, depth + 1)
@@ -533,14 +527,6 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     if name == "sum" and whole:
         return BIGINT
     return DOUBLE if name in ("sum", "avg") and of is not None and (whole or of.name in ("float", "double")) else None
-
-
-def _first_argument(tokens: tuple[Token, ...]) -> int:
-    """The index behind the first argument of a call."""
-    pairs, at = closing(tokens), 2
-    while at < len(tokens) - 1 and not tokens[at].is_mark(","):
-        at = pairs.get(at, at) + 1
-    return at
 
 
 def type_at(parts: list[str], scope: Mapping[str, DataType | None]) -> DataType | None:

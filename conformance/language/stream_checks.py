@@ -8,7 +8,7 @@ from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import nested_pipelines, queries_of
+from conformance.language.pipelines import operations_in, queries_of
 from conformance.language.source import (
     Entries,
     Entry,
@@ -69,7 +69,7 @@ def check_streams(case: Node, report: Report) -> None:
         if name not in names:
             report.add(place, unknown("stream", name, names))
     # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
-    all_known = child(case, "query") is not None and all(map(report.is_valid, queries)) and read <= set(names)
+    all_known = all(map(report.is_valid, queries)) and read <= set(names)
     for entry in declared.entries:
         if all_known and report.is_valid(entry.key) and entry.key.value not in read:
             report.add(entry.key, f"unused stream {entry.key.value!r}: no query reads it")
@@ -87,18 +87,12 @@ def check_streams(case: Node, report: Report) -> None:
                 report.add(node, message)
 
 
-def _streams_in(pipeline: Node) -> Iterator[tuple[SourceLocation, str]]:
+def _streams_in(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
     """The streams that a pipeline reads."""
-    for operation in items_of(pipeline):
-        stream = child(operation, "from")
-        name = text_of(stream)
-        if stream is not None and name is not None:
-            yield stream, name
-        for given in items_of(child(operation, "with")):
-            if (name := text_of(given)) is not None:
-                yield given, name
-        for nested in nested_pipelines(operation):
-            yield from _streams_in(nested)
+    for operation in operations_in(pipeline):
+        for stream in (child(operation, "from"), *items_of(child(operation, "with"))):
+            if stream is not None and (name := text_of(stream)) is not None:
+                yield stream, name
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:
