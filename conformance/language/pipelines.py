@@ -273,34 +273,17 @@ def _operation_of(arguments: dict[str, Json]) -> Operation:
 
 def with_lists(case: Node) -> Node:
     """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
-    if not isinstance(case, Entries):
-        return case
-    return changed(case, {"query": _listed, "steps": _steps_with_lists})
-
-
-def _steps_with_lists(steps: Node) -> Node:
-    def change(node: Node) -> Node:
-        return changed(node, {"query": _listed})
-
-    def restart(node: Node) -> Node:
-        return changed(node, {"change": change})
-
-    if not isinstance(steps, Items):
-        return steps
-    return replace(steps, items=tuple(changed(step, {"restart": restart}) for step in steps.items))
+    case = changed(case, ("query",), _listed)
+    return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 
 
 def _listed(pipeline: Node) -> Node:
     if isinstance(pipeline, Entries) and pipeline.get("call") is not None:
         return Items(pipeline.line, pipeline.column, (pipeline,))
-    if not isinstance(pipeline, Items):
-        return pipeline
-    nested = {**dict.fromkeys(OTHER_SIDES, _listed), "views": _views_with_lists}
-    return replace(pipeline, items=tuple(changed(operation, nested) for operation in pipeline.items))
-
-
-def _views_with_lists(views: Node) -> Node:
-    return changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
+    if isinstance(pipeline, Items):
+        for path in (*(("*", side) for side in OTHER_SIDES), ("*", "views", "*")):
+            pipeline = changed(pipeline, path, _listed)
+    return pipeline
 
 
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:

@@ -11,9 +11,10 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,12 +38,12 @@ from conformance.language.source import (
     changed,
     child,
     entries_of,
-    inside,
     items_of,
     text_of,
     unknown,
 )
 from conformance.language.steps import step_number
+from conformance.language.stream_checks import check_values
 from conformance.language.streams import ddl_of
 
 _INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
@@ -163,59 +164,36 @@ def with_rows(case: Node, report: Report) -> Node:
         case: as written.
         report: gets a problem for each file that cannot be read; its path is that of the case.
     """
-    if not isinstance(case, Entries) or not isinstance(steps := case.get("steps"), Items):
-        return case
-    read = _Reader(case, report)
-    read_steps = replace(steps, items=tuple(read.step(step) for step in steps.items))
-    return changed(case, {"steps": lambda _: read_steps})
+
+    def arrival(node: Node) -> Node:
+        for entry in entries_of(node):
+            stream = str(entry.key.value)
+            node = changed(node, (stream,), partial(_with_rows, child(case, "streams", stream), report))
+        return node
+
+    for path in (("add",), ("backlog", "*"), ("restart", "add")):
+        case = changed(case, ("steps", "*", *path), arrival)
+    return case
 
 
-class _Reader:
-    def __init__(self, case: Entries, report: Report) -> None:
-        self._schemas = child(case, "streams")
-        self._report = report
-
-    def step(self, step: Node) -> Node:
-        restart = {"add": self._arrival}
-        return changed(
-            step,
-            {
-                "add": self._arrival,
-                "backlog": self._entries,
-                "restart": lambda node: changed(node, restart),
-            },
-        )
-
-    def _entries(self, node: Node) -> Node:
-        return replace(node, items=tuple(map(self._arrival, node.items))) if isinstance(node, Items) else node
-
-    def _arrival(self, node: Node) -> Node:
-        if not isinstance(node, Entries):
-            return node
-        return replace(
-            node,
-            entries=tuple(
-                replace(entry, value=self._rows(str(entry.key.value), entry.value)) for entry in node.entries
-            ),
-        )
-
-    def _rows(self, stream: str, node: Node) -> Node:
-        name = child(node, "file")
-        if name is None or len(tuple(entries_of(node))) != 1:
-            return node
-        try:
-            schema = parse_schema(text_of(ddl_of(child(self._schemas, stream))) or "")
-        except NotAType:
-            return node  # what is wrong with the stream is reported elsewhere
-        try:
-            written = text_of(name) or ""
-            file = _row_file(self._report.path.parent, written)
-            self._report.row_files.add(file)
-            rows = tuple(_read(file, written, schema))
-        except NotRows as why:
-            self._report.add(name, str(why))
-            rows = ()
-        return Items(name.line, name.column, tuple(_node(row, name) for row in rows))
+def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
+    """The rows of a file in place of its name, the only key of ``arriving``."""
+    name = child(arriving, "file")
+    if name is None or len(tuple(entries_of(arriving))) != 1:
+        return arriving
+    try:
+        schema = parse_schema(text_of(ddl_of(stream)) or "")
+    except NotAType:
+        return arriving  # what is wrong with the stream is reported elsewhere
+    try:
+        written = text_of(name) or ""
+        file = _row_file(report.path.parent, written)
+        report.row_files.add(file)
+        rows = tuple(_read(file, written, schema))
+    except NotRows as why:
+        report.add(name, str(why))
+        rows = ()
+    return Items(name.line, name.column, tuple(_node(row, name) for row in rows))
 
 
 def _row_file(folder: Path, name: str) -> Path:
@@ -326,28 +304,13 @@ def _rows(expect: Node) -> Iterator[Node]:
 
 
 def _check_row(row: Node, columns: Columns, report: Report) -> None:
-    names = [column.name or "?" for column in columns]
-    if not isinstance(row, Items | Entries):
-        return
-    plain: Any = row.plain()
-    if isinstance(row, Items) and len(row.items) != len(columns):
-        has = f"this row has {counted(len(row.items), 'value')}"
-        report.add(row, f"{has}, but the query has {counted(len(columns), 'column')}: {', '.join(names)}")
-        return
-    if isinstance(row, Entries) and "?" not in names:
+    names = [column.name for column in columns]
+    if isinstance(row, Entries) and all(names):
         for entry in row.entries:
             if str(entry.key.value).lower() not in {name.lower() for name in names}:
                 report.add(entry.key, unknown("column", str(entry.key.value), names))
-    if len(set(names)) < len(names) and isinstance(row, Entries):
-        return
-    for index, column in enumerate(columns):
-        step = column.name if isinstance(plain, dict) else index
-        if column.type is None or (isinstance(plain, dict) and step not in plain):
-            continue
-        try:
-            canonical(plain[step], column.type)
-        except NotAValue as wrong:
-            report.add(inside(row, (step, *wrong.path)), f"column {column.name!r}: {wrong}")
+    if isinstance(row, Items) or len({name or "?" for name in names}) == len(names):
+        check_values(row, [(column.name, column.type) for column in columns], "the query", report)
 
 
 def _check_like_the_first(row: Items, first: Items, report: Report) -> None:

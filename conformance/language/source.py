@@ -118,15 +118,20 @@ def text_of(node: Node | None) -> str | None:
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 
-def changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
-    """A mapping with the values of some keys changed; any other node as it is."""
-    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
+def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> Node:
+    """The node with each value at a path of keys changed; ``*`` in the path stands for every item of a list or value of a mapping."""
+    if not path:
+        return change(node)
+    key, rest = path[0], path[1:]
+    if isinstance(node, Items) and key == "*":
+        return replace(node, items=tuple(changed(item, rest, change) for item in node.items))
+    if not isinstance(node, Entries) or (key != "*" and node.get(key) is None):
         return node
-    entries = (
-        replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
-        for entry in node.entries
+    values = (
+        changed(entry.value, rest, change) if key in ("*", entry.key.value) else entry.value for entry in node.entries
     )
-    return replace(node, entries=tuple(entries))
+    pairs = zip(node.entries, values, strict=True)
+    return replace(node, entries=tuple(Entry(entry.key, value) for entry, value in pairs))
 
 
 def inside(node: Node, path: tuple[str | int, ...]) -> Node:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from conformance.core.data import Json
-from conformance.core.spark_types import Schema
+from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
 from conformance.language.pipelines import operations_in, queries_of
@@ -81,10 +81,8 @@ def check_streams(case: Node, report: Report) -> None:
             report.add(entry.key, unknown("stream", name, names))
         elif name in known and report.is_valid(entry.value):
             for row in rows_of(entry.value):
-                for node, message in _wrong_values(row, known[name]):
-                    report.add(node, message)
-            for node, message in _not_in_a_topic(case, entry, child(declared, name), known[name]):
-                report.add(node, message)
+                _check_row(row, known[name], report)
+            _check_records(case, entry, child(declared, name), known[name], report)
 
 
 def _streams_in(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
@@ -103,29 +101,36 @@ def _arrivals(case: Node) -> Iterator[Entry]:
             yield from entries_of(entry)
 
 
-def _wrong_values(row: Node, schema: Schema) -> Iterator[tuple[Node, str]]:
-    """Values that do not match the type of their column, and a wrong number of columns."""
+def _check_row(row: Node, schema: Schema, report: Report) -> None:
     names = [field.name for field in schema.fields]
-    if isinstance(row, Items) and len(row.items) != len(names):
-        has = f"this row has {counted(len(row.items), 'value')}"
-        yield row, f"{has}, but its schema has {counted(len(names), 'column')}: {', '.join(names)}"
-        return
-    plain = row.plain()
-    if isinstance(plain, dict):
-        for name in plain:
-            if name not in names:
-                yield _key(row, name), unknown("column", str(name), names)
-        if missing := [name for name in names if name not in plain]:
+    if isinstance(row, Entries):
+        given = {entry.key.value: entry.key for entry in row.entries}
+        for name in given.keys() - set(names):
+            report.add(given[name], unknown("column", str(name), names))
+        if missing := [name for name in names if name not in given]:
             what = "column" if len(missing) == 1 else "columns"
-            yield row, f"this row lacks the {what} {', '.join(missing)}; write null for a missing value"
-    for index, field in enumerate(schema.fields):
-        step = field.name if isinstance(plain, dict) else index
-        if isinstance(plain, dict) and field.name not in plain:
+            report.add(row, f"this row lacks the {what} {', '.join(missing)}; write null for a missing value")
+    check_values(row, [(field.name, field.type) for field in schema.fields], "its schema", report)
+
+
+def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whose: str, report: Report) -> None:
+    """Report a wrong number of values in a row, and values that do not match the type of their column, if that is known."""
+    if isinstance(row, Scalar):
+        return
+    if isinstance(row, Items) and len(row.items) != len(columns):
+        has = f"this row has {counted(len(row.items), 'value')}"
+        names = ", ".join(name or "?" for name, _ in columns)
+        report.add(row, f"{has}, but {whose} has {counted(len(columns), 'column')}: {names}")
+        return
+    plain: Json = row.plain()
+    for index, (name, type) in enumerate(columns):
+        step = name if isinstance(row, Entries) else index
+        if type is None or (isinstance(row, Entries) and step not in plain):
             continue
         try:
-            canonical(plain[field.name] if isinstance(plain, dict) else plain[index], field.type)
+            canonical(plain[step], type)
         except NotAValue as wrong:
-            yield inside(row, (step, *wrong.path)), f"column {field.name!r}: {wrong}"
+            report.add(inside(row, (step, *wrong.path)), f"column {name!r}: {wrong}")
 
 
 def _check_topics(case: Node, declared: Entries, report: Report) -> None:
@@ -147,7 +152,7 @@ def _partitions(case: Node, stream: str, declared: Node | None) -> int:
     return max((one.value for one in found if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
 
 
-def _not_in_a_topic(case: Node, arrival: Entry, stream: Node | None, schema: Schema) -> Iterator[tuple[Node, str]]:
+def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
     """Rows that cannot be records of the stream's topic, if it has one."""
     if text_of(child(stream, "source")) != KAFKA:
         return
@@ -155,7 +160,8 @@ def _not_in_a_topic(case: Node, arrival: Entry, stream: Node | None, schema: Sch
     placed = items_of(child(arriving, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
-        yield placed[partitions], f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
+        message = f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
+        report.add(placed[partitions], message)
     names = [field.name for field in schema.fields]
     column = text_of(child(stream, "timestamp"))
     if column not in names:
@@ -168,8 +174,4 @@ def _not_in_a_topic(case: Node, arrival: Entry, stream: Node | None, schema: Sch
         except NotAValue:  # reported where values are checked
             continue
         if not isinstance(micros, int) or micros < 0 or micros % 1000:
-            yield value or row, "a record's timestamp is a whole number of milliseconds from 1970 on"
-
-
-def _key(row: Node, name: Json) -> Node:
-    return next((entry.key for entry in entries_of(row) if entry.key.value == name), row)
+            report.add(value or row, "a record's timestamp is a whole number of milliseconds from 1970 on")
