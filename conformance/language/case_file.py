@@ -10,7 +10,6 @@ from conformance.core.case import Case, Strength
 from conformance.core.data import Json
 from conformance.language.catalogue import DESCRIPTIONS, check_catalogue_ids
 from conformance.language.confs import check_confs
-from conformance.language.matrix import Matrix
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
@@ -37,11 +36,6 @@ if TYPE_CHECKING:
 def _ids(item: Text, kind: str) -> ListOf:
     return ListOf(item, kind, at_least=1, distinct=True)
 
-
-MATRIX = Key(
-    Matrix(),
-    "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
-)
 
 _VARIANTS = Record(
     "`variants`",

@@ -15,7 +15,7 @@ from math import prod
 from typing import TypeAlias
 
 from conformance.core.data import Json
-from conformance.language.shape import Definitions, Shape, literal
+from conformance.language.shape import literal
 from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, child, unknown
 
 KEY = "matrix"
@@ -62,49 +62,36 @@ Combination: TypeAlias = Mapping[str, Value]
 """A value for each parameter."""
 
 
-class Matrix(Shape):
-    """Parameters with their values, and excluded combinations; ``read`` reports the problems."""
-
-    kind = "a mapping from parameter to its values (a list, or a mapping by name)"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        return read(node, report) is not None
-
-    def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
-        values = {
-            "anyOf": [
-                {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-                {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
-            ]
-        }
-        excluded = {
+_VALUES = {
+    "anyOf": [
+        {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
+        {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+    ]
+}
+SCHEMA: Json = {
+    "type": "object",
+    "minProperties": 1,
+    "properties": {
+        EXCEPT: {
             "description": "Excluded combinations.",
             "type": "array",
             "items": {"type": "object", "minProperties": 1},
             "minItems": 1,
         }
-        return {
-            "type": "object",
-            "minProperties": 1,
-            "properties": {EXCEPT: excluded},
-            "propertyNames": {"pattern": f"^{PARAMETER}$"},
-            "additionalProperties": values,
-        }
+    },
+    "propertyNames": {"pattern": f"^{PARAMETER}$"},
+    "additionalProperties": _VALUES,
+    "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
+}
+"""The schema of ``matrix``."""
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """A valid ``matrix``."""
-
-    parameters: tuple[Parameter, ...]
-    combinations: tuple[Combination, ...]
-
-
-def read(node: Node, report: Report) -> Read | None:
+def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
     """The parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
-        report.add(node, f"{literal(node)} is not {Matrix.kind}")
+        expected = "a mapping from parameter to its values (a list, or a mapping by name)"
+        report.add(node, f"{literal(node)} is not {expected}")
         return None
     parameters = tuple(
         _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT
@@ -119,16 +106,14 @@ def read(node: Node, report: Report) -> Read | None:
     if combinations > MAX_COMBINATIONS:
         report.add(node, f"the matrix has {combinations:,} combinations, but at most {MAX_COMBINATIONS:,} are allowed")
         return None
-    every = list(product(*(parameter.values for parameter in parameters)))
-    named: list[Combination] = [
-        {parameter.name: value for parameter, value in zip(parameters, values, strict=True)} for values in every
-    ]
-    kept = tuple(one for one in named if not any(_holds(entry, one) for entry in excluded))
+    names = [parameter.name for parameter in parameters]
+    every = (dict(zip(names, values, strict=True)) for values in product(*(one.values for one in parameters)))
+    kept: list[Combination] = [one for one in every if not any(_holds(entry, one) for entry in excluded)]
     if not kept:
         report.add(node.key(EXCEPT), "`except` excludes every combination")
     if len(kept) > MAX_CASES:
         report.add(node, f"the matrix makes {len(kept)} cases, but at most {MAX_CASES} are allowed")
-    return Read(parameters, kept) if len(report.problems) == before else None
+    return (parameters, kept) if len(report.problems) == before else None
 
 
 def name_of(combination: Combination) -> str:
@@ -213,36 +198,25 @@ def _holds(entry: Mapping[str, str], combination: Combination) -> bool:
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
 
 
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """One of the cases of a file."""
-
-    name: str
-    """``left-outer.ntz``"""
-    document: Node
-
-
 def has_matrix(node: Node) -> bool:
     return child(node, KEY) is not None
 
 
-def expansions(node: Entries, report: Report) -> tuple[Expansion, ...]:
-    """The documents of a document with a ``matrix``; none after a problem."""
+def expansions(node: Entries, report: Report) -> dict[str, Node]:
+    """The documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
-    parts = read(matrix, report)
+    parts = _read(matrix, report)
     _check_values(matrix, report)
     if parts is None or report.problems:
-        return ()
-    _check_use(body, parts.parameters, report)
+        return {}
+    parameters, combinations = parts
+    _check_use(body, parameters, report)
     if report.problems:
-        return ()
-    found = tuple(
-        Expansion(name_of(combination), _Replacement(combination, report).document(body))
-        for combination in parts.combinations
-    )
-    return () if report.problems else found
+        return {}
+    found = {name_of(one): _Replacement(one, report).replaced(body) or body for one in combinations}
+    return {} if report.problems else found
 
 
 def _check_values(matrix: Node, report: Report) -> None:
@@ -302,19 +276,16 @@ class _Replacement:
     combination: Combination
     report: Report
 
-    def document(self, node: Entries) -> Node:
-        return self._replaced(node) or node
-
-    def _replaced(self, node: Node) -> Node | None:
+    def replaced(self, node: Node) -> Node | None:
         """The node with placeholders replaced; None if it is removed."""
         if isinstance(node, Items):
-            items = (self._replaced(item) for item in node.items)
+            items = (self.replaced(item) for item in node.items)
             return Items(node.line, node.column, tuple(item for item in items if item is not None))
         if isinstance(node, Scalar):
             return self._scalar(node)
         entries: dict[object, Entry] = {}
         for entry in node.entries:
-            key, value = self._scalar(entry.key), self._replaced(entry.value)
+            key, value = self._scalar(entry.key), self.replaced(entry.value)
             if key is None or value is None:
                 continue
             if not isinstance(key, Scalar):

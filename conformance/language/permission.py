@@ -26,7 +26,16 @@ from conformance.language.source import (
     items_of,
     text_of,
 )
-from conformance.language.sql_expression import NotReadable, Token, calls, closing, functions, tokens_of, words
+from conformance.language.sql_expression import (
+    BEGINNINGS,
+    NotReadable,
+    Token,
+    calls,
+    closing,
+    functions,
+    tokens_of,
+    words,
+)
 
 _STATEMENTS = {
     "insert": "writes a table or a folder",
@@ -43,7 +52,6 @@ _STATEMENTS = {
 """Words that are refused wherever they stand without quotes."""
 HIDDEN_COLUMN = "_metadata"
 """Of every source of files, since 3.3: it shows paths of the engine's machine."""
-_BEGINNINGS = ("select", "with", "values")
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
@@ -84,15 +92,11 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
         tokens = tokens_of(text)
     except NotReadable as unread:
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
-    if statement and not _begins_as_a_query(tokens):
+    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
+    if statement and first.keyword not in BEGINNINGS:
         first = tokens[0]
         return (Refusal(first.offset, f"{_shown(first)} does not begin a query: only SELECT, WITH and VALUES do"),)
     return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
-
-
-def _begins_as_a_query(tokens: tuple[Token, ...]) -> bool:
-    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
-    return first.keyword in _BEGINNINGS
 
 
 def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
@@ -120,7 +124,7 @@ def _refused_calls(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
             yield Refusal(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
     for before, token in pairwise(tokens):
         # "reflect"(…) is a call where double quotes quote names, and IDENTIFIER('reflect')(…) from 4.0 on.
-        if token.is_mark("(") and (before.kind == "text" or before.is_mark(")") or before.is_mark("]")):
+        if token.is_mark("(") and (before.kind == "text" or before.is_mark(")", "]")):
             yield Refusal(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")
 
 
@@ -168,7 +172,7 @@ class _Relations:
 
     def _open(self, index: int, level: _Level) -> None:
         opener = self._tokens[index - 1].keyword if index else ""
-        query = self._tokens[index + 1].keyword in _BEGINNINGS
+        query = self._tokens[index + 1].keyword in BEGINNINGS
         relation = level.expects and not query
         row = level.clause in ("values", "row") and not query
         level.expects = False
@@ -235,7 +239,7 @@ class _Relations:
     def _ends_values(self, index: int) -> bool:
         """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
         token, before = self._tokens[index], self._tokens[index - 1]
-        follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")") or before.is_mark("]")
+        follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")", "]")
         named = before.kind == "word" and before.keyword != "values" and token.kind != "text"
         return token.kind in ("word", "quoted", "text") and (follows_operand or named)
 

@@ -366,7 +366,7 @@ def _window_durations(text: str) -> Iterator[tuple[int, str]]:
         if token.name not in ("window", "session_window") or not tokens[index + 1].is_mark("("):
             continue
         for at in range(index + 2, len(tokens) - 1):
-            if tokens[at].is_mark("(") or tokens[at].is_mark(")"):
+            if tokens[at].is_mark("(", ")"):
                 break
             if tokens[at].kind == "text" and tokens[at - 1].is_mark(",") and tokens[at + 1].text in (",", ")"):
                 yield tokens[at].offset + 1, tokens[at].text[1:-1]

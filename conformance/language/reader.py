@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.language.case_file import case_of
-from conformance.language.matrix import Expansion, expansions, has_matrix
+from conformance.language.matrix import expansions, has_matrix
 from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.rows import with_rows
-from conformance.language.source import Entries, Entry, InvalidCase, Items, Node, Problem, Report, Scalar, read_yaml
+from conformance.language.source import (
+    Entries,
+    Entry,
+    InvalidCase,
+    Items,
+    Node,
+    Problem,
+    Report,
+    Scalar,
+    changed,
+    read_yaml,
+)
 from conformance.policies.case import PolicyCase
 
 if TYPE_CHECKING:
@@ -65,17 +76,10 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
         InvalidCase: with every problem.
     """
     node = _node(written)
-    if steps_as_lines and isinstance(node, Entries):
-        node = _with_numbered_steps(node, written)
+    if steps_as_lines:
+        steps = Items(0, 0, tuple(_node(step, number) for number, step in enumerate(written["steps"], 1)))
+        node = changed(node, ("steps",), lambda _: steps)
     return case_of(node, Report(Path(f"{id}.yaml")), id, None)
-
-
-def _with_numbered_steps(node: Entries, written: Mapping[str, Json]) -> Entries:
-    steps = Items(0, 0, tuple(_node(step, number) for number, step in enumerate(written["steps"], 1)))
-    return replace(
-        node,
-        entries=tuple(replace(entry, value=steps) if entry.key.value == "steps" else entry for entry in node.entries),
-    )
 
 
 def _node(value: Json, line: int = 0) -> Node:
@@ -93,25 +97,20 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
         raise InvalidCase(report.problems)
     cases: list[Case] = []
     wrong: dict[Problem, list[str]] = {}
-    for one in found:
+    for name, document in found.items():
+        report = Report(report.path)
         try:
-            cases.append(_case(one, report.path, id, catalogue))
+            case = case_of(with_rows(document, report), report, f"{id}.{name}", catalogue)
+            cases.append(case.model_copy(update={"expansion": name}))
         except InvalidCase as invalid:
             for problem in invalid.problems:
-                wrong.setdefault(problem, []).append(one.name)
+                wrong.setdefault(problem, []).append(name)
     if wrong:
         raise InvalidCase(_with_names(problem, names, len(found)) for problem, names in wrong.items())
     return tuple(cases)
 
 
-def _case(one: Expansion, path: Path, id: str, catalogue: Catalogue | None) -> Case:
-    report = Report(path)
-    found = case_of(with_rows(one.document, report), report, f"{id}.{one.name}", catalogue)
-    return found.model_copy(update={"expansion": one.name})
-
-
 def _with_names(problem: Problem, names: list[str], of: int) -> Problem:
     """A problem of only some of the cases names them."""
-    if len(names) == of:
-        return problem
-    return Problem(problem.path, problem.line, problem.column, f"{problem.message} (in {', '.join(names)})")
+    only = "" if len(names) == of else f" (in {', '.join(names)})"
+    return replace(problem, message=problem.message + only)

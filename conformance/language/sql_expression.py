@@ -19,14 +19,14 @@ from conformance.language.source import similar
 Kind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 
 _TOKEN = re.compile(
-    r"(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"(?P<space>[ \t\r\n]+)"
+    r"|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<quoted>`(?:[^`]|``)*`)"
     r"|(?P<number>\d+\.\d+(?:[eE][+-]?\d+)?\w*|\d\w*)"
     r"|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<mark><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[-+*/%^&|~!<>=(),.\[\]:])",
     re.DOTALL | re.ASCII,
 )
-_SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_READ = (
     (re.compile(r"\$\{"), "`${…}` stands for a setting or a variable of the environment"),
     (re.compile(r"--|/\*"), "a comment: write it as a YAML comment"),
@@ -56,8 +56,8 @@ class Token:
         """A word in lower case; empty for any other token: a quoted name is never a keyword."""
         return self.text.lower() if self.kind == "word" else ""
 
-    def is_mark(self, mark: str) -> bool:
-        return self.kind == "mark" and self.text == mark
+    def is_mark(self, *marks: str) -> bool:
+        return self.kind == "mark" and self.text in marks
 
 
 class NotReadable(ValueError):
@@ -71,10 +71,6 @@ class NotReadable(ValueError):
         """Whether Spark cannot read it either."""
 
 
-def _not_closed(offset: int, reason: str) -> NotReadable:
-    return NotReadable(offset, reason, is_mistake=True)
-
-
 @lru_cache(4096)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of an expression or a statement, and an ``end``.
@@ -86,7 +82,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     if variable := _NOT_READ[0][0].search(text):
         raise NotReadable(variable.start(), _NOT_READ[0][1])
     found = []
-    at = _space(text, 0)
+    at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
             if pattern.match(text, at):
@@ -94,10 +90,12 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             if text[at] in _QUOTES:
-                raise _not_closed(at, f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart")
+                reason = f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart"
+                raise NotReadable(at, reason, is_mistake=True)
             raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
-        found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
-        at = _space(text, token.end())
+        if token.lastgroup != "space":
+            found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
+        at = token.end()
     tokens = (*found, Token("end", "", len(text)))
     closing(tokens)
     return tokens
@@ -117,23 +115,22 @@ def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
-        if token.is_mark("(") or token.is_mark("["):
+        if token.is_mark("(", "["):
             opened.append(index)
-        elif token.is_mark(")") or token.is_mark("]"):
+        elif token.is_mark(")", "]"):
             if not opened or tokens[opened[-1]].text + token.text not in ("()", "[]"):
-                raise _not_closed(token.offset, f"{token.text!r} has no counterpart: is a bracket missing before it?")
+                reason = f"{token.text!r} has no counterpart: is a bracket missing before it?"
+                raise NotReadable(token.offset, reason, is_mistake=True)
             pairs[opened.pop()] = index
     if opened:
         left = tokens[opened[-1]]
-        raise _not_closed(left.offset, f"{left.text!r} is not closed: is a bracket missing at the end?")
+        reason = f"{left.text!r} is not closed: is a bracket missing at the end?"
+        raise NotReadable(left.offset, reason, is_mistake=True)
     return pairs
 
 
-def _space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
+BEGINNINGS = ("select", "with", "values")
+"""The words with which a query begins."""
 CALLING_WORDS = words(
     "all as between by cross delay distinct else end escape except filter from group having inner intersect interval is join lateral "
     "limit minus of offset on order outer over partition select sets then union using values where within xor "
@@ -147,10 +144,6 @@ class Functions:
     allowed: frozenset[str]
     needs_code: Mapping[str, str]
     """Function → why a case may call it only with ``--allow-code``."""
-
-    @property
-    def known(self) -> frozenset[str]:
-        return self.allowed | frozenset(self.needs_code)
 
 
 @cache
@@ -263,8 +256,9 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
         if unread.is_mistake:
             yield Mistake(unread.offset, unread.reason)
         return
-    if statement and (found := _beginning(tokens)) is not None:
-        yield found
+    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
+    if statement and first.keyword not in BEGINNINGS and (near := similar(first.keyword, BEGINNINGS)) is not None:
+        yield Mistake(first.offset, f"unknown statement {first.text!r}: did you mean {near.upper()!r}?")
         return
     if part:
         return
@@ -286,9 +280,10 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 def unknown_functions(text: str) -> Iterator[Mistake]:
     """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
     tokens = readable(text)
-    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))] if tokens else []
-    for token in [one for one in called if one.name not in functions().known][:_MOST_NAMES]:
-        if (near := similar(token.name, functions().known)) is not None:
+    known = functions().allowed | frozenset(functions().needs_code)
+    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))]
+    for token in [one for one in called if one.name not in known][:_MOST_NAMES]:
+        if (near := similar(token.name, known)) is not None:
             yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
 
 
@@ -313,7 +308,7 @@ def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
         while index + 1 < len(tokens) and tokens[index].is_mark(".") and tokens[index + 1].name:
             parts.append(tokens[index + 1].name)
             index += 2
-        if index < len(tokens) and (tokens[index].is_mark("(") or tokens[index].is_mark(".")):
+        if index < len(tokens) and tokens[index].is_mark("(", "."):
             continue  # a qualified function, or all fields
         yield Reference(tuple(parts), tokens[start].offset)
 
@@ -348,14 +343,6 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
     return (Column(name or _own_name(tokens), type),)
 
 
-def _beginning(tokens: tuple[Token, ...]) -> Mistake | None:
-    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
-    near = similar(first.keyword, ("select", "with", "values"))
-    if first.keyword not in ("select", "with", "values") and near is not None:
-        return Mistake(first.offset, f"unknown statement {first.text!r}: did you mean {near.upper()!r}?")
-    return None
-
-
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
     """Why a token cannot follow the one before it."""
     token = tokens[index]
@@ -369,9 +356,8 @@ def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
     if _needs_left(before) or before.text in ("+", "-"):
         wanting = token.keyword in _BETWEEN_OPERANDS or token.is_mark("*") or _needs_left(token)
         return f"something is missing after {before.text!r}" if wanting and not _ends_type(before, tokens) else None
-    if _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*"):
-        return f"something is missing before {token.text!r}"
-    return None
+    wanting = _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*")
+    return f"something is missing before {token.text!r}" if wanting else None
 
 
 def _wrong_clause(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -408,27 +394,21 @@ def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
     token, before = tokens[index], tokens[index - 1]
     if before.is_mark("*") and (index == 1 or not _ends_operand(tokens[index - 2])):
         return None  # all columns
-    if before.kind == "mark" and before.text not in ("(", ")", "[", "]") and not _ends_type(before, tokens):
-        return f"something is missing after {before.text!r}"
-    if before.keyword in _NEED_MORE and not _named(tokens, index - 1):
+    # Behind AS or a dot, a word of the grammar is a name.
+    named = index > 1 and (tokens[index - 2].keyword == "as" or tokens[index - 2].is_mark("."))
+    mark = before.kind == "mark" and before.text not in ("(", ")", "[", "]") and not _ends_type(before, tokens)
+    if mark or (before.keyword in _NEED_MORE and not named):
         return f"something is missing after {before.text!r}"
     return "something is missing between '(' and ','" if before.is_mark("(") and token.is_mark(",") else None
 
 
-def _named(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether a word of the grammar is used as a name: behind AS or a dot."""
-    return index > 0 and (tokens[index - 1].keyword == "as" or tokens[index - 1].is_mark("."))
-
-
 def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
     """Whether an operand stands behind another without an operator between them."""
-    if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR or token.keyword in _OTHER_WORDS:
+    if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR | _OTHER_WORDS:
         return False
-    if before.keyword in _TYPED and token.kind == "text":
-        return False  # DATE '2024-01-01'
-    if before.kind == "text" and token.kind == "text":
-        return False  # two strings are one
-    return not any(one.keyword == "interval" for one in tokens) or token.kind == "word"
+    if token.kind == "text" and (before.kind == "text" or before.keyword in _TYPED):
+        return False  # two strings are one, and DATE '2024-01-01' is a value
+    return token.kind == "word" or not any(one.keyword == "interval" for one in tokens)
 
 
 _TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
@@ -452,14 +432,14 @@ def _reads(tokens: tuple[Token, ...], index: int) -> bool:
         return False
     if token.kind == "quoted" and not token.name.replace("_", "").isalnum():
         return False  # a name that Spark gave: `sum(count)`
-    before = tokens[index - 1] if index else None
-    after = tokens[index + 1] if index + 1 < len(tokens) else None
-    if after is not None and (after.is_mark("(") or after.kind == "text"):
+    last = index + 1 == len(tokens)
+    if not last and (tokens[index + 1].is_mark("(") or tokens[index + 1].kind == "text"):
         return False
-    if before is None:
+    if not index:
         return True
-    alias = index + 1 == len(tokens) and _ends_operand(before)
-    return not (before.is_mark(".") or before.is_mark("::") or before.keyword == "as" or alias)
+    before = tokens[index - 1]
+    alias = last and _ends_operand(before)
+    return not (before.is_mark(".", "::") or before.keyword == "as" or alias)
 
 
 def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
@@ -477,7 +457,7 @@ def split(tokens: tuple[Token, ...], between: str = ",") -> Iterator[tuple[Token
     """The tokens before, between and after the commas, or another word, that stand outside brackets."""
     depth, begin = 0, 0
     for index, token in enumerate(tokens):
-        depth += (token.is_mark("(") or token.is_mark("[")) - (token.is_mark(")") or token.is_mark("]"))
+        depth += token.is_mark("(", "[") - token.is_mark(")", "]")
         if depth == 0 and (token.is_mark(between) or token.keyword == between):
             yield tokens[begin:index]
             begin = index + 1
