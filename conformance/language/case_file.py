@@ -13,11 +13,10 @@ from conformance.language.confs import check_confs
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
-from conformance.language.rows import check_expected_rows
+from conformance.language.row_checks import check_expected_rows, check_memory, check_streams
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Text
 from conformance.language.source import Entries, InvalidCase, Node, Report, entries_of, items_of
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
-from conformance.language.stream_checks import check_memory, check_streams
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
     DIFFERS,

@@ -12,7 +12,6 @@ from conformance.core.data import Json
 from conformance.language.case_file import case_of
 from conformance.language.matrix import expansions, has_matrix
 from conformance.language.policy_file import is_policy_case, policy_case_of
-from conformance.language.rows import with_rows
 from conformance.language.source import (
     Entries,
     Entry,
@@ -25,6 +24,7 @@ from conformance.language.source import (
     changed,
     read_yaml,
 )
+from conformance.language.streams import with_rows
 from conformance.policies.case import PolicyCase
 
 if TYPE_CHECKING:

@@ -1,13 +1,25 @@
-"""Streams: what a case declares of them, and the rows that arrive on them: as lists in schema order or as mappings."""
+"""Streams: what a case declares of them, and the rows that arrive on them, in the case or in files beside it.
+
+Reading a case must not show a file of elsewhere, so a file of rows lies in the folder of the case or below it, links included.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import get_args
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
 
 from conformance.core.case import Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
+from conformance.core.values import NotAValue, canonical
 from conformance.language.shape import (
     BOOLEAN,
     AnyValue,
@@ -26,10 +38,13 @@ from conformance.language.shape import (
 )
 from conformance.language.source import (
     Entries,
+    Entry,
     Items,
     Node,
     Report,
     Scalar,
+    SourceLocation,
+    changed,
     child,
     entries_of,
     items_of,
@@ -229,3 +244,204 @@ def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
         for entry in entries_of(node)
         if report.is_valid(entry.key) and report.is_valid(entry.value)
     }
+
+
+_INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
+_NUMBERS = frozenset({"float", "real", "double", "decimal", "dec", "numeric"})
+
+
+class NotRows(Exception):
+    """A file cannot be read as rows; the text says why."""
+
+
+def rows_in(content: bytes, suffix: str, columns: Mapping[str, DataType]) -> Rows:
+    """The rows of a file.
+
+    Args:
+        suffix: of the file, one of ``FORMATS``.
+        columns: of the schema; a value of CSV is text unless its column has another type.
+
+    Raises:
+        NotRows: it is not in this format.
+    """
+    try:
+        yield from _READERS[suffix.lower()](content, columns)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise NotRows(str(error)) from None
+
+
+Rows: TypeAlias = Iterator[tuple[int, Mapping[str, Json]]]
+"""Each row with its line in the file, 0 if it has none."""
+
+
+def _json_lines(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
+    for number, line in enumerate(content.decode("utf-8-sig").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            raise NotRows(f"line {number}: not JSON") from None
+        if not isinstance(row, dict):
+            raise NotRows(f"line {number}: not an object from column to value")
+        yield number, row
+
+
+def _csv(content: bytes, columns: Mapping[str, DataType]) -> Rows:
+    """The first line names the columns; an empty field is null."""
+    reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    for row in reader:
+        if None in row or None in row.values():
+            raise NotRows(f"line {reader.line_num}: not as many fields as the first line")
+        yield reader.line_num, {name: _of_text(text, columns.get(name)) for name, text in row.items()}
+
+
+def _of_text(text: str, type: DataType | None) -> Json:
+    if text == "" or type is None:
+        return None if text == "" else text
+    try:
+        if type.name in _INTEGERS:
+            return int(text)
+        if type.name in _NUMBERS:
+            return Decimal(text)
+    except (ValueError, InvalidOperation):
+        return text  # the check of the row says what is wrong with it
+    return {"true": True, "false": False}.get(text.lower(), text) if type.name == "boolean" else text
+
+
+def _parquet(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_table
+    except ImportError:
+        raise NotRows(
+            "reading Parquet needs pyarrow: pip install 'watermark-conformance[parquet]', or write JSON lines"
+        ) from None
+    try:
+        rows = read_table(io.BytesIO(content)).to_pylist()
+    except (ArrowException, OSError) as error:
+        raise NotRows(f"not Parquet: {error}") from None
+    for row in rows:
+        yield 0, {name: _of_arrow(value) for name, value in row.items()}
+
+
+def _of_arrow(value: Any) -> Json:
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case float():
+            return Decimal(repr(value))
+        case list():
+            return [_of_arrow(item) for item in value]
+        case dict():
+            return {name: _of_arrow(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+_READERS: Mapping[str, Callable[[bytes, Mapping[str, DataType]], Rows]] = {
+    ".jsonl": _json_lines,
+    ".json": _json_lines,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+FORMATS = tuple(_READERS)
+"""Suffixes of files with rows."""
+
+
+_MAX_BYTES = 16_000_000
+_MAX_ROWS = 100_000
+
+
+def with_rows(case: Node, report: Report) -> Node:
+    """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file.
+
+    Args:
+        case: as written.
+        report: gets a problem for each file that cannot be read; its path is that of the case.
+    """
+
+    def arrival(node: Node) -> Node:
+        for entry in entries_of(node):
+            stream = str(entry.key.value)
+            node = changed(node, (stream,), partial(_with_rows, child(case, "streams", stream), report))
+        return node
+
+    for path in (("add",), ("backlog", "*"), ("restart", "add")):
+        case = changed(case, ("steps", "*", *path), arrival)
+    return case
+
+
+def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
+    """The rows of a file in place of its name, the only key of ``arriving``."""
+    name = child(arriving, "file")
+    if name is None or len(tuple(entries_of(arriving))) != 1:
+        return arriving
+    try:
+        schema = parse_schema(text_of(ddl_of(stream)) or "")
+    except NotAType:
+        return arriving  # what is wrong with the stream is reported elsewhere
+    try:
+        written = text_of(name) or ""
+        file = _row_file(report.path.parent, written)
+        report.row_files.add(file)
+        rows = tuple(_read(file, written, schema))
+    except NotRows as why:
+        report.add(name, str(why))
+        rows = ()
+    return Items(name.line, name.column, tuple(_node(row, name) for row in rows))
+
+
+def _row_file(folder: Path, name: str) -> Path:
+    """The file that the case names, links resolved."""
+    path = (folder / name).resolve()
+    if not name or not path.is_relative_to(folder.resolve()):
+        raise NotRows(f"{name!r} is not a file in the folder of the case or below it")
+    return path
+
+
+def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:
+    """The rows of a file, with every column of the schema; ``name``: of the file, as the case writes it."""
+    if path.suffix.lower() not in FORMATS:
+        raise NotRows(f"{name!r} has no rows that are known: expected a file ending in {', '.join(FORMATS)}")
+    try:
+        if not path.is_file():
+            raise NotRows(f"there is no file {name!r} in the folder of the case")
+        if path.stat().st_size > _MAX_BYTES:
+            raise NotRows(f"{name!r} has more than {_MAX_BYTES} bytes, the limit")
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotRows(f"{name!r} cannot be read: {error.strerror}") from None
+    columns = {field.name: field.type for field in schema.fields}
+    try:
+        for number, (line, row) in enumerate(rows_in(content, path.suffix, columns), 1):
+            if number > _MAX_ROWS:
+                raise NotRows(f"more than {_MAX_ROWS} rows, the limit")
+            yield _checked(row, columns, f"line {line}" if line else f"row {number}")
+    except NotRows as error:
+        raise NotRows(f"{name}: {error}") from None
+
+
+def _checked(row: Mapping[str, Json], columns: Mapping[str, DataType], place: str) -> Mapping[str, Json]:
+    for name in row:
+        if name not in columns:
+            raise NotRows(f"{place}: the stream has no column {name!r}, only {', '.join(columns)}")
+    for name, type in columns.items():
+        try:
+            canonical(row.get(name), type)
+        except NotAValue as wrong:
+            raise NotRows(f"{place}: column {name!r}: {wrong}") from None
+    return {name: row.get(name) for name in columns}
+
+
+def _node(value: Json, place: SourceLocation) -> Node:
+    if isinstance(value, Mapping):
+        entries = (Entry(Scalar(place.line, place.column, key), _node(item, place)) for key, item in value.items())
+        return Entries(place.line, place.column, tuple(entries))
+    if isinstance(value, list):
+        return Items(place.line, place.column, tuple(_node(item, place) for item in value))
+    return Scalar(place.line, place.column, value, None)
