@@ -66,10 +66,7 @@ class _Pipeline(Shape):
             )
             valid.append(False)
         for item in node.items[1:]:
-            for key, message in _FIRST_ONLY.items():
-                if isinstance(item, Entries) and item.get(key) is not None:
-                    report.add(item.key(key), message)
-                    valid.append(False)
+            valid += [not report.forbid(item, key, message) for key, message in _FIRST_ONLY.items()]
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:

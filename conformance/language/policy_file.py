@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from conformance.core.data import Json
 from conformance.language.case_file import CASE, digest
-from conformance.language.catalogue import check_policy_catalogue_ids
+from conformance.language.catalogue import check_common_ids
 from conformance.language.shape import (
     BOOLEAN,
     FRACTION,
@@ -54,15 +54,8 @@ _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 def _parameter(name: str, parameter: PolicyParameter) -> Shape:
     if parameter.words:
         return Choice(name, parameter.words)
-    match parameter.kind:
-        case "share":
-            return FRACTION
-        case "whole":
-            return integer()
-        case "positive":
-            return integer(1)
-        case "count":
-            return integer(0)
+    shapes = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
+    return shapes[parameter.kind]
 
 
 def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
@@ -172,10 +165,9 @@ def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -
     _check_policy(case, report)
     inputs = inputs_of(case)
     for step in items_of(child(case, "trace")):
-        _check_inputs(step, inputs, report)
-        _check_expectation(step, case, inputs, report)
+        _check_step(step, case, inputs, report)
     if catalogue is not None:
-        check_policy_catalogue_ids(case, report, catalogue)
+        check_common_ids(case, report, catalogue)
 
 
 def inputs_of(case: Node) -> tuple[str, ...]:
@@ -195,53 +187,34 @@ def _check_policy(case: Node, report: Report) -> None:
     if not report.is_valid(node) or (throttle is not None and not report.is_valid(throttle)):
         return
     name, given = named(node)
-    entry = next(entries_of(node))
+    arguments = next(entries_of(node)).value
     if throttle is not None and not POLICIES[name].throttled:
         takers = ", ".join(one for one, known in POLICIES.items() if known.throttled)
         report.add(throttle, f"{name} takes no throttle; only these do: {takers}")
         return
-    if (
-        "release" in POLICIES[name].parameters
-        and "idleTimeout" in given
-        and given.get("release", "jet-0.5") == "jet-0.5"
-    ):
-        place = entry.value.key("idleTimeout") if isinstance(entry.value, Entries) else entry.value
-        report.add(place, "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
+    if "release" in POLICIES[name].parameters and given.get("release", "jet-0.5") == "jet-0.5":
+        report.forbid(arguments, "idleTimeout", "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
     try:
         rules_for(name, given, None if throttle is None else named(throttle))
     except InvalidParameter as wrong:
-        report.add(entry.value if throttle is None else throttle, str(wrong))
+        report.add(arguments if throttle is None else throttle, str(wrong))
 
 
-def _check_inputs(step: Node, inputs: tuple[str, ...], report: Report) -> None:
+def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    found = [child(child(step, "event"), "input"), child(child(step, "idle"), "input")]
-    found += items_of(child(expected, "idle"))
+    found = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
     found += [entry.key for entry in entries_of(child(expected, "watermark"))]
     for node in found:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
             report.add(node, unknown("input", name, inputs))
-
-
-def _check_expectation(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
-    expected = child(step, "expect")
-    if not isinstance(expected, Entries):
-        return
-    for key, message in _misplaced(step, case, expected, inputs):
-        report.add(expected.key(key), message)
-
-
-def _misplaced(step: Node, case: Node, expected: Entries, inputs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if child(step, "event") is None and expected.get("late") is not None:
-        yield "late", "`late` applies to `event` entries only"
-    if child(case, "window") is None and expected.get("closed") is not None:
-        yield "closed", "`closed` requires windows: set their length in `window`"
-    if len(inputs) > 1 and isinstance(expected.get("watermark"), Scalar):
-        yield (
-            "watermark",
-            f"ambiguous with the inputs {', '.join(inputs)}: write `{{{inputs[0]}: …}}`, or use `downstream`",
-        )
+    if child(step, "event") is None:
+        report.forbid(expected, "late", "`late` applies to `event` entries only")
+    if child(case, "window") is None:
+        report.forbid(expected, "closed", "`closed` requires windows: set their length in `window`")
+    if len(inputs) > 1 and isinstance(child(expected, "watermark"), Scalar):
+        ambiguous = f"ambiguous with the inputs {', '.join(inputs)}"
+        report.forbid(expected, "watermark", f"{ambiguous}: write `{{{inputs[0]}: …}}`, or use `downstream`")
 
 
 POLICY_KEYS = ("policy", "trace")

@@ -46,8 +46,8 @@ def check_memory(case: Node, report: Report) -> None:
             report.add(
                 child(stream, "source") or stream, "`source: memory` is for a case with `trigger: realTime`: add it"
             )
-    if REAL_TIME in triggers and isinstance(case, Entries) and case.get("sink") is not None:
-        report.add(case.key("sink"), "real-time mode has no `foreachBatch`, which `sink` is: remove it")
+    if REAL_TIME in triggers:
+        report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
     for step in items_of(child(case, "steps")):
         for entry in entries_of(child(step, "add")):
             placed = child(entry.value, "partitions")
@@ -58,9 +58,9 @@ def check_memory(case: Node, report: Report) -> None:
             report.add(
                 restart or step, "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
             )
-        if (in_memory or REAL_TIME in triggers) and isinstance(step, Entries) and step.get("backlog") is not None:
+        if in_memory or REAL_TIME in triggers:
             message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
-            report.add(step.key("backlog"), message)
+            report.forbid(step, "backlog", message)
 
 
 def check_streams(case: Node, report: Report) -> None:

@@ -238,6 +238,13 @@ class Report:
     def add(self, place: SourceLocation, message: str) -> None:
         self.problems.append(Problem(self.path, place.line, place.column, message))
 
+    def forbid(self, node: Node | None, key: str, message: str) -> bool:
+        """Report a key that a mapping must not have here; whether it has it."""
+        if not isinstance(node, Entries) or node.get(key) is None:
+            return False
+        self.add(node.key(key), message)
+        return True
+
     def mark_invalid(self, node: Node) -> None:
         """Exclude the node from later checks, which expect valid nodes."""
         self._invalid.add(id(node))

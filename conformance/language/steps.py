@@ -298,8 +298,8 @@ def check_steps(case: Node, report: Report) -> None:
     _check_names(steps, report)
     _check_something_to_replay(steps, report)
     for number, step in enumerate(steps, 1):
-        if number > 1 and isinstance(step, Entries) and step.get("start") is not None:
-            report.add(step.key("start"), f"`start` must be the first step, but is step {number}")
+        if number > 1:
+            report.forbid(step, "start", f"`start` must be the first step, but is step {number}")
         _check_kill(child(step, "restart"), report)
         _check_backlog_names_a_stream(child(step, "backlog"), report)
     _check_backlog_without_once(case, steps, report)
@@ -352,17 +352,15 @@ def _check_kill(restart: Node | None, report: Report) -> None:
     """`at`, `add` and `batch` apply to `kill` only, and a kill within a micro-batch needs rows."""
     if not isinstance(restart, Entries):
         return
-    given = [key for key in ("at", "add", "batch") if restart.get(key) is not None]
-    wrong: dict[str, str] = {}
-    if text_of(child(restart, "how")) != "kill":
-        wrong = {key: f"`{key}` requires `how: kill`" for key in given}
-    elif text_of(child(restart, "at")) in (None, "rest"):
-        when = "requires `at`, which says when in the micro-batch to kill the engine"
-        wrong = {key: f"`{key}` {when}" for key in given if key != "at"}
-    elif "add" not in given:
-        wrong = {"at": "`at` requires `add`: without rows there is no micro-batch to kill the engine in"}
-    for key, message in wrong.items():
-        report.add(restart.key(key), message)
+    if text_of(restart.get("how")) != "kill":
+        for key in ("at", "add", "batch"):
+            report.forbid(restart, key, f"`{key}` requires `how: kill`")
+    elif text_of(restart.get("at")) in (None, "rest"):
+        for key in ("add", "batch"):
+            message = f"`{key}` requires `at`, which says when in the micro-batch to kill the engine"
+            report.forbid(restart, key, message)
+    elif restart.get("add") is None:
+        report.forbid(restart, "at", "`at` requires `add`: without rows there is no micro-batch to kill the engine in")
     for entry in entries_of(restart.get("damage")):
         if text_of(entry.value) == "state" and entry.key.value != "gone":
             report.add(entry.value, "`state` is a folder and can only be `gone`")
@@ -372,9 +370,9 @@ def _check_backlog_without_once(case: Node, steps: tuple[Node, ...], report: Rep
     trigger = text_of(child(case, "trigger"))
     for step in steps:
         trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
-        if trigger == "once" and isinstance(step, Entries) and step.get("backlog") is not None:
+        if trigger == "once":
             message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
-            report.add(step.key("backlog"), message)
+            report.forbid(step, "backlog", message)
 
 
 def _check_backlog_names_a_stream(backlog: Node | None, report: Report) -> None:

@@ -102,11 +102,8 @@ class _Placed(Record):
     def validate(self, node: Node, report: Report) -> bool:
         if (name := child(node, "file")) is None:
             return super().validate(node, report)
-        return self.reject(
-            name,
-            report,
-            "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself",
-        )
+        message = "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
+        return self.reject(name, report, message)
 
     def schema(self, definitions: Definitions) -> Json:
         return {"oneOf": [super().schema(definitions), _FILE.schema(definitions)]}
@@ -166,10 +163,9 @@ class _Declared(Record):
         if not super().validate(node, report) or not isinstance(node, Entries):
             return False
         if text_of(node.get("source")) != KAFKA:
-            given = [name for name in _OF_KAFKA if node.get(name) is not None]
-            for name in given:
-                report.add(node.key(name), f"`{name}` is of a topic: add `source: kafka`, or remove it")
-            return not given
+            hint = "is of a topic: add `source: kafka`, or remove it"
+            forbidden = [report.forbid(node, name, f"`{name}` {hint}") for name in _OF_KAFKA]
+            return not any(forbidden)
         return (column := node.get("timestamp")) is None or _check_timestamp(column, node, report)
 
     def schema(self, definitions: Definitions) -> Json:

@@ -16,7 +16,6 @@ from conformance.core.versions import NotARange, SparkVersion, VersionRange, fal
 from conformance.language.shape import (
     ByKind,
     Choice,
-    Converted,
     Definition,
     Definitions,
     Key,
@@ -137,7 +136,21 @@ _CHANGES = _Changes(
 )
 
 
-class _DiffersEntry(Record):
+class _Entry(Record):
+    """A record whose bug is its link, unless it has no ticket."""
+
+    def value(self, written: Json) -> Any:
+        values = super().value(written)
+        bug = values.get("bug")
+        if bug is None:
+            return values
+        if bug.startswith("none"):
+            introduced = bug.removeprefix("none").removeprefix(", introduced by ") or None
+            return {**values, "bug": True, "introduced_by": introduced}
+        return {**values, "bug": True, "link": bug}
+
+
+class _DiffersEntry(_Entry):
     """A record with exactly one of ``DIFFERS_KINDS``."""
 
     def validate(self, node: Node, report: Report) -> bool:
@@ -145,19 +158,17 @@ class _DiffersEntry(Record):
         if not isinstance(node, Entries):
             return valid
         kinds = check_one_kind(node, "differs", DIFFERS_KINDS, report)
-        if check_bug_and_link(node, report):
+        if _check_link(node, report):
             valid = False
         if "unsupported" in kinds:
             for other, why in (("because", "`unsupported` is the reason"), ("bug", "`unsupported` is not a bug")):
-                if node.get(other) is not None:
-                    report.add(node.key(other), f"remove `{other}`: {why}")
+                if report.forbid(node, other, f"remove `{other}`: {why}"):
                     return False
-        elif kinds and node.get("error") is not None:
-            report.add(node.key("error"), f"`error` belongs to `unsupported`: write it inside `{kinds[0]}`")
-            return False
-        if kinds and "unsupported" not in kinds and node.get("because") is None:
-            report.add(node, "`because` is missing: why do these versions behave differently?")
-            return False
+        elif kinds:
+            if report.forbid(node, "error", f"`error` belongs to `unsupported`: write it inside `{kinds[0]}`"):
+                return False
+            if node.get("because") is None:
+                return self.reject(node, report, "`because` is missing: why do these versions behave differently?")
         return valid and len(kinds) == 1
 
     def schema(self, definitions: Definitions) -> Json:
@@ -168,49 +179,25 @@ class _DiffersEntry(Record):
         unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
         return {**super().schema(definitions), "oneOf": [*with_reason, unsupported]}
 
-    def value(self, written: Json) -> Any:
-        return _with_bug(super().value(written))
-
 
 def _any_of(kind: str, *more: list[str]) -> Json:
     return {"anyOf": [{"required": keys} for keys in (*([other] for other in DIFFERS_KINDS if other != kind), *more)]}
 
 
-def _with_bug(values: dict[str, Any]) -> dict[str, Any]:
-    """A bug is the link of its entry, unless it has no ticket."""
-    if "bug" not in values:
-        return values
-    if not values["bug"].startswith("none"):
-        return {**values, "link": values["bug"], "bug": True}
-    return {
-        **values,
-        "bug": True,
-        "introduced_by": values["bug"].removeprefix("none").removeprefix(", introduced by ") or None,
-    }
-
-
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
-    """Report an entry without any of the kinds or with several.
-
-    Returns:
-        Those that it has.
-    """
+    """The kinds that an entry has; none and several are reported."""
     found = [kind for kind in kinds if entry.get(kind) is not None]
     if not found:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
     for other in found[1:]:
-        report.add(
-            entry.key(other), f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
-        )
+        message = f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
+        report.add(entry.key(other), message)
     return found
 
 
-def check_bug_and_link(entry: Entries, report: Report) -> bool:
-    """Report an entry with both, since a bug is its own link; True if it has both."""
-    both = entry.get("bug") is not None and entry.get("link") is not None
-    if both:
-        report.add(entry.key("link"), "remove `link`: `bug` names the ticket")
-    return both
+def _check_link(entry: Entries, report: Report) -> bool:
+    """Report the link of a bug, which is its own link; whether there is one."""
+    return entry.get("bug") is not None and report.forbid(entry, "link", "remove `link`: `bug` names the ticket")
 
 
 _BUG = Key(
@@ -269,35 +256,25 @@ _UPGRADE = {
     "refused": Key(ERROR, "The resuming version rejects the checkpoint with this error.", field="error"),
 }
 
+
 UPGRADES = ListOf(
-    Converted(
-        Record(
-            "an entry of `upgrades`",
-            {
-                **_UPGRADE,
-                "steps": Key(_CHANGES, "Step number or name → the keys of its expectation that differ."),
-            },
-            description="Pairs of versions where the second rejects, or does not simply resume, the checkpoint of the first.",
-        ),
-        _with_bug,
+    _Entry(
+        "an entry of `upgrades`",
+        {**_UPGRADE, "steps": Key(_CHANGES, "Step number or name → the keys of its expectation that differ.")},
+        description="Pairs of versions where the second rejects, or does not simply resume, the checkpoint of the first.",
     ),
     "a list of entries, each with a pair of version ranges and what differs there",
 )
-
-
 SHARED_UPGRADES = MapOf(
     Text("an id"),
-    Converted(
-        Record(
-            "an entry of `upgrades.yaml`",
-            {
-                "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
-                **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link")},
-                "link": replace(_UPGRADE["link"], required=True),
-                "steps": Key(_CHANGES, "Step number → the keys of its expectation that differ."),
-            },
-        ),
-        _with_bug,
+    _Entry(
+        "an entry of `upgrades.yaml`",
+        {
+            "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
+            **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link")},
+            "link": replace(_UPGRADE["link"], required=True),
+            "steps": Key(_CHANGES, "Step number → the keys of its expectation that differ."),
+        },
     ),
     "a mapping from id to entry",
 )
@@ -321,15 +298,11 @@ def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str
         entries: of ``differs`` or ``upgrades``.
         numbers: step name → step number.
     """
-    return [
-        {
-            **entry,
-            "steps": {
-                key if isinstance(key, int) else numbers[key]: change for key, change in entry.get("steps", {}).items()
-            },
-        }
-        for entry in entries
-    ]
+
+    def by_number(changes: Mapping[int | str, Any]) -> dict[int, Any]:
+        return {key if isinstance(key, int) else numbers[key]: change for key, change in changes.items()}
+
+    return [{**entry, "steps": by_number(entry.get("steps", {}))} for entry in entries]
 
 
 def check_differs(case: Node, report: Report) -> None:
@@ -346,7 +319,8 @@ def check_differs(case: Node, report: Report) -> None:
             covered = {(version, one) for version in mine for one in ([source] if source else get_args(Source))}
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
-                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(versions)}"
+                more = f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {versions[0]}{more}"
                 report.add(spark, f"{_shown(spark)} {earlier}; entries must not overlap")
             taken.update(dict.fromkeys(covered - taken.keys(), number))
         expect = child(entry, "expect")
@@ -362,7 +336,7 @@ def check_upgrades(case: Node, report: Report) -> None:
     for entry in items_of(child(case, "upgrades")):
         if not isinstance(entry, Entries):
             continue
-        check_bug_and_link(entry, report)
+        _check_link(entry, report)
         check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
         for change in entries_of(child(entry, "steps")):
             number = step_number(change.key.value, steps)
@@ -371,9 +345,8 @@ def check_upgrades(case: Node, report: Report) -> None:
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
         for cut in each_of(child(entry, "cuts")):
-            value = cut.plain()
-            if isinstance(value, int) and value > len(steps):
-                report.add(cut, _no_step(value, steps))
+            if isinstance(cut, Scalar) and isinstance(cut.value, int) and cut.value > len(steps):
+                report.add(cut, _no_step(cut.value, steps))
 
 
 def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
@@ -384,10 +357,6 @@ def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
 
 def _shown(spark: Node) -> str:
     return repr(str(VersionRange.parse(spark.plain())))
-
-
-def _and_more(versions: list[SparkVersion]) -> str:
-    return f"{versions[0]}" if len(versions) == 1 else f"{versions[0]} and {len(versions) - 1} more"
 
 
 def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
