@@ -94,8 +94,9 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS:
-        first = tokens[0]
-        return (Refusal(first.offset, f"{_shown(first)} does not begin a query: only SELECT, WITH and VALUES do"),)
+        return (
+            Refusal(tokens[0].offset, f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"),
+        )
     return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
 
 
@@ -161,8 +162,10 @@ class _Relations:
                 self._levels.pop()
             elif level.expects:
                 yield from self._relation(index, level)
+            elif token.is_mark(",") and level.clause == "condition":
+                yield Refusal(token.offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
             elif token.is_mark(","):
-                yield from self._comma(index, level)
+                level.expects = level.clause == "relations"
             elif level.clause == "row" or (level.clause == "values" and not self._ends_values(index)):
                 yield from self._in_a_row(index)
             elif token.kind == "word":
@@ -194,18 +197,10 @@ class _Relations:
         elif token.name and after.is_mark("("):
             if token.name not in _TABLE_FUNCTIONS:
                 yield Refusal(token.offset, f"{token.text}(…) is not a table function that only computes")
-        elif token.keyword in _NOT_NAMES or not self._is_known(token, index) or after.is_mark("."):
-            yield self._no_relation(token)
-
-    def _is_known(self, token: Token, index: int) -> bool:
-        """Whether a name is a view, or a common table that is defined before."""
-        return token.name in self._views or index > self._common.get(token.name, index)
-
-    def _comma(self, index: int, level: _Level) -> Iterator[Refusal]:
-        if level.clause == "relations":
-            level.expects = True
-        elif level.clause == "condition":
-            yield Refusal(self._tokens[index].offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
+        else:
+            defined = token.name in self._views or index > self._common.get(token.name, index)
+            if token.keyword in _NOT_NAMES or not defined or after.is_mark("."):
+                yield self._no_relation(token)
 
     def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
         token, word = self._tokens[index], self._tokens[index].keyword

@@ -14,14 +14,13 @@ from conformance.language.matrix import expansions, has_matrix
 from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.source import (
     Entries,
-    Entry,
     InvalidCase,
     Items,
-    Node,
     Problem,
     Report,
-    Scalar,
+    SourceLocation,
     changed,
+    node_of,
     read_yaml,
 )
 from conformance.language.streams import with_rows
@@ -75,20 +74,12 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
     Raises:
         InvalidCase: with every problem.
     """
-    node = _node(written)
+    node = node_of(written, SourceLocation(0, 0))
     if steps_as_lines:
-        steps = Items(0, 0, tuple(_node(step, number) for number, step in enumerate(written["steps"], 1)))
+        numbered = enumerate(written["steps"], 1)
+        steps = Items(0, 0, tuple(node_of(step, SourceLocation(number, 0)) for number, step in numbered))
         node = changed(node, ("steps",), lambda _: steps)
     return case_of(node, Report(Path(f"{id}.yaml")), id, None)
-
-
-def _node(value: Json, line: int = 0) -> Node:
-    if isinstance(value, Mapping):
-        found = (Entry(Scalar(line, 0, key), _node(item, line)) for key, item in value.items())
-        return Entries(line, 0, tuple(found))
-    if isinstance(value, list | tuple):
-        return Items(line, 0, tuple(_node(item, line) for item in value))
-    return Scalar(line, 0, value)
 
 
 def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:

@@ -77,35 +77,29 @@ _BATCH = Record(
     },
     description="One micro-batch; absent keys are not checked.",
 )
-_CLASS_AND_MESSAGE = {
-    "class": Key(
-        one_or_many(Text("an error class"), "an error class, or a list of them"),
-        "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
-    ),
-    "message": Key(REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
-}
-ERROR = Record(
-    "`error`",
-    {
-        **_CLASS_AND_MESSAGE,
-        "stage": Key(
-            Choice("stage", get_args(ErrorStage)),
-            "When it is raised: while the DataFrame is built, at the start, or while the query runs.",
-        ),
-    },
-    at_least=1,
-    description="The expected error; the case ends with it.",
+
+
+def _error(stages: tuple[str, ...], when: str, description: str) -> Record:
+    return Record(
+        "`error`",
+        {
+            "class": Key(
+                one_or_many(Text("an error class"), "an error class, or a list of them"),
+                "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
+            ),
+            "message": Key(REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
+            "stage": Key(Choice("stage", stages), f"When it is raised: while the DataFrame is built, {when}."),
+        },
+        at_least=1,
+        description=description,
+    )
+
+
+ERROR = _error(
+    get_args(ErrorStage), "at the start, or while the query runs", "The expected error; the case ends with it."
 )
-REFUSAL = Record(
-    "`error`",
-    {
-        **_CLASS_AND_MESSAGE,
-        "stage": Key(
-            Choice("stage", ("analysis", "start")), "When it is raised: while the DataFrame is built, or at the start."
-        ),
-    },
-    at_least=1,
-    description="The error of a version that lacks a feature, before the query runs.",
+REFUSAL = _error(
+    ("analysis", "start"), "or at the start", "The error of a version that lacks a feature, before the query runs."
 )
 _EVENT_TIME = Record(
     "`eventTime`",
@@ -157,29 +151,25 @@ EXPECTATION = Definition(
 _UNCHECKABLE = tuple(key for key in _KEYS if key != "error")
 """Keys that `unchecked` may name: an unexpected error always fails the case."""
 
-_CHANGED_EXPECTATION = Record(
-    "a change of an expectation",
-    {
-        **_KEYS,
-        "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
-        "unchecked": Key(
-            ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
-            "Keys of the step's expectation that are not checked on these versions.",
-        ),
-    },
-    at_least=1,
-    description="Replaces the given keys of the step's expectation.",
+CHANGE = Definition(
+    Record(
+        "a change of an expectation",
+        {
+            **_KEYS,
+            "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
+            "unchecked": Key(
+                ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
+                "Keys of the step's expectation that are not checked on these versions.",
+            ),
+        },
+        at_least=1,
+        description="Replaces the given keys of the step's expectation.",
+    ),
+    "expectationChange",
 )
 
-CHANGE = Definition(_CHANGED_EXPECTATION, "expectationChange")
-
-
-_CONF = MapOf(
-    Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$"),
-    CONF_VALUE,
-    "a mapping from Spark conf to value",
-)
-CONF = Definition(_CONF, "conf")
+_NAME_OF_CONF = Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$")
+CONF = Definition(MapOf(_NAME_OF_CONF, CONF_VALUE, "a mapping from Spark conf to value"), "conf")
 OUTPUT_MODE = Choice("output mode", get_args(OutputMode))
 TRIGGER = Choice("trigger", get_args(Trigger))
 

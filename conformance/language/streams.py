@@ -38,17 +38,16 @@ from conformance.language.shape import (
 )
 from conformance.language.source import (
     Entries,
-    Entry,
     Items,
     Node,
     Report,
     Scalar,
-    SourceLocation,
     changed,
     child,
     entries_of,
     items_of,
     nearest,
+    node_of,
     text_of,
     unknown,
 )
@@ -389,7 +388,7 @@ def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
     except NotRows as why:
         report.add(name, str(why))
         rows = ()
-    return Items(name.line, name.column, tuple(_node(row, name) for row in rows))
+    return Items(name.line, name.column, tuple(node_of(row, name, None) for row in rows))
 
 
 def _row_file(folder: Path, name: str) -> Path:
@@ -432,12 +431,3 @@ def _checked(row: Mapping[str, Json], columns: Mapping[str, DataType], place: st
         except NotAValue as wrong:
             raise NotRows(f"{place}: column {name!r}: {wrong}") from None
     return {name: row.get(name) for name in columns}
-
-
-def _node(value: Json, place: SourceLocation) -> Node:
-    if isinstance(value, Mapping):
-        entries = (Entry(Scalar(place.line, place.column, key), _node(item, place)) for key, item in value.items())
-        return Entries(place.line, place.column, tuple(entries))
-    if isinstance(value, list):
-        return Items(place.line, place.column, tuple(_node(item, place) for item in value))
-    return Scalar(place.line, place.column, value, None)
