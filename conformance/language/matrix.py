@@ -15,8 +15,8 @@ from math import prod
 from typing import TypeAlias
 
 from conformance.core.data import Json
-from conformance.language.shape import literal
-from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, child, unknown
+from conformance.language.shape import CONF_VALUE, literal
+from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, unknown
 
 KEY = "matrix"
 EXCEPT = "except"
@@ -198,10 +198,6 @@ def _holds(entry: Mapping[str, str], combination: Combination) -> bool:
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
 
 
-def has_matrix(node: Node) -> bool:
-    return child(node, KEY) is not None
-
-
 def expansions(node: Entries, report: Report) -> dict[str, Node]:
     """The documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
@@ -235,9 +231,8 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
             place = scalar.at(found.start())
             parameter = known.get(found["parameter"] or "")
             if found["parameter"] is None:
-                report.add(
-                    place, "`$(` must be part of $(parameter) or $(parameter.key); write `$$(` for a literal `$(`"
-                )
+                advice = "write `$$(` for a literal `$(`"
+                report.add(place, f"`$(` must be part of $(parameter) or $(parameter.key); {advice}")
             elif parameter is None:
                 report.add(place, unknown("placeholder", found["parameter"], known))
             elif found["key"] is not None and found["key"] not in parameter.keys:
@@ -292,10 +287,8 @@ class _Replacement:
                 self.report.add(entry.key, f"{literal(key)} cannot be a key")
             elif key.value in entries:
                 line = entries[key.value].key.line
-                self.report.add(
-                    entry.key,
-                    f"duplicate key {key.value!r} in {name_of(self.combination)}, first used in line {line}",
-                )
+                where = f"in {name_of(self.combination)}, first used in line {line}"
+                self.report.add(entry.key, f"duplicate key {key.value!r} {where}")
             else:
                 entries[key.value] = Entry(key, value)
         return Entries(node.line, node.column, tuple(entries.values()))
@@ -319,14 +312,7 @@ class _Replacement:
             return found["literal"]
         value = self._value(found)
         if isinstance(value, Scalar):
-            return _written(value.value)
+            return "null" if value.value is None else str(CONF_VALUE.value(value.value))
         what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
         self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
         return ""
-
-
-def _written(value: object) -> str:
-    """As YAML writes it; 1 is not true, although Python says that they are equal."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -214,13 +214,10 @@ class _Follower:
         types = {**dict.fromkeys(windows, WINDOW), **frame.types}
         selected = tokens[2 if tokens[1].keyword in ("distinct", "all") else 1 : begin - 1]
         items = [*split(selected)]
-        stars = ([token.text for token in item] == ["*"] for item in items)
-        made = _together(
-            *(frame.columns if star else made_of(item, types) for star, item in zip(stars, items, strict=True))
-        )
+        made = _together(*(frame.columns if _is_star(item) else made_of(item, types) for item in items))
         if made is None:
             return None
-        aliases = windows | {item[-1].name for item in items if _has_alias(item)}
+        aliases = windows | {item[-1].name for item in items if len(item) > 1 and not item[-2].is_mark(".")} - {""}
         aliases |= {after.name for token, after in pairwise(tokens) if token.keyword == "as" and after.name}
         inside = replace(frame, qualifiers=frame.qualifiers | aliases)
         for part in (selected, *_conditions(tokens[begin:end]), tokens[end:]):
@@ -283,14 +280,12 @@ def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
 
 def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
     """The tokens before, between and after a word."""
-    found: list[tuple[Token, ...]] = [()]
-    for token in tokens:
-        found = [*found, ()] if token.keyword == word else [*found[:-1], (*found[-1], token)]
-    return found
+    at = [index for index, token in enumerate(tokens) if token.keyword == word]
+    return [tokens[begin + 1 : end] for begin, end in pairwise([-1, *at, len(tokens)])]
 
 
-def _has_alias(item: tuple[Token, ...]) -> bool:
-    return len(item) > 1 and bool(item[-1].name) and not item[-2].is_mark(".")
+def _is_star(item: tuple[Token, ...]) -> bool:
+    return len(item) == 1 and item[0].is_mark("*")
 
 
 def _shown(frame: Frame) -> list[str]:
@@ -376,16 +371,12 @@ def _check_duration(text: str, place: Scalar, offset: int, report: Report, *, ne
     """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
     if len(text) > _LONGEST:
         return
-    from conformance.core.intervals import (  # slow to import, for commands that read no case
-        NotAnInterval,
-        parse_interval,
-    )
+    from conformance.core.intervals import NotAnInterval, parse_interval  # slow to import, for commands without cases
 
     try:
         if parse_interval(text).delay_us < 0 and not negative:
-            report.add(
-                place.at(offset), f"the delay {text!r} is negative: a watermark cannot be ahead of the event time"
-            )
+            message = f"the delay {text!r} is negative: a watermark cannot be ahead of the event time"
+            report.add(place.at(offset), message)
         return
     except NotAnInterval:
         if not _PLAIN.fullmatch(text):

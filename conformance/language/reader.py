@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.language.case_file import case_of
-from conformance.language.matrix import expansions, has_matrix
+from conformance.language.matrix import KEY, expansions
 from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.source import (
     Entries,
@@ -47,7 +47,7 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
     node = read_yaml(path, report)
     if node is not None and is_policy_case(node):
         return (policy_case_of(node, report, id, catalogue),)
-    if isinstance(node, Entries) and has_matrix(node):
+    if isinstance(node, Entries) and node.get(KEY) is not None:
         return _of_matrix(node, report, id, catalogue)
     return (case_of(node and with_rows(node, report), report, id, catalogue),)
 

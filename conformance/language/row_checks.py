@@ -43,9 +43,8 @@ def check_memory(case: Node, report: Report) -> None:
     triggers = triggers_of(case)
     if in_memory and REAL_TIME not in triggers:
         for stream in in_memory.values():
-            report.add(
-                child(stream, "source") or stream, "`source: memory` is for a case with `trigger: realTime`: add it"
-            )
+            message = "`source: memory` is for a case with `trigger: realTime`: add it"
+            report.add(child(stream, "source") or stream, message)
     if REAL_TIME in triggers:
         report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
     for step in items_of(child(case, "steps")):
@@ -55,9 +54,8 @@ def check_memory(case: Node, report: Report) -> None:
                 report.add(placed, "a stream in memory has one partition: write its rows as a list")
         restart = child(step, "restart")
         if in_memory and "kill" in (text_of(restart), text_of(child(restart, "how"))):
-            report.add(
-                restart or step, "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
-            )
+            message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
+            report.add(restart or step, message)
         if in_memory or REAL_TIME in triggers:
             message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
             report.forbid(step, "backlog", message)
@@ -151,19 +149,14 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
             report.add(aged, "no stream has `source: kafka`, whose records could be gone")
 
 
-def _partitions(case: Node, stream: str, declared: Node | None) -> int:
-    """Of the topic of a stream, in the end."""
-    found = [child(declared, "partitions")]
-    found += [child(step, "restart", "change", "partitions", stream) for step in items_of(child(case, "steps"))]
-    return max((one.value for one in found if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
-
-
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
     """Rows that cannot be records of the stream's topic, if it has one."""
     if text_of(child(stream, "source")) != KAFKA:
         return
-    arriving, partitions = arrival.value, _partitions(case, str(arrival.key.value), stream)
-    placed = items_of(child(arriving, "partitions"))
+    grown = ("restart", "change", "partitions", str(arrival.key.value))
+    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
+    partitions = max((one.value for one in given if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
+    placed = items_of(child(arrival.value, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
         message = f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
@@ -173,7 +166,7 @@ def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Sche
     if column not in names:
         return
     place = names.index(column)
-    for row in rows_of(arriving):
+    for row in rows_of(arrival.value):
         value = child(row, column) if isinstance(row, Entries) else next(iter(items_of(row)[place:]), None)
         try:
             micros = canonical(value.plain(), schema.fields[place].type) if value else None
@@ -220,7 +213,7 @@ def _expectations(case: Node) -> Iterator[_Expected]:
     steps = items_of(child(case, "steps"))
     query, mode, found = 0, text_of(child(case, "outputMode")), []
     for step in steps:
-        change = child(child(step, "restart"), "change")
+        change = child(step, "restart", "change")
         query += child(change, "query") is not None
         mode = text_of(child(change, "outputMode")) or mode
         found.append((query, mode == "complete"))
@@ -289,15 +282,11 @@ def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
         return
     one, other = state.plain(), last.plain()
-    if isinstance(one, list) and isinstance(other, int):
-        one = sum(one)
-    elif isinstance(one, int) and isinstance(other, list):
-        other = sum(other)
+    if isinstance(one, list) != isinstance(other, list):
+        one, other = (sum(counts) if isinstance(counts, list) else counts for counts in (one, other))
     if one != other:
-        report.add(
-            state,
-            f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}: both cannot hold",
-        )
+        shown = f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}"
+        report.add(state, f"{shown}: both cannot hold")
 
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
@@ -307,7 +296,7 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
         return None
     for index in range(min(map(len, lists), default=0)):
         column = [row[index] for row in lists]
-        if not all(map(_is_number, column)):
+        if not all(isinstance(node, Scalar) and type(node.value) in (int, float) for node in column):
             continue
         left = Counter(node.plain() for node in column[: len(rows)])
         left.subtract(node.plain() for node in column[len(rows) :])
@@ -315,10 +304,6 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
             if left[node.plain()] > 0:
                 return row
     return None
-
-
-def _is_number(node: Node) -> bool:
-    return isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
 
 
 def _most_operators(query: Node | None) -> int | None:

@@ -126,8 +126,6 @@ class Reader:
             case "limit":
                 self._note(rows, Limit())
                 return replace(rows, filtered=True)
-            case "orderBy":
-                return rows
             case "applyInPandasWithState" | "transformWithState":
                 self._note(rows, StateFunction(operation.name, arguments[operation.name]["with"]))
                 return _Rows()
@@ -136,7 +134,7 @@ class Reader:
                 for name, nested in zip(arguments.get("views", ()), operation.nested, strict=True):
                     views[name.lower()] = self.pipeline(nested)
                 return self._sql(str(value), views)
-            case "alias":
+            case "alias" | "orderBy":
                 return rows
             case "call":
                 for nested in operation.nested:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from conformance.core.case import Pipeline
 from conformance.core.spark_types import Schema
@@ -144,6 +144,16 @@ Stateful: TypeAlias = Join | Aggregation | Deduplication | StateFunction
 _Kind = TypeVar("_Kind", bound=Operator)
 
 
+class _All(Generic[_Kind]):
+    """The operators of one kind, as an attribute of a reading."""
+
+    def __init__(self, kind: type[_Kind]) -> None:
+        self._kind = kind
+
+    def __get__(self, reading: QueryReading, _: type[QueryReading]) -> tuple[_Kind, ...]:
+        return tuple(one for one in reading.operators if isinstance(one, self._kind))
+
+
 @dataclass(frozen=True)
 class QueryReading:
     """What a query consists of."""
@@ -157,44 +167,15 @@ class QueryReading:
     unread: tuple[str, ...] = ()
     """What could not be read, as a phrase: ``the function jobs:totals``. Nothing is known of it."""
 
-    def _all(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
-        return tuple(one for one in self.operators if isinstance(one, kind))
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        return self._all(Source)
-
-    @property
-    def watermarks(self) -> tuple[Watermark, ...]:
-        return self._all(Watermark)
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        return self._all(Window)
-
-    @property
-    def joins(self) -> tuple[Join, ...]:
-        return self._all(Join)
-
-    @property
-    def aggregations(self) -> tuple[Aggregation, ...]:
-        return self._all(Aggregation)
-
-    @property
-    def deduplications(self) -> tuple[Deduplication, ...]:
-        return self._all(Deduplication)
-
-    @property
-    def state_functions(self) -> tuple[StateFunction, ...]:
-        return self._all(StateFunction)
-
-    @property
-    def unions(self) -> tuple[Union, ...]:
-        return self._all(Union)
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        return self._all(Limit)
+    sources = _All(Source)
+    watermarks = _All(Watermark)
+    windows = _All(Window)
+    joins = _All(Join)
+    aggregations = _All(Aggregation)
+    deduplications = _All(Deduplication)
+    state_functions = _All(StateFunction)
+    unions = _All(Union)
+    limits = _All(Limit)
 
     @property
     def stateful(self) -> tuple[Stateful, ...]:
@@ -221,7 +202,6 @@ PHYSICAL_PLAN = "== Physical Plan =="
 """The head of the part of an extended plan that says what runs."""
 
 _NODE = re.compile(r"^(?P<indent>[\s:+-]*)(?:\*\s*\(\d+\)\s*)?(?P<name>[A-Za-z]\w*)(?P<arguments>.*)$")
-_JOIN_KIND = re.compile(r"\b(Inner|Cross|LeftOuter|RightOuter|FullOuter|LeftSemi|LeftAnti)\b")
 _JOIN_KINDS: Mapping[str, JoinKind] = {
     "LeftOuter": "leftOuter",
     "RightOuter": "rightOuter",
@@ -229,6 +209,7 @@ _JOIN_KINDS: Mapping[str, JoinKind] = {
     "LeftSemi": "leftSemi",
     "LeftAnti": "leftAnti",
 }
+_JOIN_KIND = re.compile(rf"\b(Inner|Cross|{'|'.join(_JOIN_KINDS)})\b")
 _JOINS_WITH_TABLES = ("BroadcastHashJoin", "BroadcastNestedLoopJoin", "ShuffledHashJoin", "SortMergeJoin")
 _STATE_FUNCTIONS = re.compile(r"(FlatMapGroups(InPandas)?|MapGroups)WithState|TransformWithState\w*")
 
