@@ -62,7 +62,7 @@ def _items(items: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
 def _entries(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
     for key, value in entries.items():
         line = f"{indent}{_scalar(key)}: {inline(value)}"
-        if _is_pipeline(value):
+        if value and isinstance(value, list) and isinstance(value[0], Mapping) and "from" in value[0]:  # a pipeline
             yield f"{indent}{_scalar(key)}:"
             yield from _items(value, indent + _INDENT)
         elif len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
@@ -74,10 +74,6 @@ def _entries(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
             yield f"{indent}{_scalar(key)}:"
             for item in value:
                 yield f"{indent}{_INDENT}- {inline(item)}"
-
-
-def _is_pipeline(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping) and "from" in value[0]
 
 
 def _scalar(value: Json) -> str:

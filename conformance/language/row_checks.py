@@ -190,10 +190,7 @@ class _Expected:
 def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
     """Expected rows must have the columns of their query, and must not contradict the rows of their own batches.
 
-    Args:
-        case: the document.
-        columns: for each query of the case the columns of its result, None if unknown.
-        report: where problems go.
+    ``columns``: for each query of the case the columns of its result, None if unknown.
     """
     first: dict[int, Items] = {}
     operators = [_most_operators(query) for query, _ in queries_of(case)]

@@ -181,12 +181,7 @@ def unknown(
 ) -> str:
     """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar.
 
-    Args:
-        what: what the word should have been.
-        word: what was found.
-        known: the allowed words.
-        synonyms: words that are not allowed, each with the allowed one that it means.
-        where: follows the word: ``" in a step"``.
+    ``synonyms``: words that are not allowed, each with the allowed one that it means; ``where``: follows the word.
     """
     names = list(known)
     others = synonyms or {}

@@ -298,28 +298,19 @@ def references(text: str) -> Iterator[Reference]:
 def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
     """As ``references``, of some tokens."""
     types = {at for start, end in _types(tokens) for at in range(start, end)}
-    index = 0
-    while index < len(tokens):
-        start = index
-        index += 1
-        if start in types or not _reads(tokens, start):
+    after = 0
+    for start in range(len(tokens)):
+        if start < after or start in types or not _reads(tokens, start):
             continue
-        parts = [tokens[start].name]
-        while index + 1 < len(tokens) and tokens[index].is_mark(".") and tokens[index + 1].name:
-            parts.append(tokens[index + 1].name)
-            index += 2
-        if index < len(tokens) and tokens[index].is_mark("(", "."):
-            continue  # a qualified function, or all fields
-        yield Reference(tuple(parts), tokens[start].offset)
+        after = start + 1
+        while after + 1 < len(tokens) and tokens[after].is_mark(".") and tokens[after + 1].name:
+            after += 2
+        if after == len(tokens) or not tokens[after].is_mark("(", "."):  # no qualified function, and not all fields
+            yield Reference(tuple(token.name for token in tokens[start:after:2]), tokens[start].offset)
 
 
 def made_by(text: str, scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
-    """The columns that an expression makes; None if unknown.
-
-    Args:
-        text: an expression.
-        scope: the columns that it may read, by name in lower case.
-    """
+    """The columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
     return made_of(readable(text), scope)
 
 
@@ -339,8 +330,7 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
-    type = _type_of(tokens, scope)
-    return (Column(name or _own_name(tokens), type),)
+    return (Column(name or _own_name(tokens), _type_of(tokens, scope)),)
 
 
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -485,8 +475,13 @@ def _own_name(tokens: tuple[Token, ...]) -> str:
 
 
 def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], depth: int = 0) -> DataType | None:
-    if parts := _chain(tokens):
-        return type_at([part.lower() for part in parts], scope)
+    if parts := [part.lower() for part in _chain(tokens)]:
+        # A qualifier is left out if the rest is a column.
+        first, *fields = parts[1:] if parts[0] not in scope and len(parts) > 1 else parts
+        found = scope.get(first)
+        for name in fields:
+            found = next((one.type for one in found.fields if one.name.lower() == name), None) if found else None
+        return found
     if len(tokens) == 1:
         return STRING if tokens[0].kind == "text" else None
     name = _call(tokens)
@@ -507,13 +502,3 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     if name == "sum" and whole:
         return BIGINT
     return DOUBLE if name in ("sum", "avg") and of is not None and (whole or of.name in ("float", "double")) else None
-
-
-def type_at(parts: list[str], scope: Mapping[str, DataType | None]) -> DataType | None:
-    """The type of a column, or of a field of one; None if unknown. A qualifier is left out if the rest is a column."""
-    if parts[0] not in scope and len(parts) > 1:
-        parts = parts[1:]
-    found = scope.get(parts[0])
-    for part in parts[1:]:
-        found = next((field.type for field in found.fields if field.name.lower() == part), None) if found else None
-    return found

@@ -355,9 +355,7 @@ _MAX_ROWS = 100_000
 def with_rows(case: Node, report: Report) -> Node:
     """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file.
 
-    Args:
-        case: as written.
-        report: gets a problem for each file that cannot be read; its path is that of the case.
+    The report, whose path is that of the case, gets a problem for each file that cannot be read.
     """
 
     def arrival(node: Node) -> Node:

@@ -60,9 +60,10 @@ class _OneRange(Shape):
         for operator, version in unknown:
             known = f"known releases range from {releases()[0]} to {releases()[-1]}"
             near = nearest(version, [str(release) for release in releases()])
-            hint = f"the nearest is {near}" if near and not _is_older(version) else known
-            message = f"{version} in {node.value!r} is not a Spark release: {hint}"
-            if _is_older(version) and operator in ("<", "<="):
+            older = Version(version.removesuffix(".*")) < Version(str(releases()[0]))
+            message = f"{version} in {node.value!r} is not a Spark release: "
+            message += f"the nearest is {near}" if near and not older else known
+            if older and operator in ("<", "<="):
                 message = f"no known release is below {version}: {known}"
             report.add(node, message)
         return not unknown
@@ -89,12 +90,6 @@ class _Range(ByKind):
 RANGE = Definition(
     _Range(_OneRange.kind, scalar=_OneRange(), items=ListOf(_OneRange(), _OneRange.kind, at_least=1)), "versions"
 )
-
-
-def _is_older(version: str) -> bool:
-    """Whether a version is older than every known release."""
-    oldest = releases()[0]
-    return Version(version.removesuffix(".*")) < Version(str(oldest))
 
 
 @cache
@@ -292,12 +287,7 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    """Values of entries, with steps referenced by number only.
-
-    Args:
-        entries: of ``differs`` or ``upgrades``.
-        numbers: step name → step number.
-    """
+    """Values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
 
     def by_number(changes: Mapping[int | str, Any]) -> dict[int, Any]:
         return {key if isinstance(key, int) else numbers[key]: change for key, change in changes.items()}
