@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from conformance.core.case import Case, Strength
 from conformance.core.data import Json
-from conformance.language.catalogue import DESCRIPTIONS, check_catalogue_ids
+from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.confs import check_confs
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
@@ -28,9 +28,6 @@ from conformance.language.version_differences import (
     check_upgrades,
     with_step_numbers,
 )
-
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
 
 
 def _ids(item: Text, kind: str) -> ListOf:

@@ -108,7 +108,11 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
         return None
     names = [parameter.name for parameter in parameters]
     every = (dict(zip(names, values, strict=True)) for values in product(*(one.values for one in parameters)))
-    kept: list[Combination] = [one for one in every if not any(_holds(entry, one) for entry in excluded)]
+    kept: list[Combination] = []
+    for one in every:
+        named = {parameter: value.name for parameter, value in one.items()}
+        if not any(entry.items() <= named.items() for entry in excluded):
+            kept.append(one)
     if not kept:
         report.add(node.key(EXCEPT), "`except` excludes every combination")
     if len(kept) > MAX_CASES:
@@ -191,10 +195,6 @@ def _excluded_by(item: Node, parameters: tuple[Parameter, ...], report: Report) 
             yield parameter, name
 
 
-def _holds(entry: Mapping[str, str], combination: Combination) -> bool:
-    return bool(entry) and all(combination[parameter].name == name for parameter, name in entry.items())
-
-
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
 
 
@@ -204,7 +204,9 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
     parts = _read(matrix, report)
-    _check_values(matrix, report)
+    for scalar in _scalars(matrix):
+        for at in _placeholders(scalar):  # a value is inserted unchanged, so nobody would replace it
+            report.add(scalar.at(at.start()), f"{at[0]}… in a value of the matrix: values cannot contain placeholders")
     if parts is None or report.problems:
         return {}
     parameters, combinations = parts
@@ -213,13 +215,6 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
         return {}
     found = {name_of(one): _Replacement(one, report).replaced(body) or body for one in combinations}
     return {} if report.problems else found
-
-
-def _check_values(matrix: Node, report: Report) -> None:
-    """Values are inserted unchanged, so a placeholder in one would not be replaced."""
-    for scalar in _scalars(matrix):
-        for at in _placeholders(scalar):
-            report.add(scalar.at(at.start()), f"{at[0]}… in a value of the matrix: values cannot contain placeholders")
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:

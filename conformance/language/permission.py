@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from conformance.core.case import NeedsCode
 from conformance.language.confs import refusal_of
@@ -94,9 +95,8 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS:
-        return (
-            Refusal(tokens[0].offset, f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"),
-        )
+        reason = f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"
+        return (Refusal(tokens[0].offset, reason),)
     return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
 
 
@@ -284,20 +284,16 @@ EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy
 """Keys of operations that reach Spark as expressions."""
 
 
-@dataclass(frozen=True)
-class SqlText:
+class SqlText(NamedTuple):
     """A text of a pipeline that Spark parses."""
 
     place: Scalar
+    text: str
     key: str
     """Of the operation."""
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
     statement: bool
-
-    @property
-    def text(self) -> str:
-        return str(self.place.value)
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
@@ -318,7 +314,8 @@ def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
 
 def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
     def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
-        return (SqlText(one, key, tuple(views), statement) for one in places if isinstance(one, Scalar))
+        found = (one for one in places if isinstance(one, Scalar))
+        return (SqlText(one, str(one.value), key, tuple(views), statement) for one in found)
 
     for operation in items_of(pipeline):
         for nested in nested_pipelines(operation):

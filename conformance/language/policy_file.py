@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from conformance.core.data import Json
 from conformance.language.case_file import CASE, digest
-from conformance.language.catalogue import check_common_ids
+from conformance.language.catalogue import Catalogue, check_common_ids
 from conformance.language.shape import (
     BOOLEAN,
     FRACTION,
@@ -37,14 +37,10 @@ from conformance.language.source import (
     unknown,
 )
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.catalogue import POLICIES, rules_for
-from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter
+from conformance.policies.catalogue import POLICIES, PolicyDefinition, rules_for
+from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
 from conformance.policies.trace import INPUT as THE_ONLY_INPUT
 from conformance.policies.trace import Boundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
-
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
-
 
 INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
 WATERMARK = integer(nullable=True)
@@ -58,21 +54,19 @@ def _parameter(name: str, parameter: PolicyParameter) -> Shape:
     return shapes[parameter.kind]
 
 
-def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
+def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
     """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
-    for name, (meaning, parameters) in known.items():
+    for name, definition in known.items():
         keys = {
             one: Key(_parameter(one, parameter), parameter.meaning, required=parameter.required)
-            for one, parameter in parameters.items()
+            for one, parameter in definition.parameters.items()
         }
+        meaning = definition.meaning
         arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
         records[name] = Record(f"the {kind}", {name: Key(arguments, meaning, required=True)}, description=meaning)
     return Alternatives(kind, kind, records, listed=False)
 
-
-_POLICY = _by_name("policy", {name: (known.meaning, known.parameters) for name, known in POLICIES.items()})
-_THROTTLE = _by_name("throttle", {name: (known.meaning, known.parameters) for name, known in THROTTLES.items()})
 
 _EXPECTATION = Record(
     "`expect`",
@@ -144,9 +138,10 @@ POLICY_CASE = Record(
     "a policy case",
     {
         **{key: CASE.keys[key] for key in COMMON_KEYS},
-        "policy": Key(_POLICY, "the policy under test and its parameters", required=True),
+        "policy": Key(_by_name("policy", POLICIES), "the policy under test and its parameters", required=True),
         "throttle": Key(
-            _THROTTLE, "Which watermarks are emitted; every new one if absent. Only for policies of Hazelcast Jet."
+            _by_name("throttle", THROTTLES),
+            "Which watermarks are emitted; every new one if absent. Only for policies of Hazelcast Jet.",
         ),
         "inputs": Key(_INPUTS, "All inputs, including those that never see an event; one if absent."),
         "clockUnit": Key(Choice("unit", get_args(ClockUnit)), "The unit of `clock`; `ms` if absent."),

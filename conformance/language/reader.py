@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.language.case_file import case_of
+from conformance.language.catalogue import Catalogue
 from conformance.language.matrix import KEY, expansions
 from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.source import (
@@ -25,9 +25,6 @@ from conformance.language.source import (
 )
 from conformance.language.streams import with_rows
 from conformance.policies.case import PolicyCase
-
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
 
 
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
@@ -97,11 +94,7 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
             for problem in invalid.problems:
                 wrong.setdefault(problem, []).append(name)
     if wrong:
-        raise InvalidCase(_with_names(problem, names, len(found)) for problem, names in wrong.items())
+        # A problem of only some of the cases names them.
+        some = {one: f" (in {', '.join(names)})" if len(names) < len(found) else "" for one, names in wrong.items()}
+        raise InvalidCase(replace(problem, message=problem.message + named) for problem, named in some.items())
     return tuple(cases)
-
-
-def _with_names(problem: Problem, names: list[str], of: int) -> Problem:
-    """A problem of only some of the cases names them."""
-    only = "" if len(names) == of else f" (in {', '.join(names)})"
-    return replace(problem, message=problem.message + only)

@@ -73,8 +73,8 @@ class Reader:
         self.unread: list[str] = []
         self.uses_sql = False
 
-    def reading(self) -> QueryReading:
-        """What was noted so far."""
+    def read(self, pipeline: Pipeline) -> QueryReading:
+        self.pipeline(pipeline)
         unread = tuple(dict.fromkeys(self.unread))
         return QueryReading(tuple(self.operators), frozenset(self.functions), self.uses_sql, unread)
 

@@ -185,17 +185,10 @@ class QueryReading:
 
 
 def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:
-    """Read a query.
-
-    Args:
-        pipeline: of the query.
-        streams: the schemas of the streams that it may read, by name.
-    """
+    """Read a query; ``streams``: the schemas of the streams that it may read, by name."""
     from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
 
-    reader = Reader(streams)
-    reader.pipeline(pipeline)
-    return reader.reading()
+    return Reader(streams).read(pipeline)
 
 
 PHYSICAL_PLAN = "== Physical Plan =="
