@@ -257,15 +257,15 @@ _FIRST_ONLY = {
 
 def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
     """The pipeline that a valid list of operations describes."""
-    return Pipeline(tuple(_operation_of(arguments) for arguments in operations))
+    return Pipeline(tuple(map(_operation_of, operations)))
 
 
 def _operation_of(arguments: dict[str, Json]) -> Operation:
     name = next(iter(arguments))
-    sides = [arguments[key] for key in OTHER_SIDES if key in arguments]
-    views = arguments.get("views", {}).values()
-    streams = ([{"from": stream}] for stream in (arguments.get("with", ()) if name == "call" else ()))
-    return Operation(name, arguments, tuple(pipeline(written) for written in (*sides, *views, *streams)))
+    nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
+    nested += arguments.get("views", {}).values()
+    nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
+    return Operation(name, arguments, tuple(map(pipeline, nested)))
 
 
 def with_lists(case: Node) -> Node:

@@ -232,7 +232,15 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         raise InvalidCase(report.problems)
     written: Json = node.plain()
     inputs = inputs_of(node)
-    steps = tuple(_step(number, one, inputs[0]) for number, one in enumerate(written["trace"], 1))
+    steps = tuple(
+        PolicyStep(
+            number=number,
+            entry=_entry(one, inputs[0]),
+            name=one.get("name"),
+            expect=PolicyExpectation.model_validate(one["expect"]) if "expect" in one else None,
+        )
+        for number, one in enumerate(written["trace"], 1)
+    )
     policy, given = named(child(node, "policy"))
     throttle = child(node, "throttle")
     return PolicyCase(
@@ -248,16 +256,6 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
             tuple(step.entry for step in steps), inputs, written.get("clockUnit", "ms"), window=written.get("window")
         ),
         steps=steps,
-    )
-
-
-def _step(number: int, written: dict[str, Json], first: str) -> PolicyStep:
-    expect = written.get("expect")
-    return PolicyStep(
-        number=number,
-        entry=_entry(written, first),
-        name=written.get("name"),
-        expect=None if expect is None else PolicyExpectation.model_validate(expect),
     )
 
 

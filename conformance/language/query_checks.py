@@ -57,12 +57,13 @@ class Frame:
 
     @property
     def types(self) -> Mapping[str, DataType | None]:
-        """Name in lower case → type."""
-        found: dict[str, DataType | None] = {}
-        for column in self.columns or ():
-            if column.name:
-                found.setdefault(column.name.lower(), column.type)
-        return found
+        """Name in lower case → type, of several columns with one name that of the first."""
+        return {column.name.lower(): column.type for column in reversed(self.columns or ()) if column.name}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns as they are written, each once."""
+        return list(dict.fromkeys(column.name for column in self.columns or () if column.name))
 
     def making(self, columns: Columns | None) -> Frame:
         return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
@@ -187,17 +188,14 @@ class _Follower:
         known = frame.types
         first, *rest = reference.parts
         if first in known:
-            fields = known[first]
-            if rest and fields is not None and fields.fields and rest[0] not in {f.name.lower() for f in fields.fields}:
-                names = [field.name for field in fields.fields]
-                self.report.add(place, unknown("field", rest[0], names, where=f" of {first!r}"))
-            return
-        if first in also or (rest and first in frame.qualifiers and rest[0] in known):
-            return
-        if rest and first in frame.qualifiers:
-            self.report.add(place, unknown("column", rest[0], _shown(frame), where=f" of {first!r}"))
-        else:
-            self.report.add(place, unknown("column", str(reference), _shown(frame)))
+            fields = [field.name for field in of.fields] if (of := known[first]) else []
+            if rest and fields and rest[0] not in {name.lower() for name in fields}:
+                self.report.add(place, unknown("field", rest[0], fields, where=f" of {first!r}"))
+        elif rest and first in frame.qualifiers and first not in also:
+            if rest[0] not in known:
+                self.report.add(place, unknown("column", rest[0], frame.names, where=f" of {first!r}"))
+        elif first not in also:
+            self.report.add(place, unknown("column", str(reference), frame.names))
 
     def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
         """The columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
@@ -286,10 +284,6 @@ def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
 
 def _is_star(item: tuple[Token, ...]) -> bool:
     return len(item) == 1 and item[0].is_mark("*")
-
-
-def _shown(frame: Frame) -> list[str]:
-    return list(dict.fromkeys(column.name for column in frame.columns or () if column.name))
 
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)

@@ -68,12 +68,15 @@ class Ddl(Shape):
         try:
             schema = parse_schema(node.value)
         except NotAType as wrong:
-            report.add(node.at(wrong.offset), f"{wrong.reason}{_advice(wrong)}")
+            near = nearest(wrong.near, TYPE_NAMES) if wrong.near is not None else None
+            hint = f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
+            report.add(node.at(wrong.offset), wrong.reason + (hint if wrong.near is not None else ""))
             return False
-        unreadable = list(_unreadable(schema))
-        for column, reason in unreadable:
-            report.add(node, f"column {column!r}: {reason}")
-        return not unreadable
+        valid = True
+        for field in schema.fields:
+            for reason in _unreadable(field.type):
+                valid = self.reject(node, report, f"column {field.name!r}: {reason}")
+        return valid
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
@@ -126,27 +129,14 @@ def rows_of(arriving: Node) -> Iterator[Node]:
         yield from items_of(partition)
 
 
-def _advice(wrong: NotAType) -> str:
-    if wrong.near is not None:
-        near = nearest(wrong.near, TYPE_NAMES)
-        return f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
-    return ""
-
-
-def _unreadable(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Columns that Spark's JSON source, through which rows arrive, cannot read."""
-    for field in schema.fields:
-        for found in _within(field.type):
-            if found.name in ("interval", "void", "variant"):
-                yield field.name, f"rows arrive as JSON, which has no {found.name.upper()} values"
-            if found.name == "map" and found.elements[0].name != "string":
-                yield field.name, "rows arrive as JSON, where the keys of a MAP must be STRING"
-
-
-def _within(type: DataType) -> Iterator[DataType]:
-    yield type
+def _unreadable(type: DataType) -> Iterator[str]:
+    """Why Spark's JSON source, through which rows arrive, cannot read a type."""
+    if type.name in ("interval", "void", "variant"):
+        yield f"rows arrive as JSON, which has no {type.name.upper()} values"
+    if type.name == "map" and type.elements[0].name != "string":
+        yield "rows arrive as JSON, where the keys of a MAP must be STRING"
     for below in (*type.elements, *(field.type for field in type.fields)):
-        yield from _within(below)
+        yield from _unreadable(below)
 
 
 KAFKA = "kafka"
