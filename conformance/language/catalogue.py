@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -118,16 +116,7 @@ class Catalogue:
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
         """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
-        return self._tests_by_group.get(id, ())
-
-    @cached_property
-    def _tests_by_group(self) -> Mapping[str, tuple[str, ...]]:
-        numbered = sorted((test for test in self.spark_tests or {} if "." in test), key=_group)
-        return {group: tuple(tests) for group, tests in groupby(numbered, key=_group)}
-
-
-def _group(test: str) -> str:
-    return test.partition(".")[0]
+        return tuple(test for test in self.spark_tests or {} if test.startswith(f"{id}."))
 
 
 def _read(path: Path) -> Entries:

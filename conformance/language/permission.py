@@ -253,9 +253,8 @@ class _Relations:
     def _no_relation(self, token: Token) -> Refusal:
         names = sorted(self._views | set(self._common))
         known = f"it may read {', '.join(names)}" if names else "the case has defined no view so far"
-        return Refusal(
-            token.offset, f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
-        )
+        reason = f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
+        return Refusal(token.offset, reason)
 
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:

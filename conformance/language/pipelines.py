@@ -59,12 +59,9 @@ class _Pipeline(Shape):
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
         valid = [OPERATION.check(item, report) for item in node.items]
         if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
-            of_a_call = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
-            report.add(
-                node.items[0],
-                f"a pipeline starts with `from: <stream>`{of_a_call if child(node.items[0], 'call') else ''}",
-            )
-            valid.append(False)
+            hint = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
+            message = f"a pipeline starts with `from: <stream>`{hint if child(node.items[0], 'call') else ''}"
+            valid.append(self.reject(node.items[0], report, message))
         for item in node.items[1:]:
             valid += [not report.forbid(item, key, message) for key, message in _FIRST_ONLY.items()]
         return all(valid)

@@ -155,16 +155,6 @@ POLICY_CASE = Record(
 )
 
 
-def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -> None:
-    """Report every inconsistency."""
-    _check_policy(case, report)
-    inputs = inputs_of(case)
-    for step in items_of(child(case, "trace")):
-        _check_step(step, case, inputs, report)
-    if catalogue is not None:
-        check_common_ids(case, report, catalogue)
-
-
 def inputs_of(case: Node) -> tuple[str, ...]:
     """The inputs of the trace; one unnamed input if none are given."""
     return tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(case, "inputs")))))) or (THE_ONLY_INPUT,)
@@ -227,11 +217,15 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         InvalidCase: with every problem.
     """
     POLICY_CASE.check(node, report)
-    check_policy_case(node, report, catalogue)
+    _check_policy(node, report)
+    inputs = inputs_of(node)
+    for step in items_of(child(node, "trace")):
+        _check_step(step, node, inputs, report)
+    if catalogue is not None:
+        check_common_ids(node, report, catalogue)
     if report.problems:
         raise InvalidCase(report.problems)
     written: Json = node.plain()
-    inputs = inputs_of(node)
     steps = tuple(
         PolicyStep(
             number=number,
@@ -270,9 +264,7 @@ def _entry(written: dict[str, Json], first: str) -> TraceEntry:
 
 def _lines(node: Node) -> dict[str, int]:
     """Every top-level key, ``trace.3``, and ``trace.3.expect.late``."""
-    found: dict[str, int] = {}
-    for entry in entries_of(node):
-        found[str(entry.key.value)] = entry.key.line
+    found = {str(entry.key.value): entry.key.line for entry in entries_of(node)}
     for number, step in enumerate(items_of(child(node, "trace")), 1):
         found[f"trace.{number}"] = step.line
         for entry in entries_of(child(step, "expect")):

@@ -423,9 +423,8 @@ def check_errors(case: Node, report: Report) -> None:
     """Every expected error must name a class of one kind of error, or a part of its message."""
     for entry in items_of(child(case, "differs")):
         if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
-            report.add(
-                entry, "`error` is missing: a suite names the error by which these versions show that they lack it"
-            )
+            missing = "a suite names the error by which these versions show that they lack it"
+            report.add(entry, f"`error` is missing: {missing}")
     for error in _errors(case):
         if child(error, "message") is not None or not report.is_valid(error):
             continue

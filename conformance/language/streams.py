@@ -68,9 +68,13 @@ class Ddl(Shape):
         try:
             schema = parse_schema(node.value)
         except NotAType as wrong:
-            near = nearest(wrong.near, TYPE_NAMES) if wrong.near is not None else None
-            hint = f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
-            report.add(node.at(wrong.offset), wrong.reason + (hint if wrong.near is not None else ""))
+            hint = ""
+            if wrong.near is not None:
+                near = nearest(wrong.near, TYPE_NAMES)
+                hint = (
+                    f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
+                )
+            report.add(node.at(wrong.offset), f"{wrong.reason}{hint}")
             return False
         valid = True
         for field in schema.fields:
