@@ -97,18 +97,12 @@ class BatchAccount:
     @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
-        return (
-            None if self.model is None else _windows(row for operator in self.model.operators for row in operator.state)
-        )
+        return None if self.model is None else _windows(row for one in self.model.operators for row in one.shown)
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
         """The windows whose state it removed because the watermark passed them; None if they are not known."""
-        return (
-            None
-            if self.model is None
-            else _windows(row for operator in self.model.operators for row in operator.evicted)
-        )
+        return None if self.model is None else _windows(row for one in self.model.operators for row in one.evicted)
 
 
 @dataclass(frozen=True)
@@ -133,11 +127,7 @@ def account(
     Rows are taken from the case, because an observation only counts them: an ``add`` is a micro-batch, a ``backlog`` one for each
     entry, and a replay repeats what it replays.
 
-    Args:
-        case: what ran.
-        version: of Spark; None if it is not known.
-        observation: what the engine showed.
-        prediction: what the reference model predicts; the account of a prediction alone is that of its observation.
+    The version of Spark is None if it is not known. The account of a prediction alone is that of its observation.
     """
     confirmed = dict(_confirmed(observation, prediction)) if prediction is not None else {}
     return tuple(_Reading(case, version, confirmed).steps(observation))
@@ -254,12 +244,8 @@ class _Reading:
     def _late(self, rows: Sequence[RowAccount], dropped: int, late_ms: int | None) -> list[RowAccount] | None:
         """The rows that make up the count of a query's only stateful operator; None if that does not follow."""
         query = self._query
-        if (
-            late_ms is None
-            or query.unread
-            or len(query.stateful) != 1
-            or any(window.filtered for window in query.windows)
-        ):
+        filtered = any(window.filtered for window in query.windows)
+        if late_ms is None or query.unread or len(query.stateful) != 1 or filtered:
             return None
         compared = {row: self._compared(row) for row in rows if row.time_us is not None}
         if None in compared.values():

@@ -7,7 +7,7 @@ predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, is_window
@@ -117,61 +117,52 @@ def batch_lines(case: Case, batch: BatchProgress, schema: OutputSchema) -> Itera
 
 
 def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
-    depth = 2
+    depth = 2 if alone else 3
     if not alone:
         yield ExplanationLine(operator.title, "plain", 2)
-        depth = 3
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
         closes = "windows ending by {} close" if "window" in operator.title else "state up to {} is removed"
         yield ExplanationLine(f"Rows up to {late} are late; {closes.format(over)}", "dim", depth)
-    for one in operator.late[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
-        many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield ExplanationLine(f"late: {row_text(one)}{many}{by}", "late", depth)
-    yield from _rest(operator.late, "late", depth)
+    yield from _listed_rows("late", operator.late, depth)
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
-    for one in operator.evicted[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
-        yield ExplanationLine(f"closed: {row_text(one)}{by}", "closed", depth)
-    yield from _rest(operator.evicted, "closed", depth)
-    contents = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
-    more = f" … ({operator.state_rows} in all)" if len(operator.state) > MOST else ""
+    yield from _listed_rows("closed", operator.evicted, depth)
+    contents = " ".join(f"[{row_text(one)}]" for one in operator.shown[:MOST])
+    more = f" … ({operator.state_rows} in all)" if len(operator.shown) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
         f"{title} keeps {operator.state_rows or 'nothing'}{f': {contents}{more}' if contents else ''}", "kept", depth
     )
 
 
-def _rest(ones: Sequence[ComparedRow], tone: Tone, depth: int) -> Iterator[ExplanationLine]:
-    if len(ones) > MOST:
-        yield ExplanationLine(f"… {len(ones) - MOST} more", tone, depth)
+def _listed_rows(tone: Literal["late", "closed"], rows: Sequence[ComparedRow], depth: int) -> Iterator[ExplanationLine]:
+    for one in rows[:MOST]:
+        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
+        many = f" ({one.rows} rows)" if one.rows > 1 else ""
+        yield ExplanationLine(f"{tone}: {row_text(one)}{many}{by}", tone, depth)
+    if len(rows) > MOST:
+        yield ExplanationLine(f"… {len(rows) - MOST} more", tone, depth)
 
 
 def _advance_lines(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
     if not advance.nodes:
         return
-    moves = advance.after_ms != advance.before_ms
     before, after = instant(advance.before_ms), instant(advance.after_ms)
+    moved = f"advances from {before}" if advance.after_ms != advance.before_ms else f"stays at {before}"
     if len(advance.nodes) == 1:
         (node,) = advance.nodes
-        if node.computed_ms is None:
-            yield ExplanationLine(f"watermark: no rows, stays at {before}", "moves", 2)
-        elif moves:
-            yield ExplanationLine(f"watermark: {_sum(node)}, advances from {before}", "moves", 2)
-        else:
-            yield ExplanationLine(f"watermark: {_sum(node)}, stays at {before}", "moves", 2)
+        computed = f"no rows, stays at {before}" if node.computed_ms is None else f"{_sum(node)}, {moved}"
+        yield ExplanationLine(f"watermark: {computed}", "moves", 2)
         return
     for node in advance.nodes:
+        now = instant(node.after_ms or 0)
         if node.computed_ms is None:
-            known = "no rows yet, counts as" if node.before_ms is None else "no rows, stays at"
-            yield ExplanationLine(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
-        elif node.after_ms == node.computed_ms:
-            yield ExplanationLine(f"{node.column}: {_sum(node)}", "moves", 2)
+            known = f"no rows yet, counts as {now}" if node.before_ms is None else f"no rows, stays at {now}"
         else:
-            yield ExplanationLine(f"{node.column}: {_sum(node)}, stays at {instant(node.after_ms or 0)}", "moves", 2)
-    verdict = f"{after}, advances from {before}" if moves else f"stays at {before}"
+            known = _sum(node) if node.after_ms == node.computed_ms else f"{_sum(node)}, stays at {now}"
+        yield ExplanationLine(f"{node.column}: {known}", "moves", 2)
+    verdict = moved if advance.after_ms == advance.before_ms else f"{after}, {moved}"
     yield ExplanationLine(f"watermark: {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
 
 
@@ -192,10 +183,8 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, schema: OutputSc
             shown = (_listed(given) or "no rows") if is_given else counted(source.rows, "row")
             yield ExplanationLine(f"{source.stream}: {shown}", "arrives", 2)
     if seen.dropped:
-        rule, by = (
-            catalogue()["late_watermark"],
-            f" of watermark {instant(batch.late_ms)}" if batch.late_ms is not None else "",
-        )
+        rule = catalogue()["late_watermark"]
+        by = f" of watermark {instant(batch.late_ms)}" if batch.late_ms is not None else ""
         late = f"{counted(seen.dropped, 'row')} late, at or before the time{by}, and dropped"
         yield ExplanationLine(late, "late", 2)
         yield ExplanationLine(f"rule: {rule.at(version).says} ({rule.source})", "dim", 3)
@@ -345,25 +334,15 @@ def divergence_record(
     here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case
 ) -> dict[str, Json]:
     """The first difference between two versions as JSON; ``parting`` is null if there is none."""
-    difference = None
+    difference: Json = None
     if found is not None:
-        difference = {
-            "step": found.step,
-            "batch": found.batch,
-            "here": _batch_or_error(case, found.here, OutputSchema.of(here.columns_of(found.step))),
-            "there": _batch_or_error(case, found.there, OutputSchema.of(there.columns_of(found.step))),
-            "rules": [
-                {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
-                for rule in found.rules
-            ],
-        }
+        difference = {"step": found.step, "batch": found.batch}
+        for name, prediction, one in (("here", here, found.here), ("there", there, found.there)):
+            schema = OutputSchema.of(prediction.columns_of(found.step))
+            error = None if one is None else {"error": str(one)}
+            difference[name] = _batch(case, one, schema) if isinstance(one, BatchProgress) else error
+        difference["rules"] = [asdict(rule) for rule in found.rules]
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
-
-
-def _batch_or_error(case: Case, one: object, schema: OutputSchema) -> Json:
-    if isinstance(one, BatchProgress):
-        return _batch(case, one, schema)
-    return None if one is None else {"error": str(one)}
 
 
 def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, Json]:
@@ -374,7 +353,20 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
         "read": {
             stream: _cells(rows, [field.type for field in case.streams[stream].fields]) for stream, rows in batch.read
         },
-        "operators": [_operator(operator) for operator in batch.operators],
+        "operators": [
+            {
+                "operator": operator.operator,
+                "title": operator.title,
+                "late_watermark": instant(operator.late_ms),
+                "eviction_watermark": instant(operator.eviction_ms),
+                "late": [_compared(one) for one in operator.late],
+                "over": [_compared(one) for one in operator.evicted],
+                "dropped": operator.dropped,
+                "held": operator.state_rows,
+                "state": [_compared(one)["row"] for one in operator.shown],
+            }
+            for operator in batch.operators
+        ],
         "emitted": _cells(batch.emitted, schema.types),
         "inputs": [
             {
@@ -386,20 +378,6 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
             for node in batch.advance.nodes
         ],
         "next_watermark": instant(batch.advance.after_ms),
-    }
-
-
-def _operator(operator: OperatorProgress) -> dict[str, Json]:
-    return {
-        "operator": operator.operator,
-        "title": operator.title,
-        "late_watermark": instant(operator.late_ms),
-        "eviction_watermark": instant(operator.eviction_ms),
-        "late": [_compared(one) for one in operator.late],
-        "over": [_compared(one) for one in operator.evicted],
-        "dropped": operator.dropped,
-        "held": operator.state_rows,
-        "state": [_compared(one)["row"] for one in operator.state],
     }
 
 

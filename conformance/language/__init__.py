@@ -2,8 +2,8 @@
 
 ``source`` parses YAML into nodes. A ``shape`` states once what a place may hold: the reader,
 the JSON Schema and the values of the model all come from it. ``case_file``, ``streams``, ``pipelines``, ``steps``,
-``version_differences``, ``rows`` and ``policy_file`` are the grammar in shapes and the rules that relate several places to each
-other; ``stream_checks`` and ``query_checks`` are rules alone.
+``version_differences`` and ``policy_file`` are the grammar in shapes and the rules that relate several places to each other;
+``row_checks`` and ``query_checks`` are rules alone.
 """
 
 from conformance.language.reader import case_from, read_any, read_case

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Iterator
+from typing import get_args
 
 from conformance.core.case import Case, Strength
 from conformance.core.data import Json
-from conformance.language.catalogue import DESCRIPTIONS, check_catalogue_ids
+from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.confs import check_confs
-from conformance.language.matrix import Matrix
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
-from conformance.language.rows import check_expected_rows
+from conformance.language.row_checks import check_expected_rows, check_memory, check_streams
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Text
-from conformance.language.source import Entries, InvalidCase, Node, Report, entries_of, items_of
+from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
-from conformance.language.stream_checks import check_memory, check_streams
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
     DIFFERS,
@@ -30,18 +29,10 @@ from conformance.language.version_differences import (
     with_step_numbers,
 )
 
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
-
 
 def _ids(item: Text, kind: str) -> ListOf:
     return ListOf(item, kind, at_least=1, distinct=True)
 
-
-MATRIX = Key(
-    Matrix(),
-    "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
-)
 
 _VARIANTS = Record(
     "`variants`",
@@ -176,26 +167,20 @@ def _case(node: Node, report: Report, id: str) -> Case:
         "path": report.path,
         "row_files": frozenset(report.row_files),
         "digest": digest(written),
-        "lines": _lines(node),
+        "lines": dict(_lines(node)),
         "needs_code": needs_code(node),
     }
     return Case.model_validate({**values, **of_file})
 
 
-def _lines(node: Node) -> dict[str, int]:
+def _lines(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
     """Every top-level key, ``steps.3``, ``differs.1`` and ``upgrades.1``, and the keys inside them: ``steps.3.expect``."""
-    found: dict[str, int] = {}
     for entry in entries_of(node):
-        found[str(entry.key.value)] = entry.key.line
-        if entry.key.value in ("steps", "differs", "upgrades"):
+        path = f"{above}{entry.key.value}"
+        yield path, entry.key.line
+        if path in ("steps", "differs", "upgrades"):
             for number, item in enumerate(items_of(entry.value), 1):
-                found[f"{entry.key.value}.{number}"] = item.line
-                _lines_inside(item, f"{entry.key.value}.{number}", found)
-    return found
-
-
-def _lines_inside(node: Node, path: str, found: dict[str, int]) -> None:
-    for entry in entries_of(node):
-        found[f"{path}.{entry.key.value}"] = entry.key.line
-        if entry.key.value in ("expect", "steps") and isinstance(entry.value, Entries):
-            _lines_inside(entry.value, f"{path}.{entry.key.value}", found)
+                yield f"{path}.{number}", item.line
+                yield from _lines(item, f"{path}.{number}.")
+        elif above and entry.key.value in ("expect", "steps"):
+            yield from _lines(entry.value, f"{path}.")

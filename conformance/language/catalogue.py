@@ -7,10 +7,8 @@ their entries name cases.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -118,24 +116,7 @@ class Catalogue:
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
         """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
-        return self._tests_by_group.get(id, ())
-
-    @cached_property
-    def _tests_by_group(self) -> Mapping[str, tuple[str, ...]]:
-        groups: dict[str, list[str]] = defaultdict(list)
-        for test in self.spark_tests or {}:
-            group = test.partition(".")[0]
-            if group != test:
-                groups[group].append(test)
-        return {group: tuple(tests) for group, tests in groups.items()}
-
-
-def _shared_upgrades(content: Nodes, report: Report) -> Entries:
-    if SHARED_UPGRADES.check(content, report):
-        check_shared_upgrades(content, report)
-    if report.problems:
-        raise InvalidCase(report.problems)
-    return SHARED_UPGRADES.value(content.plain())
+        return tuple(test for test in self.spark_tests or {} if test.startswith(f"{id}."))
 
 
 def _read(path: Path) -> Entries:
@@ -146,7 +127,11 @@ def _read(path: Path) -> Entries:
     if not isinstance(content, Nodes) or report.problems:
         raise InvalidCase(report.problems)
     if path.name == FILES["upgrades"]:
-        return _shared_upgrades(content, report)
+        if SHARED_UPGRADES.check(content, report):
+            check_shared_upgrades(content, report)
+        if report.problems:
+            raise InvalidCase(report.problems)
+        return SHARED_UPGRADES.value(content.plain())
     entries = content.plain().items()
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}
 
@@ -156,29 +141,21 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
         return
     if case.get("behaviour") is None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
-    _check_links(case, report)
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"
             report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
     _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
-    _check_tags_and_mirrors(case, report, catalogue)
+    check_common_ids(case, report, catalogue)
 
 
-def check_policy_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
-    """The same for a policy case, which names no behaviours, since those are Spark's."""
-    if isinstance(case, Nodes):
-        _check_links(case, report)
-        _check_tags_and_mirrors(case, report, catalogue)
-
-
-def _check_links(case: Nodes, report: Report) -> None:
-    if case.get("links") is None and text_of(child(case, "strength")) != "observed":
+def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+    """The ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
+    if not isinstance(case, Nodes):
+        return
+    if case.get("links") is None and text_of(case.get("strength")) != "observed":
         advice = "add `links` that document it, or write `strength: observed`"
         report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
-
-
-def _check_tags_and_mirrors(case: Nodes, report: Report, catalogue: Catalogue) -> None:
     _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
     seen: set[str | None] = set()
     for mirror in items_of(child(case, "mirrors")):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
-from conformance.language.source import Entry, Node, Report, child, entries_of, items_of, unknown
+from conformance.language.source import Node, Report, child, entries_of, items_of, unknown
 
 STREAMING = "spark.sql.streaming."
 """What begins like this and is not in the list does not exist."""
@@ -81,26 +82,18 @@ def _written() -> Mapping[str, Any]:
 def check_confs(case: Node, report: Report) -> None:
     """Spark takes any name and changes nothing: the case would run as if the setting were not there."""
     spark = child(case, "spark")
-    within = (
-        falling_into(VersionRange.parse(spark.plain())) if spark is not None and report.is_valid(spark) else releases()
-    )
-    versions = list(within)
+    limited = spark is not None and report.is_valid(spark)
+    versions = list(falling_into(VersionRange.parse(spark.plain())) if spark is not None and limited else releases())
     known = streaming_confs()
-    for entry in _entries(case):
+    steps = items_of(child(case, "steps"))
+    changes = (entries_of(child(step, "restart", "change", "conf")) for step in steps)
+    for entry in chain(entries_of(child(case, "conf")), *changes):
         name = str(entry.key.value)
         if not name.startswith(STREAMING):
             continue
-        conf = known.get(name)
-        if conf is None:
+        if (conf := known.get(name)) is None:
             report.add(entry.key, unknown("setting of Spark", name, known))
         elif versions and not any(conf.on(version) for version in versions):
             until = f" and gone since {conf.until.line}" if conf.until else ""
-            report.add(
-                entry.key, f"{name} is known since Spark {conf.since.line}{until}, in none of the case's versions"
-            )
-
-
-def _entries(case: Node) -> Iterator[Entry]:
-    yield from entries_of(child(case, "conf"))
-    for step in items_of(child(case, "steps")):
-        yield from entries_of(child(child(child(step, "restart"), "change"), "conf"))
+            message = f"{name} is known since Spark {conf.since.line}{until}, in none of the case's versions"
+            report.add(entry.key, message)

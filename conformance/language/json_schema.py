@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conformance.language.case_file import CASE, MATRIX
-from conformance.language.matrix import KEY
+from conformance.language.case_file import CASE
+from conformance.language.matrix import KEY, SCHEMA
 from conformance.language.policy_file import POLICY_CASE, POLICY_KEYS
 from conformance.language.shape import Definitions
 
@@ -31,7 +31,7 @@ def json_schema() -> dict[str, Any]:
             "then": {
                 "type": "object",
                 "properties": {
-                    KEY: MATRIX.schema(definitions),
+                    KEY: SCHEMA,
                     **{key: {"description": entry.description} for key, entry in CASE.keys.items()},
                 },
                 "required": [key for key, entry in CASE.keys.items() if entry.required],

@@ -15,8 +15,8 @@ from math import prod
 from typing import TypeAlias
 
 from conformance.core.data import Json
-from conformance.language.shape import Definitions, Shape, literal
-from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, child, unknown
+from conformance.language.shape import CONF_VALUE, literal
+from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, unknown
 
 KEY = "matrix"
 EXCEPT = "except"
@@ -62,52 +62,36 @@ Combination: TypeAlias = Mapping[str, Value]
 """A value for each parameter."""
 
 
-@dataclass(frozen=True)
-class Matrix(Shape):
-    """Parameters with their values, and excluded combinations; ``read`` reports the problems."""
-
-    @property
-    def expected(self) -> str:
-        return "a mapping from parameter to its values (a list, or a mapping by name)"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        return read(node, report) is not None
-
-    def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
-        values = {
-            "anyOf": [
-                {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-                {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
-            ]
-        }
-        excluded = {
+_VALUES = {
+    "anyOf": [
+        {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
+        {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+    ]
+}
+SCHEMA: Json = {
+    "type": "object",
+    "minProperties": 1,
+    "properties": {
+        EXCEPT: {
             "description": "Excluded combinations.",
             "type": "array",
             "items": {"type": "object", "minProperties": 1},
             "minItems": 1,
         }
-        return {
-            "type": "object",
-            "minProperties": 1,
-            "properties": {EXCEPT: excluded},
-            "propertyNames": {"pattern": f"^{PARAMETER}$"},
-            "additionalProperties": values,
-        }
+    },
+    "propertyNames": {"pattern": f"^{PARAMETER}$"},
+    "additionalProperties": _VALUES,
+    "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
+}
+"""The schema of ``matrix``."""
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """A valid ``matrix``."""
-
-    parameters: tuple[Parameter, ...]
-    combinations: tuple[Combination, ...]
-
-
-def read(node: Node, report: Report) -> Read | None:
+def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
     """The parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
-        report.add(node, f"{literal(node)} is not {Matrix().expected}")
+        expected = "a mapping from parameter to its values (a list, or a mapping by name)"
+        report.add(node, f"{literal(node)} is not {expected}")
         return None
     parameters = tuple(
         _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT
@@ -122,16 +106,18 @@ def read(node: Node, report: Report) -> Read | None:
     if combinations > MAX_COMBINATIONS:
         report.add(node, f"the matrix has {combinations:,} combinations, but at most {MAX_COMBINATIONS:,} are allowed")
         return None
-    every = list(product(*(parameter.values for parameter in parameters)))
-    named: list[Combination] = [
-        {parameter.name: value for parameter, value in zip(parameters, values, strict=True)} for values in every
-    ]
-    kept = tuple(one for one in named if not any(_holds(entry, one) for entry in excluded))
+    names = [parameter.name for parameter in parameters]
+    every = (dict(zip(names, values, strict=True)) for values in product(*(one.values for one in parameters)))
+    kept: list[Combination] = []
+    for one in every:
+        named = {parameter: value.name for parameter, value in one.items()}
+        if not any(entry.items() <= named.items() for entry in excluded):
+            kept.append(one)
     if not kept:
         report.add(node.key(EXCEPT), "`except` excludes every combination")
     if len(kept) > MAX_CASES:
         report.add(node, f"the matrix makes {len(kept)} cases, but at most {MAX_CASES} are allowed")
-    return Read(parameters, kept) if len(report.problems) == before else None
+    return (parameters, kept) if len(report.problems) == before else None
 
 
 def name_of(combination: Combination) -> str:
@@ -209,50 +195,26 @@ def _excluded_by(item: Node, parameters: tuple[Parameter, ...], report: Report) 
             yield parameter, name
 
 
-def _holds(entry: Mapping[str, str], combination: Combination) -> bool:
-    return bool(entry) and all(combination[parameter].name == name for parameter, name in entry.items())
-
-
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
 
 
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """One of the cases of a file."""
-
-    name: str
-    """``left-outer.ntz``"""
-    document: Node
-
-
-def has_matrix(node: Node) -> bool:
-    return child(node, KEY) is not None
-
-
-def expansions(node: Entries, report: Report) -> tuple[Expansion, ...]:
-    """The documents of a document with a ``matrix``; none after a problem."""
+def expansions(node: Entries, report: Report) -> dict[str, Node]:
+    """The documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
-    parts = read(matrix, report)
-    _check_values(matrix, report)
-    if parts is None or report.problems:
-        return ()
-    _check_use(body, parts.parameters, report)
-    if report.problems:
-        return ()
-    found = tuple(
-        Expansion(name_of(combination), _Replacement(combination, report).document(body))
-        for combination in parts.combinations
-    )
-    return () if report.problems else found
-
-
-def _check_values(matrix: Node, report: Report) -> None:
-    """Values are inserted unchanged, so a placeholder in one would not be replaced."""
+    parts = _read(matrix, report)
     for scalar in _scalars(matrix):
-        for at in _placeholders(scalar):
+        for at in _placeholders(scalar):  # a value is inserted unchanged, so nobody would replace it
             report.add(scalar.at(at.start()), f"{at[0]}… in a value of the matrix: values cannot contain placeholders")
+    if parts is None or report.problems:
+        return {}
+    parameters, combinations = parts
+    _check_use(body, parameters, report)
+    if report.problems:
+        return {}
+    found = {name_of(one): _Replacement(one, report).replaced(body) or body for one in combinations}
+    return {} if report.problems else found
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
@@ -264,9 +226,8 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
             place = scalar.at(found.start())
             parameter = known.get(found["parameter"] or "")
             if found["parameter"] is None:
-                report.add(
-                    place, "`$(` must be part of $(parameter) or $(parameter.key); write `$$(` for a literal `$(`"
-                )
+                advice = "write `$$(` for a literal `$(`"
+                report.add(place, f"`$(` must be part of $(parameter) or $(parameter.key); {advice}")
             elif parameter is None:
                 report.add(place, unknown("placeholder", found["parameter"], known))
             elif found["key"] is not None and found["key"] not in parameter.keys:
@@ -305,29 +266,24 @@ class _Replacement:
     combination: Combination
     report: Report
 
-    def document(self, node: Entries) -> Node:
-        return self._replaced(node) or node
-
-    def _replaced(self, node: Node) -> Node | None:
+    def replaced(self, node: Node) -> Node | None:
         """The node with placeholders replaced; None if it is removed."""
         if isinstance(node, Items):
-            items = (self._replaced(item) for item in node.items)
+            items = (self.replaced(item) for item in node.items)
             return Items(node.line, node.column, tuple(item for item in items if item is not None))
         if isinstance(node, Scalar):
             return self._scalar(node)
         entries: dict[object, Entry] = {}
         for entry in node.entries:
-            key, value = self._scalar(entry.key), self._replaced(entry.value)
+            key, value = self._scalar(entry.key), self.replaced(entry.value)
             if key is None or value is None:
                 continue
             if not isinstance(key, Scalar):
                 self.report.add(entry.key, f"{literal(key)} cannot be a key")
             elif key.value in entries:
                 line = entries[key.value].key.line
-                self.report.add(
-                    entry.key,
-                    f"duplicate key {key.value!r} in {name_of(self.combination)}, first used in line {line}",
-                )
+                where = f"in {name_of(self.combination)}, first used in line {line}"
+                self.report.add(entry.key, f"duplicate key {key.value!r} {where}")
             else:
                 entries[key.value] = Entry(key, value)
         return Entries(node.line, node.column, tuple(entries.values()))
@@ -351,14 +307,7 @@ class _Replacement:
             return found["literal"]
         value = self._value(found)
         if isinstance(value, Scalar):
-            return _written(value.value)
+            return "null" if value.value is None else str(CONF_VALUE.value(value.value))
         what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
         self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
         return ""
-
-
-def _written(value: object) -> str:
-    """As YAML writes it; 1 is not true, although Python says that they are equal."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,19 +6,37 @@ particular a relation is a single name that the case or the statement defines: S
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple
 
 from conformance.core.case import NeedsCode
-from conformance.core.data import Json
 from conformance.language.confs import refusal_of
-from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
-from conformance.language.shape import ConfValue
-from conformance.language.source import Entries, Node, Scalar, SourceLocation, child, inside, items_of
-from conformance.language.sql_expression import NotReadable, Token, calls, closing, functions, tokens_of, words
+from conformance.language.pipelines import nested_pipelines, operations_in
+from conformance.language.shape import CONF_VALUE
+from conformance.language.source import (
+    Entries,
+    Node,
+    Scalar,
+    SourceLocation,
+    child,
+    each_of,
+    entries_of,
+    items_of,
+    text_of,
+)
+from conformance.language.sql_expression import (
+    BEGINNINGS,
+    NotReadable,
+    Token,
+    calls,
+    closing,
+    functions,
+    tokens_of,
+    words,
+)
 
 _STATEMENTS = {
     "insert": "writes a table or a folder",
@@ -35,7 +53,6 @@ _STATEMENTS = {
 """Words that are refused wherever they stand without quotes."""
 HIDDEN_COLUMN = "_metadata"
 """Of every source of files, since 3.3: it shows paths of the engine's machine."""
-_BEGINNINGS = ("select", "with", "values")
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
@@ -74,18 +91,13 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
     """
     try:
         tokens = tokens_of(text)
-        closing(tokens)
     except NotReadable as unread:
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
-    if statement and not _begins_as_a_query(tokens):
-        first = tokens[0]
-        return (Refusal(first.offset, f"{_shown(first)} does not begin a query: only SELECT, WITH and VALUES do"),)
-    return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
-
-
-def _begins_as_a_query(tokens: tuple[Token, ...]) -> bool:
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
-    return first.keyword in _BEGINNINGS
+    if statement and first.keyword not in BEGINNINGS:
+        reason = f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"
+        return (Refusal(tokens[0].offset, reason),)
+    return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
 
 
 def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
@@ -113,7 +125,7 @@ def _refused_calls(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
             yield Refusal(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
     for before, token in pairwise(tokens):
         # "reflect"(…) is a call where double quotes quote names, and IDENTIFIER('reflect')(…) from 4.0 on.
-        if token.is_mark("(") and (before.kind == "text" or before.is_mark(")") or before.is_mark("]")):
+        if token.is_mark("(") and (before.kind == "text" or before.is_mark(")", "]")):
             yield Refusal(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")
 
 
@@ -150,8 +162,10 @@ class _Relations:
                 self._levels.pop()
             elif level.expects:
                 yield from self._relation(index, level)
+            elif token.is_mark(",") and level.clause == "condition":
+                yield Refusal(token.offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
             elif token.is_mark(","):
-                yield from self._comma(index, level)
+                level.expects = level.clause == "relations"
             elif level.clause == "row" or (level.clause == "values" and not self._ends_values(index)):
                 yield from self._in_a_row(index)
             elif token.kind == "word":
@@ -161,7 +175,7 @@ class _Relations:
 
     def _open(self, index: int, level: _Level) -> None:
         opener = self._tokens[index - 1].keyword if index else ""
-        query = self._tokens[index + 1].keyword in _BEGINNINGS
+        query = self._tokens[index + 1].keyword in BEGINNINGS
         relation = level.expects and not query
         row = level.clause in ("values", "row") and not query
         level.expects = False
@@ -183,18 +197,10 @@ class _Relations:
         elif token.name and after.is_mark("("):
             if token.name not in _TABLE_FUNCTIONS:
                 yield Refusal(token.offset, f"{token.text}(…) is not a table function that only computes")
-        elif token.keyword in _NOT_NAMES or not self._is_known(token, index) or after.is_mark("."):
-            yield self._no_relation(token)
-
-    def _is_known(self, token: Token, index: int) -> bool:
-        """Whether a name is a view, or a common table that is defined before."""
-        return token.name in self._views or index > self._common.get(token.name, index)
-
-    def _comma(self, index: int, level: _Level) -> Iterator[Refusal]:
-        if level.clause == "relations":
-            level.expects = True
-        elif level.clause == "condition":
-            yield Refusal(self._tokens[index].offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
+        else:
+            defined = token.name in self._views or index > self._common.get(token.name, index)
+            if token.keyword in _NOT_NAMES or not defined or after.is_mark("."):
+                yield self._no_relation(token)
 
     def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
         token, word = self._tokens[index], self._tokens[index].keyword
@@ -228,7 +234,7 @@ class _Relations:
     def _ends_values(self, index: int) -> bool:
         """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
         token, before = self._tokens[index], self._tokens[index - 1]
-        follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")") or before.is_mark("]")
+        follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")", "]")
         named = before.kind == "word" and before.keyword != "values" and token.kind != "text"
         return token.kind in ("word", "quoted", "text") and (follows_operand or named)
 
@@ -247,9 +253,8 @@ class _Relations:
     def _no_relation(self, token: Token) -> Refusal:
         names = sorted(self._views | set(self._common))
         known = f"it may read {', '.join(names)}" if names else "the case has defined no view so far"
-        return Refusal(
-            token.offset, f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
-        )
+        reason = f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
+        return Refusal(token.offset, reason)
 
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
@@ -274,19 +279,17 @@ def _shown(token: Token) -> str:
     return token.text.upper() if token.kind == "word" and token.keyword in _STATEMENTS else repr(token.text)
 
 
-Path: TypeAlias = tuple[str | int, ...]
-
 EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy")
 """Keys of operations that reach Spark as expressions."""
 
 
-@dataclass(frozen=True)
-class SqlText:
+class SqlText(NamedTuple):
     """A text of a pipeline that Spark parses."""
 
-    path: Path
-    """From the pipeline."""
+    place: Scalar
     text: str
+    key: str
+    """Of the operation."""
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
     statement: bool
@@ -298,53 +301,46 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     if isinstance(case, Entries) and case.get("sink") is not None:
         found.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
-        change = child(child(step, "restart"), "change")
+        change = child(step, "restart", "change")
         found += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
     return tuple(sorted(set(found), key=lambda one: (one.line, one.column, one.reason)))
 
 
-def sql_texts(pipeline: Node) -> Iterator[SqlText]:
+def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
     """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
-    operations: Json = pipeline.plain()
-    yield from _texts(operations, (), [])
+    return _texts(pipeline, [])
 
 
-def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str]) -> Iterator[SqlText]:
-    for number, operation in enumerate(pipeline):
-        at = (*path, number)
-        for key in OTHER_SIDES:
-            if key in operation:
-                yield from _texts(operation[key], (*at, key), views)
-        for name, nested in operation.get("views", {}).items():
-            yield from _texts(nested, (*at, "views", name), views)
+def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
+    def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
+        found = (one for one in places if isinstance(one, Scalar))
+        return (SqlText(one, str(one.value), key, tuple(views), statement) for one in found)
+
+    for operation in items_of(pipeline):
+        for nested in nested_pipelines(operation):
+            yield from _texts(nested, views)
         for key in EXPRESSIONS:
-            written = operation.get(key, ())
-            if isinstance(written, str):
-                yield SqlText((*at, key), written, tuple(views), statement=False)
-                continue
-            for index, text in enumerate(written):
-                if key != "withColumn" or index == 1:
-                    yield SqlText((*at, key, index), text, tuple(views), statement=False)
-        if "sql" in operation:
-            views += [*operation.get("views", ()), operation["as"]]
-            yield SqlText((*at, "sql"), operation["sql"], tuple(views), statement=True)
-        if initial := operation.get("transformWithState", {}).get("initialState"):
-            yield SqlText((*at, "transformWithState", "initialState"), initial, tuple(views), statement=True)
+            written = each_of(child(operation, key))
+            yield from texts(key, *(written[1:] if key == "withColumn" else written))
+        if (statement := child(operation, "sql")) is not None:
+            views += [str(entry.key.value) for entry in entries_of(child(operation, "views"))]
+            views.append(text_of(child(operation, "as")) or "")
+            yield from texts("sql", statement, statement=True)
+        initial = child(operation, "transformWithState", "initialState")
+        yield from texts("initialState", initial, statement=True)
 
 
 def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
-    if pipeline is None:
-        return
     for one in sql_texts(pipeline):
-        place = inside(pipeline, one.path)
         for refusal in refusals(one.text, one.views, statement=one.statement):
-            at = place.at(refusal.offset) if isinstance(place, Scalar) else place
-            yield _needs(at, refusal.reason)
-    yield from _calls(pipeline)
+            yield _needs(one.place.at(refusal.offset), refusal.reason)
+    for operation in operations_in(pipeline):
+        if isinstance(operation, Entries) and operation.get("call") is not None:
+            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
     yield from _hidden_columns(pipeline)
 
 
-def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
+def _hidden_columns(node: Node | None) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
     if isinstance(node, Scalar):
         if isinstance(node.value, str) and HIDDEN_COLUMN in [
@@ -352,23 +348,13 @@ def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
         ]:
             yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
         return
-    for below in [entry.value for entry in node.entries] if isinstance(node, Entries) else items_of(node):
+    for below in (*items_of(node), *(entry.value for entry in entries_of(node))):
         yield from _hidden_columns(below)
 
 
-def _calls(pipeline: Node) -> Iterator[NeedsCode]:
-    for operation in items_of(pipeline):
-        if isinstance(operation, Entries) and operation.get("call") is not None:
-            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
-        for nested in nested_pipelines(operation):
-            yield from _calls(nested)
-
-
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:
-    if not isinstance(conf, Entries):
-        return
-    for entry in conf.entries:
-        reason = refusal_of(str(entry.key.value), ConfValue().value(entry.value.plain()))
+    for entry in entries_of(conf):
+        reason = refusal_of(str(entry.key.value), CONF_VALUE.value(entry.value.plain()))
         if reason is not None:
             yield _needs(entry.key, reason)
 

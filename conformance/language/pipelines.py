@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, OutputMode, Pipeline
@@ -11,10 +11,8 @@ from conformance.core.data import Json
 from conformance.language.shape import (
     Alternatives,
     Choice,
-    Constant,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
@@ -22,8 +20,10 @@ from conformance.language.shape import (
     Shape,
     Text,
     TupleOf,
+    constant,
+    integer,
 )
-from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of
+from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
@@ -42,7 +42,46 @@ _ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
 _COLUMNS = ListOf(_COLUMN, "a list of column names")
 _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
-PIPELINE = Definition("pipeline", lambda: _Pipeline())
+
+
+class _Pipeline(Shape):
+    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
+
+    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
+    """
+
+    kind = "a pipeline: a list of operations that starts with `from: <stream>`"
+
+    def validate(self, node: Node, report: Report) -> bool:
+        if not isinstance(node, Items):
+            return self.reject(node, report)
+        if not node.items:
+            return self.reject(node, report, f"must not be empty: expected {self.kind}")
+        valid = [OPERATION.check(item, report) for item in node.items]
+        if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
+            hint = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
+            message = f"a pipeline starts with `from: <stream>`{hint if child(node.items[0], 'call') else ''}"
+            valid.append(self.reject(node.items[0], report, message))
+        for item in node.items[1:]:
+            valid += [not report.forbid(item, key, message) for key, message in _FIRST_ONLY.items()]
+        return all(valid)
+
+    def schema(self, definitions: Definitions) -> Json:
+        call = Definition(_CALL_WITH_STREAMS, "callWithStreams").schema(definitions)
+        operations = {
+            "type": "array",
+            "minItems": 1,
+            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
+            "additionalItems": Definition(_LATER, "operation").schema(definitions),
+        }
+        what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
+        return {"description": what, "anyOf": [operations, call]}
+
+    def value(self, written: list[dict[str, Json]]) -> Pipeline:
+        return pipeline(written)
+
+
+PIPELINE = Definition(_Pipeline(), "pipeline")
 _STATE_FUNCTION = {
     "by": Key(_NAMED_COLUMNS, "the grouping columns", required=True),
     "outputMode": Key(Choice("output mode", get_args(OutputMode)), "What the function emits."),
@@ -97,7 +136,7 @@ OPERATIONS = dict(
             how=Key(Choice("join type", JOINS), "The join type; `inner` if absent."),
         ),
         _operation("union", PIPELINE, "The rows of this pipeline and of another one."),
-        _operation("distinct", Constant(True), "Drop rows that are equal in every column."),
+        _operation("distinct", constant(True), "Drop rows that are equal in every column."),
         _operation(
             "dropDuplicates", _COLUMNS, "Drop rows that are equal in these columns; an empty list means all columns."
         ),
@@ -123,7 +162,7 @@ OPERATIONS = dict(
             ListOf(_ORDERED, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1),
             "Sort by these expressions, each followed by ASC or DESC if wanted; Spark sorts complete mode only.",
         ),
-        _operation("limit", Integer(minimum=1), "Keep that many rows: of the stream, in complete mode of each result."),
+        _operation("limit", integer(1), "Keep that many rows: of the stream, in complete mode of each result."),
         _stateful(
             "applyInPandasWithState",
             "A named state function over pandas DataFrames (3.4+).",
@@ -147,7 +186,7 @@ OPERATIONS = dict(
                 )
             },
             inPandas=Key(
-                Constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
+                constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
             ),
             timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
@@ -207,100 +246,55 @@ _LATER = Alternatives(
 """The operations after the first, for the schema: they read no stream."""
 _CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
 """A call that starts a pipeline, for the schema."""
-_STARTS = "starts with `from: <stream>`"
 _FIRST_ONLY = {
     "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
     "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",
 }
 
 
-@dataclass(frozen=True)
-class _Pipeline(Shape):
-    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
-
-    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
-    """
-
-    @property
-    def expected(self) -> str:
-        return f"a pipeline: a list of operations that {_STARTS}"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        if not isinstance(node, Items):
-            return self.reject(node, report)
-        if not node.items:
-            report.add(node, f"must not be empty: expected {self.expected}")
-            return False
-        valid = [OPERATION.check(item, report) for item in node.items]
-        if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
-            of_a_call = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
-            report.add(node.items[0], f"a pipeline {_STARTS}{of_a_call if child(node.items[0], 'call') else ''}")
-            valid.append(False)
-        for item in node.items[1:]:
-            for key, message in _FIRST_ONLY.items():
-                if isinstance(item, Entries) and item.get(key) is not None:
-                    report.add(item.key(key), message)
-                    valid.append(False)
-        return all(valid)
-
-    def schema(self, definitions: Definitions) -> Json:
-        call = Definition("callWithStreams", lambda: _CALL_WITH_STREAMS).schema(definitions)
-        operations = {
-            "type": "array",
-            "minItems": 1,
-            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
-            "additionalItems": Definition("operation", lambda: _LATER).schema(definitions),
-        }
-        what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
-        return {"description": what, "anyOf": [operations, call]}
-
-    def value(self, written: list[dict[str, Json]]) -> Pipeline:
-        return pipeline(written)
-
-
 def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
     """The pipeline that a valid list of operations describes."""
-    return Pipeline(tuple(_operation_of(arguments) for arguments in operations))
+    return Pipeline(tuple(map(_operation_of, operations)))
 
 
 def _operation_of(arguments: dict[str, Json]) -> Operation:
     name = next(iter(arguments))
-    sides = [arguments[key] for key in OTHER_SIDES if key in arguments]
-    views = arguments.get("views", {}).values()
-    streams = ([{"from": stream}] for stream in (arguments.get("with", ()) if name == "call" else ()))
-    return Operation(name, arguments, tuple(pipeline(written) for written in (*sides, *views, *streams)))
+    nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
+    nested += arguments.get("views", {}).values()
+    nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
+    return Operation(name, arguments, tuple(map(pipeline, nested)))
 
 
 def with_lists(case: Node) -> Node:
     """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
-    if not isinstance(case, Entries):
-        return case
-    return changed(case, {"query": _listed, "steps": _steps_with_lists})
-
-
-def _steps_with_lists(steps: Node) -> Node:
-    def change(node: Node) -> Node:
-        return changed(node, {"query": _listed})
-
-    def restart(node: Node) -> Node:
-        return changed(node, {"change": change})
-
-    if not isinstance(steps, Items):
-        return steps
-    return replace(steps, items=tuple(changed(step, {"restart": restart}) for step in steps.items))
+    case = changed(case, ("query",), _listed)
+    return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 
 
 def _listed(pipeline: Node) -> Node:
     if isinstance(pipeline, Entries) and pipeline.get("call") is not None:
         return Items(pipeline.line, pipeline.column, (pipeline,))
-    if not isinstance(pipeline, Items):
-        return pipeline
-    nested = {**dict.fromkeys(OTHER_SIDES, _listed), "views": _views_with_lists}
-    return replace(pipeline, items=tuple(changed(operation, nested) for operation in pipeline.items))
+    if isinstance(pipeline, Items):
+        for path in (*(("*", side) for side in OTHER_SIDES), ("*", "views", "*")):
+            pipeline = changed(pipeline, path, _listed)
+    return pipeline
 
 
-def _views_with_lists(views: Node) -> Node:
-    return changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
+def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
+    """The query of a case, then those of later restarts, each with the step that starts it."""
+    steps = items_of(child(case, "steps"))
+    yield child(case, "query"), steps[0] if steps else None
+    for step in steps:
+        if (query := child(step, "restart", "change", "query")) is not None:
+            yield query, step
+
+
+def operations_in(pipeline: Node | None) -> Iterator[Node]:
+    """The operations of a pipeline, and those of the pipelines in them."""
+    for operation in items_of(pipeline):
+        yield operation
+        for nested in nested_pipelines(operation):
+            yield from operations_in(nested)
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:

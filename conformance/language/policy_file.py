@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Mapping
+from typing import get_args
 
 from conformance.core.data import Json
 from conformance.language.case_file import CASE, digest
-from conformance.language.catalogue import check_policy_catalogue_ids
+from conformance.language.catalogue import Catalogue, check_common_ids
 from conformance.language.shape import (
+    BOOLEAN,
+    FRACTION,
     Alternatives,
-    Boolean,
     ByKind,
     Choice,
     Definition,
     EmptyMapping,
-    Fraction,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    integer,
 )
 from conformance.language.source import (
     Entries,
@@ -37,49 +37,36 @@ from conformance.language.source import (
     unknown,
 )
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.catalogue import POLICIES, rules_for
-from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter
+from conformance.policies.catalogue import POLICIES, PolicyDefinition, rules_for
+from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
 from conformance.policies.trace import INPUT as THE_ONLY_INPUT
 from conformance.policies.trace import Boundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
-
-
 INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
-WATERMARK = Integer(nullable=True)
+WATERMARK = integer(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
 def _parameter(name: str, parameter: PolicyParameter) -> Shape:
     if parameter.words:
         return Choice(name, parameter.words)
-    match parameter.kind:
-        case "share":
-            return Fraction()
-        case "whole":
-            return Integer()
-        case "positive":
-            return Integer(1)
-        case "count":
-            return Integer(0)
+    shapes = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
+    return shapes[parameter.kind]
 
 
-def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
+def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
     """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
-    for name, (meaning, parameters) in known.items():
+    for name, definition in known.items():
         keys = {
             one: Key(_parameter(one, parameter), parameter.meaning, required=parameter.required)
-            for one, parameter in parameters.items()
+            for one, parameter in definition.parameters.items()
         }
+        meaning = definition.meaning
         arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
         records[name] = Record(f"the {kind}", {name: Key(arguments, meaning, required=True)}, description=meaning)
     return Alternatives(kind, kind, records, listed=False)
 
-
-_POLICY = _by_name("policy", {name: (known.meaning, known.parameters) for name, known in POLICIES.items()})
-_THROTTLE = _by_name("throttle", {name: (known.meaning, known.parameters) for name, known in THROTTLES.items()})
 
 _EXPECTATION = Record(
     "`expect`",
@@ -94,9 +81,9 @@ _EXPECTATION = Record(
         ),
         "emitted": Key(WATERMARK, "The watermark sent to operators here; null if none is sent."),
         "downstream": Key(WATERMARK, "The watermark of the operators; null if there is none yet."),
-        "late": Key(Boolean(), "Whether the event is late and dropped."),
+        "late": Key(BOOLEAN, "Whether the event is late and dropped."),
         "closed": Key(
-            ListOf(Integer(), "a list of ends of windows", distinct=True),
+            ListOf(integer(), "a list of ends of windows", distinct=True),
             "Ends of the non-empty windows that are complete now, in order.",
         ),
         "idle": Key(
@@ -110,18 +97,18 @@ _ENTRIES: Mapping[str, tuple[Shape, str]] = {
     "event": (
         ByKind(
             "an event time, or {at, input}",
-            scalar=Integer(),
+            scalar=integer(),
             entries=Record(
                 "`event`",
                 {
-                    "at": Key(Integer(), "the event time", required=True),
+                    "at": Key(integer(), "the event time", required=True),
                     "input": Key(INPUT, "The input on which it arrives; the first if absent."),
                 },
             ),
         ),
         "An event arrives; its event time is in the unit of the policy, usually milliseconds.",
     ),
-    "clock": (Integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
+    "clock": (integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
     "idle": (
         Record("`idle`", {"input": Key(INPUT, "The input to poll; all of them if absent.")}),
         "The engine polls, and nothing has arrived.",
@@ -151,31 +138,21 @@ POLICY_CASE = Record(
     "a policy case",
     {
         **{key: CASE.keys[key] for key in COMMON_KEYS},
-        "policy": Key(_POLICY, "the policy under test and its parameters", required=True),
+        "policy": Key(_by_name("policy", POLICIES), "the policy under test and its parameters", required=True),
         "throttle": Key(
-            _THROTTLE, "Which watermarks are emitted; every new one if absent. Only for policies of Hazelcast Jet."
+            _by_name("throttle", THROTTLES),
+            "Which watermarks are emitted; every new one if absent. Only for policies of Hazelcast Jet.",
         ),
         "inputs": Key(_INPUTS, "All inputs, including those that never see an event; one if absent."),
         "clockUnit": Key(Choice("unit", get_args(ClockUnit)), "The unit of `clock`; `ms` if absent."),
-        "window": Key(Integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
+        "window": Key(integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
         "trace": Key(
-            ListOf(Definition("entry", lambda: _STEP), "a list of entries", at_least=1),
+            ListOf(Definition(_STEP, "entry"), "a list of entries", at_least=1),
             "what happens, in order",
             required=True,
         ),
     },
 )
-
-
-def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -> None:
-    """Report every inconsistency."""
-    _check_policy(case, report)
-    inputs = inputs_of(case)
-    for step in items_of(child(case, "trace")):
-        _check_inputs(step, inputs, report)
-        _check_expectation(step, case, inputs, report)
-    if catalogue is not None:
-        check_policy_catalogue_ids(case, report, catalogue)
 
 
 def inputs_of(case: Node) -> tuple[str, ...]:
@@ -195,53 +172,34 @@ def _check_policy(case: Node, report: Report) -> None:
     if not report.is_valid(node) or (throttle is not None and not report.is_valid(throttle)):
         return
     name, given = named(node)
-    entry = next(entries_of(node))
+    arguments = next(entries_of(node)).value
     if throttle is not None and not POLICIES[name].throttled:
         takers = ", ".join(one for one, known in POLICIES.items() if known.throttled)
         report.add(throttle, f"{name} takes no throttle; only these do: {takers}")
         return
-    if (
-        "release" in POLICIES[name].parameters
-        and "idleTimeout" in given
-        and given.get("release", "jet-0.5") == "jet-0.5"
-    ):
-        place = entry.value.key("idleTimeout") if isinstance(entry.value, Entries) else entry.value
-        report.add(place, "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
+    if "release" in POLICIES[name].parameters and given.get("release", "jet-0.5") == "jet-0.5":
+        report.forbid(arguments, "idleTimeout", "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
     try:
         rules_for(name, given, None if throttle is None else named(throttle))
     except InvalidParameter as wrong:
-        report.add(entry.value if throttle is None else throttle, str(wrong))
+        report.add(arguments if throttle is None else throttle, str(wrong))
 
 
-def _check_inputs(step: Node, inputs: tuple[str, ...], report: Report) -> None:
+def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    found = [child(child(step, "event"), "input"), child(child(step, "idle"), "input")]
-    found += items_of(child(expected, "idle"))
+    found = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
     found += [entry.key for entry in entries_of(child(expected, "watermark"))]
     for node in found:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
             report.add(node, unknown("input", name, inputs))
-
-
-def _check_expectation(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
-    expected = child(step, "expect")
-    if not isinstance(expected, Entries):
-        return
-    for key, message in _misplaced(step, case, expected, inputs):
-        report.add(expected.key(key), message)
-
-
-def _misplaced(step: Node, case: Node, expected: Entries, inputs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if child(step, "event") is None and expected.get("late") is not None:
-        yield "late", "`late` applies to `event` entries only"
-    if child(case, "window") is None and expected.get("closed") is not None:
-        yield "closed", "`closed` requires windows: set their length in `window`"
-    if len(inputs) > 1 and isinstance(expected.get("watermark"), Scalar):
-        yield (
-            "watermark",
-            f"ambiguous with the inputs {', '.join(inputs)}: write `{{{inputs[0]}: …}}`, or use `downstream`",
-        )
+    if child(step, "event") is None:
+        report.forbid(expected, "late", "`late` applies to `event` entries only")
+    if child(case, "window") is None:
+        report.forbid(expected, "closed", "`closed` requires windows: set their length in `window`")
+    if len(inputs) > 1 and isinstance(child(expected, "watermark"), Scalar):
+        ambiguous = f"ambiguous with the inputs {', '.join(inputs)}"
+        report.forbid(expected, "watermark", f"{ambiguous}: write `{{{inputs[0]}: …}}`, or use `downstream`")
 
 
 POLICY_KEYS = ("policy", "trace")
@@ -259,12 +217,24 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         InvalidCase: with every problem.
     """
     POLICY_CASE.check(node, report)
-    check_policy_case(node, report, catalogue)
+    _check_policy(node, report)
+    inputs = inputs_of(node)
+    for step in items_of(child(node, "trace")):
+        _check_step(step, node, inputs, report)
+    if catalogue is not None:
+        check_common_ids(node, report, catalogue)
     if report.problems:
         raise InvalidCase(report.problems)
     written: Json = node.plain()
-    inputs = inputs_of(node)
-    steps = tuple(_step(number, one, inputs[0]) for number, one in enumerate(written["trace"], 1))
+    steps = tuple(
+        PolicyStep(
+            number=number,
+            entry=_entry(one, inputs[0]),
+            name=one.get("name"),
+            expect=PolicyExpectation.model_validate(one["expect"]) if "expect" in one else None,
+        )
+        for number, one in enumerate(written["trace"], 1)
+    )
     policy, given = named(child(node, "policy"))
     throttle = child(node, "throttle")
     return PolicyCase(
@@ -283,16 +253,6 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
     )
 
 
-def _step(number: int, written: dict[str, Json], first: str) -> PolicyStep:
-    expect = written.get("expect")
-    return PolicyStep(
-        number=number,
-        entry=_entry(written, first),
-        name=written.get("name"),
-        expect=None if expect is None else PolicyExpectation.model_validate(expect),
-    )
-
-
 def _entry(written: dict[str, Json], first: str) -> TraceEntry:
     if "event" in written:
         event = written["event"]
@@ -304,9 +264,7 @@ def _entry(written: dict[str, Json], first: str) -> TraceEntry:
 
 def _lines(node: Node) -> dict[str, int]:
     """Every top-level key, ``trace.3``, and ``trace.3.expect.late``."""
-    found: dict[str, int] = {}
-    for entry in entries_of(node):
-        found[str(entry.key.value)] = entry.key.line
+    found = {str(entry.key.value): entry.key.line for entry in entries_of(node)}
     for number, step in enumerate(items_of(child(node, "trace")), 1):
         found[f"trace.{number}"] = step.line
         for entry in entries_of(child(step, "expect")):

@@ -41,13 +41,9 @@ def _top(written: Mapping[str, Json]) -> Iterator[str]:
             yield f"{key}:"
             for name, ddl in value.items():
                 yield f"{_INDENT}{name}: {ddl if _SCHEMA.fullmatch(ddl) else json.dumps(ddl)}"
-        elif key == _QUERY:
+        elif key in (_QUERY, _STEPS):
             yield f"{key}:"
-            yield from _pipeline(value, _INDENT)
-        elif key == _STEPS:
-            yield f"{key}:"
-            for step in value:
-                yield from _item(step, _INDENT)
+            yield from _items(value, _INDENT)
         elif isinstance(value, Mapping) and value:
             yield f"{key}:"
             yield from _entries(value, _INDENT)
@@ -55,24 +51,20 @@ def _top(written: Mapping[str, Json]) -> Iterator[str]:
             yield f"{key}: {inline(value)}"
 
 
-def _pipeline(operations: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
-    for operation in operations:
-        yield from _item(operation, indent)
-
-
-def _item(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
-    """A mapping as an item of a list, with its first key after the dash."""
-    lines = list(_entries(entries, indent + _INDENT))
-    yield f"{indent}- {lines[0].removeprefix(indent + _INDENT)}"
-    yield from lines[1:]
+def _items(items: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
+    """Mappings as the items of a list, each with its first key after the dash."""
+    for entries in items:
+        first, *others = _entries(entries, indent + _INDENT)
+        yield f"{indent}- {first.removeprefix(indent + _INDENT)}"
+        yield from others
 
 
 def _entries(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
     for key, value in entries.items():
         line = f"{indent}{_scalar(key)}: {inline(value)}"
-        if _is_pipeline(value):
+        if value and isinstance(value, list) and isinstance(value[0], Mapping) and "from" in value[0]:  # a pipeline
             yield f"{indent}{_scalar(key)}:"
-            yield from _pipeline(value, indent + _INDENT)
+            yield from _items(value, indent + _INDENT)
         elif len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
             yield line
         elif isinstance(value, Mapping):
@@ -82,10 +74,6 @@ def _entries(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
             yield f"{indent}{_scalar(key)}:"
             for item in value:
                 yield f"{indent}{_INDENT}- {inline(item)}"
-
-
-def _is_pipeline(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping) and "from" in value[0]
 
 
 def _scalar(value: Json) -> str:

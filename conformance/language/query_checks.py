@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 from conformance.core.case import sort_order
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.permission import refusals, sql_texts
-from conformance.language.pipelines import nested_pipelines
+from conformance.language.pipelines import operations_in, queries_of
 from conformance.language.source import (
     Node,
     Report,
@@ -19,7 +19,6 @@ from conformance.language.source import (
     SourceLocation,
     child,
     entries_of,
-    inside,
     items_of,
     nearest,
     text_of,
@@ -36,6 +35,7 @@ from conformance.language.sql_expression import (
     readable,
     references,
     references_in,
+    split,
     syntax_mistakes,
     unknown_functions,
     words,
@@ -57,38 +57,35 @@ class Frame:
 
     @property
     def types(self) -> Mapping[str, DataType | None]:
-        """Name in lower case → type."""
-        found: dict[str, DataType | None] = {}
-        for column in self.columns or ():
-            if column.name:
-                found.setdefault(column.name.lower(), column.type)
-        return found
+        """Name in lower case → type, of several columns with one name that of the first."""
+        return {column.name.lower(): column.type for column in reversed(self.columns or ()) if column.name}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns as they are written, each once."""
+        return list(dict.fromkeys(column.name for column in self.columns or () if column.name))
 
     def making(self, columns: Columns | None) -> Frame:
         return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
 
 
-def columns_of(query: Node | None, streams: Mapping[str, Schema], report: Report, *, silent: bool) -> Columns | None:
-    """The columns of a query's result; None if unknown.
-
-    Args:
-        query: a pipeline.
-        streams: those whose schemas are valid.
-        report: where names that do not exist go.
-        silent: whether to report nothing, since the case expects the query to be refused.
-    """
-    if query is None or not report.is_valid(query):
-        return None
-    return _Follower(streams, report, silent).pipeline(query).columns
+def _together(*made: Columns | None) -> Columns | None:
+    """The columns of all parts; None if those of a part are unknown."""
+    known = [columns for columns in made if columns is not None]
+    return tuple(chain.from_iterable(known)) if len(known) == len(made) else None
 
 
+@dataclass(frozen=True)
 class _Follower:
-    def __init__(self, streams: Mapping[str, Schema], report: Report, silent: bool) -> None:
-        self._streams = streams
-        self._report = report
-        self._silent = silent
+    """Follows the columns of a query from its streams to its result, and reports names that do not exist."""
 
-    def pipeline(self, node: Node) -> Frame:
+    streams: Mapping[str, Schema]
+    """Those whose schemas are valid."""
+    report: Report
+    silent: bool
+    """Whether to report nothing, since the case expects the query to be refused."""
+
+    def pipeline(self, node: Node | None) -> Frame:
         frame = Frame(None)
         for operation in items_of(node):
             entry = next(entries_of(operation), None)
@@ -99,45 +96,47 @@ class _Follower:
 
     def _operation(self, name: str, node: Node, frame: Frame) -> Frame:
         value = child(node, name)
-        if name == "from":
-            schema = self._streams.get(text_of(value) or "")
-            return Frame(tuple(Column(field.name, field.type) for field in schema.fields) if schema else None)
-        if name == "alias":
-            return replace(frame, qualifiers=frame.qualifiers | {(text_of(value) or "").lower()})
-        if name == "withWatermark":
-            self._names(items_of(value)[:1], frame)
-            return frame
-        if name == "where":
-            self._check(value, frame, frame.below)
-            return frame
-        if name == "orderBy":
-            for item in items_of(value):
-                self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
-            return frame
-        if name == "select":
-            return frame.making(self._made(items_of(value), frame))
-        if name == "withColumn":
-            return self._with_column(items_of(value), frame)
-        if name == "drop":
-            gone = {(text_of(item) or "").lower() for item in items_of(value)}
-            kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
-            return frame.making(None if frame.columns is None else kept)
-        if name == "groupBy":
-            return frame.making(self._grouped(node, frame))
-        if name in ("join", "union"):
-            return self._combined(name, node, frame)
-        if name in ("dropDuplicates", "dropDuplicatesWithinWatermark"):
-            self._names(items_of(value), frame)
-            return frame
-        if name == "sql":
-            views = {
-                str(entry.key.value).lower(): self.pipeline(entry.value) for entry in entries_of(child(node, "views"))
-            }
-            views[(text_of(child(node, "as")) or "").lower()] = frame
-            return Frame(self._statement(value, views))
-        if name in ("applyInPandasWithState", "transformWithState"):
-            self._names(items_of(child(value, "by")), frame)
-        return frame if name in ("distinct", "limit") else Frame(None)
+        match name:
+            case "from":
+                schema = self.streams.get(text_of(value) or "")
+                return Frame(tuple(Column(field.name, field.type) for field in schema.fields) if schema else None)
+            case "alias":
+                return replace(frame, qualifiers=frame.qualifiers | {(text_of(value) or "").lower()})
+            case "withWatermark":
+                self._names(items_of(value)[:1], frame)
+            case "where":
+                self._check(value, frame, frame.below)
+            case "orderBy":
+                for item in items_of(value):
+                    self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
+            case "select":
+                return frame.making(self._made(items_of(value), frame))
+            case "withColumn":
+                return self._with_column(items_of(value), frame)
+            case "drop":
+                gone = {(text_of(item) or "").lower() for item in items_of(value)}
+                kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
+                return frame.making(None if frame.columns is None else kept)
+            case "groupBy":
+                made = (self._made(items_of(child(node, key)), frame, with_aliases=False) for key in (name, "agg"))
+                return frame.making(_together(*made))
+            case "join":
+                return self._joined(node, frame)
+            case "union":
+                return replace(frame, columns=_in_both(frame.columns, self.pipeline(value).columns))
+            case "dropDuplicates" | "dropDuplicatesWithinWatermark":
+                self._names(items_of(value), frame)
+            case "sql":
+                nested = entries_of(child(node, "views"))
+                views = {str(entry.key.value).lower(): self.pipeline(entry.value) for entry in nested}
+                views[(text_of(child(node, "as")) or "").lower()] = frame
+                return Frame(self._statement(value, views))
+            case "applyInPandasWithState" | "transformWithState":
+                self._names(items_of(child(value, "by")), frame)
+                return Frame(None)
+            case "call":
+                return Frame(None)
+        return frame
 
     def _with_column(self, parts: tuple[Node, ...], frame: Frame) -> Frame:
         if len(parts) != 2:
@@ -148,38 +147,27 @@ class _Follower:
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
         added = Column(name, made[0].type)
-        if name.lower() in frame.types:
-            return frame.making(
-                tuple(added if column.name.lower() == name.lower() else column for column in frame.columns)
-            )
-        return frame.making((*frame.columns, added))
+        if name.lower() not in frame.types:
+            return frame.making((*frame.columns, added))
+        same = (column.name.lower() == name.lower() for column in frame.columns)
+        return frame.making(tuple(added if it else column for it, column in zip(same, frame.columns, strict=True)))
 
-    def _grouped(self, node: Node, frame: Frame) -> Columns | None:
-        keys = self._made(items_of(child(node, "groupBy")), frame, with_aliases=False)
-        aggregates = self._made(items_of(child(node, "agg")), frame, with_aliases=False)
-        return None if keys is None or aggregates is None else keys + aggregates
-
-    def _combined(self, name: str, node: Node, frame: Frame) -> Frame:
-        nested = child(node, name)
-        other = self.pipeline(nested) if nested is not None else Frame(None)
-        if name == "union":
-            return replace(frame, columns=_in_both(frame.columns, other.columns))
-        both = None if frame.columns is None or other.columns is None else frame.columns + other.columns
+    def _joined(self, node: Node, frame: Frame) -> Frame:
+        other = self.pipeline(child(node, "join"))
+        both = _together(frame.columns, other.columns)
         joined = Frame(both, frame.qualifiers | other.qualifiers, frame.below | other.below)
         self._check(child(node, "on"), joined)
         return replace(joined, columns=frame.columns) if text_of(child(node, "how")) == "leftSemi" else joined
 
     def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
         """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
-        made: list[Column] | None = []
+        made: list[Columns | None] = []
         for item in items:
             text = text_of(item) or ""
-            aliases = {column.name.lower() for column in made or ()} if with_aliases else ()
+            aliases = {column.name.lower() for column in _together(*made) or ()} if with_aliases else ()
             self._check(item, frame, aliases)
-            known = made_by(text, frame.types) if frame.columns is not None else _of_any(text)
-            columns = frame.columns if text.strip() == "*" else known
-            made = None if made is None or columns is None else [*made, *columns]
-        return None if made is None else tuple(made)
+            made.append(frame.columns if text.strip() == "*" else made_by(text, frame.types))
+        return _together(*made)
 
     def _names(self, items: Iterable[Node], frame: Frame) -> None:
         """Columns by name, where an expression is not allowed."""
@@ -189,28 +177,25 @@ class _Follower:
 
     def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = (), text: str | None = None) -> None:
         """``text``: the expression, if it is only the beginning of the node's text."""
-        if isinstance(node, Scalar) and isinstance(node.value, str) and self._report.is_valid(node):
+        if isinstance(node, Scalar) and isinstance(node.value, str) and self.report.is_valid(node):
             for reference in references(node.value if text is None else text):
                 self._resolve(reference, frame, node.at(reference.offset), also)
 
     def _resolve(self, reference: Reference, frame: Frame, place: SourceLocation, also: Iterable[str]) -> None:
         # Spark names what has no name of its own, and a cast after its column.
-        if self._silent or frame.columns is None or not all(column.name for column in frame.columns):
+        if self.silent or frame.columns is None or not all(column.name for column in frame.columns):
             return
         known = frame.types
         first, *rest = reference.parts
         if first in known:
-            fields = known[first]
-            if rest and fields is not None and fields.fields and rest[0] not in {f.name.lower() for f in fields.fields}:
-                names = [field.name for field in fields.fields]
-                self._report.add(place, unknown("field", rest[0], names, where=f" of {first!r}"))
-            return
-        if first in also or (rest and first in frame.qualifiers and rest[0] in known):
-            return
-        if rest and first in frame.qualifiers:
-            self._report.add(place, unknown("column", rest[0], _shown(frame), where=f" of {first!r}"))
-        else:
-            self._report.add(place, unknown("column", str(reference), _shown(frame)))
+            fields = [field.name for field in of.fields] if (of := known[first]) else []
+            if rest and fields and rest[0] not in {name.lower() for name in fields}:
+                self.report.add(place, unknown("field", rest[0], fields, where=f" of {first!r}"))
+        elif rest and first in frame.qualifiers and first not in also:
+            if rest[0] not in known:
+                self.report.add(place, unknown("column", rest[0], frame.names, where=f" of {first!r}"))
+        elif first not in also:
+            self.report.add(place, unknown("column", str(reference), frame.names))
 
     def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
         """The columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
@@ -219,29 +204,25 @@ class _Follower:
             return None
         begin = next(index for index, token in enumerate(tokens) if token.keyword == "from") + 1
         end = next((index for index in range(begin, len(tokens)) if tokens[index].keyword in _ENDS), len(tokens))
-        frame = _joined(tokens[begin:end], views)
-        if frame is None or frame.columns is None:
-            return None
-        if not self._report.is_valid(node):
+        frame = _relations(tokens[begin:end], views)
+        if frame is None or frame.columns is None or not self.report.is_valid(node):
             return None
         # A window of GROUP BY is a column of the SELECT.
         windows = {token.name for token in tokens[:-1] if token.name in ("window", "session_window")}
         types = {**dict.fromkeys(windows, WINDOW), **frame.types}
-        start = 2 if tokens[1].keyword in ("distinct", "all") else 1
-        made: list[Column] | None = []
-        for item in _parts(tokens[start : begin - 1]):
-            columns = frame.columns if [token.text for token in item] == ["*"] else made_of(item, types)
-            made = None if made is None or columns is None else [*made, *columns]
+        selected = tokens[2 if tokens[1].keyword in ("distinct", "all") else 1 : begin - 1]
+        items = [*split(selected)]
+        made = _together(*(frame.columns if _is_star(item) else made_of(item, types) for item in items))
         if made is None:
             return None
-        aliases = windows | {item[-1].name for item in _parts(tokens[start : begin - 1]) if _has_alias(item)}
+        aliases = windows | {item[-1].name for item in items if len(item) > 1 and not item[-2].is_mark(".")} - {""}
         aliases |= {after.name for token, after in pairwise(tokens) if token.keyword == "as" and after.name}
         inside = replace(frame, qualifiers=frame.qualifiers | aliases)
-        for part in (tokens[start : begin - 1], *_conditions(tokens[begin:end]), tokens[end:]):
-            for item in _parts(part):
+        for part in (selected, *_conditions(tokens[begin:end]), tokens[end:]):
+            for item in split(part):
                 for reference in references_in(item):
                     self._resolve(reference, inside, node.at(reference.offset), aliases)
-        return tuple(made)
+        return made
 
 
 def _in_both(one: Columns | None, other: Columns | None) -> Columns | None:
@@ -265,10 +246,10 @@ def _is_simple(tokens: tuple[Token, ...]) -> bool:
     found = [token.keyword for token in tokens]
     if found[:1] != ["select"] or found.count("select") > 1 or found.count("from") != 1:
         return False
-    return not _NOT_FOLLOWED & set(found) and not _has_lambda(tokens)
+    return not _NOT_FOLLOWED & set(found) and not any(token.text in ("->", "=>") for token in tokens)
 
 
-def _joined(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
+def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
     """The relations behind FROM, together; None if one is not a view, or they are not read here."""
     joined = Frame(())
     for relation in _split(tokens, "join"):
@@ -276,8 +257,9 @@ def _joined(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | No
         if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
             return None
         view = views[names[0].name]
-        both = None if joined.columns is None or view.columns is None else joined.columns + view.columns
-        joined = Frame(both, joined.qualifiers | {names[-1].name}, joined.below | view.below)
+        joined = Frame(
+            _together(joined.columns, view.columns), joined.qualifiers | {names[-1].name}, joined.below | view.below
+        )
     return joined
 
 
@@ -296,44 +278,12 @@ def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
 
 def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
     """The tokens before, between and after a word."""
-    found: list[tuple[Token, ...]] = [()]
-    for token in tokens:
-        found = [*found, ()] if token.keyword == word else [*found[:-1], (*found[-1], token)]
-    return found
+    at = [index for index, token in enumerate(tokens) if token.keyword == word]
+    return [tokens[begin + 1 : end] for begin, end in pairwise([-1, *at, len(tokens)])]
 
 
-def _has_alias(item: tuple[Token, ...]) -> bool:
-    return len(item) > 1 and bool(item[-1].name) and not item[-2].is_mark(".")
-
-
-def _has_lambda(tokens: tuple[Token, ...]) -> bool:
-    return any(token.text in ("->", "=>") for token in tokens)
-
-
-def _parts(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
-    """The items of a list, split at its commas outside brackets."""
-    depth, begin = 0, 0
-    for index, token in enumerate(tokens):
-        if token.kind == "mark":
-            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
-            if token.text == "," and depth == 0:
-                yield tokens[begin:index]
-                begin = index + 1
-    yield tokens[begin:]
-
-
-def _of_any(text: str) -> Columns | None:
-    """The columns that an expression makes of unknown ones; None if even their number is unknown."""
-    tokens = readable(text)
-    return (
-        made_of(tokens, {})
-        if tokens and not any(token.is_mark("*") and token is tokens[-1] for token in tokens)
-        else None
-    )
-
-
-def _shown(frame: Frame) -> list[str]:
-    return list(dict.fromkeys(column.name for column in frame.columns or () if column.name))
+def _is_star(item: tuple[Token, ...]) -> bool:
+    return len(item) == 1 and item[0].is_mark("*")
 
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
@@ -343,68 +293,59 @@ _LONGEST = 200
 _WITH_ALIAS = ("select", "groupBy", "agg", "sql")
 
 
-def check_queries(case: Node, report: Report) -> Mapping[int, Columns | None]:
+def check_queries(case: Node, report: Report) -> list[Columns | None]:
     """Report mistakes in the query and in those of later restarts.
 
     Returns:
-        Number of a query of the case, from 0 → the columns of its result, None if unknown.
+        For each query of the case the columns of its result, None if unknown.
     """
     streams = schemas(child(case, "streams"), report)
-    steps = items_of(child(case, "steps"))
-    found: dict[int, Columns | None] = {}
-    queries: list[tuple[Node | None, Node | None]] = [(child(case, "query"), steps[0] if steps else None)]
-    for one in steps:
-        changed = child(child(child(one, "restart"), "change"), "query")
-        if changed is not None:
-            queries.append((changed, one))
-    calls_code = any(_calls_code(query) for query, _ in queries)
-    for number, (query, step) in enumerate(queries):
-        refused = child(child(step, "expect"), "error") is not None
-        if query is None or not report.is_valid(query):
-            found[number] = None
+    queries = [*queries_of(case)]
+    calls_code = any(child(one, "call") is not None for query, _ in queries for one in operations_in(query))
+    found: list[Columns | None] = []
+    for query, step in queries:
+        if not report.is_valid(query):
+            found.append(None)
             continue
-        _check_views(query, report)
+        refused = child(step, "expect", "error") is not None
+        for operation in operations_in(query):
+            _check_views(operation, report)
+            delay = items_of(child(operation, "withWatermark"))[1:2]
+            if not refused and delay and isinstance(delay[0], Scalar):
+                _check_duration(str(delay[0].value), delay[0], 0, report, negative=False)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
-            for duration in _durations(query):
-                _check_duration(duration, report)
-        found[number] = columns_of(query, streams, report, silent=refused)
+        found.append(_Follower(streams, report, refused).pipeline(query).columns)
     return found
 
 
-def _check_views(query: Node, report: Report) -> None:
+def _check_views(operation: Node, report: Report) -> None:
     """The views of one SQL query have different names, and the query reads each of ``views``."""
-    for operation in items_of(query):
-        for nested in nested_pipelines(operation):
-            _check_views(nested, report)
-        text, seen = child(operation, "sql"), {(text_of(child(operation, "as")) or "").lower(): "`as`"}
-        for entry in entries_of(child(operation, "views")):
-            name = str(entry.key.value)
-            tokens = readable(text_of(text) or "")
-            if name.lower() in seen:
-                report.add(entry.key, f"duplicate view {name!r}: {seen[name.lower()]} has the same name")
-            elif tokens and name.lower() not in {token.name for token in tokens}:
-                report.add(entry.key, f"unused view {name!r}: the SQL query does not read it")
-            seen.setdefault(name.lower(), f"{name!r} of `views`")
+    read = {token.name for token in readable(text_of(child(operation, "sql")) or "")}
+    seen = {(text_of(child(operation, "as")) or "").lower(): "`as`"}
+    for entry in entries_of(child(operation, "views")):
+        name = str(entry.key.value)
+        if name.lower() in seen:
+            report.add(entry.key, f"duplicate view {name!r}: {seen[name.lower()]} has the same name")
+        elif read and name.lower() not in read:
+            report.add(entry.key, f"unused view {name!r}: the SQL query does not read it")
+        seen.setdefault(name.lower(), f"{name!r} of `views`")
 
 
-def _check_texts(query: Node, report: Report, *, calls_code: bool) -> None:
+def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> None:
     for one in sql_texts(query):
-        place = inside(query, one.path)
-        if not isinstance(place, Scalar):
-            continue
-        key = next(part for part in reversed(one.path) if isinstance(part, str))
         # What needs permission may be of a kind that is not known here.
         unknown_kind = one.statement and any(refusals(one.text, one.views, statement=True))
-        text = sort_order(one.text).expression if key == "orderBy" else one.text
-        mistakes = list(syntax_mistakes(text, alias=key in _WITH_ALIAS, statement=one.statement, part=unknown_kind))
+        text = sort_order(one.text).expression if one.key == "orderBy" else one.text
+        alias = one.key in _WITH_ALIAS
+        mistakes = list(syntax_mistakes(text, alias=alias, statement=one.statement, part=unknown_kind))
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(one.text)
         for mistake in mistakes:
-            report.add(place.at(mistake.offset), mistake.message)
-            report.mark_invalid(place)
-        for offset, text in _window_durations(one.text):
-            _check_duration_text(text, place, offset, report, negative=True)
+            report.add(one.place.at(mistake.offset), mistake.message)
+            report.mark_invalid(one.place)
+        for offset, duration in _window_durations(one.text):
+            _check_duration(duration, one.place, offset, report, negative=True)
 
 
 def _window_durations(text: str) -> Iterator[tuple[int, str]]:
@@ -414,40 +355,22 @@ def _window_durations(text: str) -> Iterator[tuple[int, str]]:
         if token.name not in ("window", "session_window") or not tokens[index + 1].is_mark("("):
             continue
         for at in range(index + 2, len(tokens) - 1):
-            if tokens[at].is_mark("(") or tokens[at].is_mark(")"):
+            if tokens[at].is_mark("(", ")"):
                 break
             if tokens[at].kind == "text" and tokens[at - 1].is_mark(",") and tokens[at + 1].text in (",", ")"):
                 yield tokens[at].offset + 1, tokens[at].text[1:-1]
 
 
-def _durations(query: Node) -> Iterator[Node]:
-    for operation in items_of(query):
-        marked = items_of(child(operation, "withWatermark"))
-        yield from marked[1:2]
-        for nested in nested_pipelines(operation):
-            yield from _durations(nested)
-
-
-def _check_duration(node: Node, report: Report) -> None:
-    text = text_of(node)
-    if text is not None and isinstance(node, Scalar):
-        _check_duration_text(text, node, 0, report, negative=False)
-
-
-def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
+def _check_duration(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
     """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
     if len(text) > _LONGEST:
         return
-    from conformance.core.intervals import (  # slow to import, for commands that read no case
-        NotAnInterval,
-        parse_interval,
-    )
+    from conformance.core.intervals import NotAnInterval, parse_interval  # slow to import, for commands without cases
 
     try:
         if parse_interval(text).delay_us < 0 and not negative:
-            report.add(
-                place.at(offset), f"the delay {text!r} is negative: a watermark cannot be ahead of the event time"
-            )
+            message = f"the delay {text!r} is negative: a watermark cannot be ahead of the event time"
+            report.add(place.at(offset), message)
         return
     except NotAnInterval:
         if not _PLAIN.fullmatch(text):
@@ -460,10 +383,3 @@ def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, 
             return
     if text.strip() and not re.search(r"\d\s*[A-Za-z]", text):
         report.add(place.at(offset), f"{text!r} is not a duration: write a number and a unit, like '10 minutes'")
-
-
-def _calls_code(pipeline: Node | None) -> bool:
-    return any(
-        child(operation, "call") is not None or any(map(_calls_code, nested_pipelines(operation)))
-        for operation in items_of(pipeline)
-    )

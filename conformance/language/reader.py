@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.language.case_file import case_of
-from conformance.language.matrix import Expansion, expansions, has_matrix
+from conformance.language.catalogue import Catalogue
+from conformance.language.matrix import KEY, expansions
 from conformance.language.policy_file import is_policy_case, policy_case_of
-from conformance.language.rows import with_rows
-from conformance.language.source import Entries, Entry, InvalidCase, Items, Node, Problem, Report, Scalar, read_yaml
+from conformance.language.source import (
+    Entries,
+    InvalidCase,
+    Items,
+    Problem,
+    Report,
+    SourceLocation,
+    changed,
+    node_of,
+    read_yaml,
+)
+from conformance.language.streams import with_rows
 from conformance.policies.case import PolicyCase
-
-if TYPE_CHECKING:
-    from conformance.language.catalogue import Catalogue
 
 
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
@@ -37,7 +44,7 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
     node = read_yaml(path, report)
     if node is not None and is_policy_case(node):
         return (policy_case_of(node, report, id, catalogue),)
-    if isinstance(node, Entries) and has_matrix(node):
+    if isinstance(node, Entries) and node.get(KEY) is not None:
         return _of_matrix(node, report, id, catalogue)
     return (case_of(node and with_rows(node, report), report, id, catalogue),)
 
@@ -64,27 +71,12 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
     Raises:
         InvalidCase: with every problem.
     """
-    node = _node(written)
-    if steps_as_lines and isinstance(node, Entries):
-        node = _with_numbered_steps(node, written)
+    node = node_of(written, SourceLocation(0, 0))
+    if steps_as_lines:
+        numbered = enumerate(written["steps"], 1)
+        steps = Items(0, 0, tuple(node_of(step, SourceLocation(number, 0)) for number, step in numbered))
+        node = changed(node, ("steps",), lambda _: steps)
     return case_of(node, Report(Path(f"{id}.yaml")), id, None)
-
-
-def _with_numbered_steps(node: Entries, written: Mapping[str, Json]) -> Entries:
-    steps = Items(0, 0, tuple(_node(step, number) for number, step in enumerate(written["steps"], 1)))
-    return replace(
-        node,
-        entries=tuple(replace(entry, value=steps) if entry.key.value == "steps" else entry for entry in node.entries),
-    )
-
-
-def _node(value: Json, line: int = 0) -> Node:
-    if isinstance(value, Mapping):
-        found = (Entry(Scalar(line, 0, key), _node(item, line)) for key, item in value.items())
-        return Entries(line, 0, tuple(found))
-    if isinstance(value, list | tuple):
-        return Items(line, 0, tuple(_node(item, line) for item in value))
-    return Scalar(line, 0, value)
 
 
 def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
@@ -93,25 +85,16 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
         raise InvalidCase(report.problems)
     cases: list[Case] = []
     wrong: dict[Problem, list[str]] = {}
-    for one in found:
+    for name, document in found.items():
+        report = Report(report.path)
         try:
-            cases.append(_case(one, report.path, id, catalogue))
+            case = case_of(with_rows(document, report), report, f"{id}.{name}", catalogue)
+            cases.append(case.model_copy(update={"expansion": name}))
         except InvalidCase as invalid:
             for problem in invalid.problems:
-                wrong.setdefault(problem, []).append(one.name)
+                wrong.setdefault(problem, []).append(name)
     if wrong:
-        raise InvalidCase(_with_names(problem, names, len(found)) for problem, names in wrong.items())
+        # A problem of only some of the cases names them.
+        some = {one: f" (in {', '.join(names)})" if len(names) < len(found) else "" for one, names in wrong.items()}
+        raise InvalidCase(replace(problem, message=problem.message + named) for problem, named in some.items())
     return tuple(cases)
-
-
-def _case(one: Expansion, path: Path, id: str, catalogue: Catalogue | None) -> Case:
-    report = Report(path)
-    found = case_of(with_rows(one.document, report), report, f"{id}.{one.name}", catalogue)
-    return found.model_copy(update={"expansion": one.name})
-
-
-def _with_names(problem: Problem, names: list[str], of: int) -> Problem:
-    """A problem of only some of the cases names them."""
-    if len(names) == of:
-        return problem
-    return Problem(problem.path, problem.line, problem.column, f"{problem.message} (in {', '.join(names)})")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -29,10 +29,12 @@ Definitions: TypeAlias = dict[str, Json]
 class Shape(ABC):
     """What one place in a file may hold."""
 
+    kind: str
+
     @property
-    @abstractmethod
     def expected(self) -> str:
         """In words, for "… is not <expected>"."""
+        return self.kind
 
     @abstractmethod
     def validate(self, node: Node, report: Report) -> bool:
@@ -53,8 +55,9 @@ class Shape(ABC):
             report.mark_invalid(node)
         return valid
 
-    def reject(self, node: Node, report: Report) -> bool:
-        report.add(node, f"{literal(node)} is not {self.expected}")
+    def reject(self, node: Node, report: Report, message: str | None = None) -> bool:
+        """Report that the node is not what is expected here, in other words if a message is given; always False."""
+        report.add(node, message or f"{literal(node)} is not {self.expected}")
         return False
 
 
@@ -66,11 +69,10 @@ def literal(node: Node) -> str:
 
 
 @dataclass(frozen=True)
-class Converted(Shape):
-    """A shape whose value in the model is computed by a function."""
+class Wrapped(Shape):
+    """A shape that is another one but for what a subclass changes."""
 
     shape: Shape
-    convert: Callable[[Any], Any]
 
     @property
     def expected(self) -> str:
@@ -83,7 +85,17 @@ class Converted(Shape):
         return self.shape.schema(definitions)
 
     def value(self, written: Json) -> Any:
-        return self.convert(self.shape.value(written))
+        return self.shape.value(written)
+
+
+@dataclass(frozen=True)
+class Converted(Wrapped):
+    """A shape whose value in the model is computed by a function."""
+
+    convert: Callable[[Any], Any]
+
+    def value(self, written: Json) -> Any:
+        return self.convert(super().value(written))
 
 
 @dataclass(frozen=True)
@@ -97,26 +109,17 @@ class Text(Shape):
     empty: bool = False
     """Whether it may be empty, which some cases use to test that Spark rejects it."""
 
-    @property
-    def expected(self) -> str:
-        return self.kind
-
     def validate(self, node: Node, report: Report) -> bool:
-        if not isinstance(node, Scalar):
+        text = node.value if isinstance(node, Scalar) else None
+        if not isinstance(text, str):
+            hint = ": quote it" if text is not None else ""
+            return self.reject(node, report, f"{literal(node)} is not {self.kind}{hint}")
+        if not text.strip() and not self.empty:
+            return self.reject(node, report, f"must not be empty: expected {self.kind}")
+        if self.pattern is not None and not re.search(self.pattern, text):
             return self.reject(node, report)
-        if not isinstance(node.value, str):
-            hint = ": quote it" if node.value is not None else ""
-            report.add(node, f"{literal(node)} is not {self.kind}{hint}")
-            return False
-        if not node.value.strip() and not self.empty:
-            report.add(node, f"must not be empty: expected {self.kind}")
-            return False
-        if self.pattern is not None and not re.search(self.pattern, node.value):
-            return self.reject(node, report)
-        wrong = self.examine(node.value) if self.examine else None
-        if wrong is not None:
-            report.add(node, wrong)
-        return wrong is None
+        wrong = self.examine(text) if self.examine else None
+        return wrong is None or self.reject(node, report, wrong)
 
     def schema(self, definitions: Definitions) -> Json:
         if self.pattern is not None:
@@ -124,17 +127,16 @@ class Text(Shape):
         return {"type": "string"} if self.empty else {"type": "string", "minLength": 1}
 
 
-def regular_expression() -> Text:
-    """A regular expression in Python's syntax, with which expectations are compared."""
+def _wrong_pattern(text: str) -> str | None:
+    try:
+        check(text)
+    except NotAPattern as error:
+        return f"{literal_value(text)} is not a regular expression: {error}"
+    return None
 
-    def examine(text: str) -> str | None:
-        try:
-            check(text)
-        except NotAPattern as error:
-            return f"{literal_value(text)} is not a regular expression: {error}"
-        return None
 
-    return Text("a regular expression", examine=examine)
+REGULAR_EXPRESSION = Text("a regular expression", examine=_wrong_pattern)
+"""In Python's syntax, with which expectations are compared."""
 
 
 @dataclass(frozen=True)
@@ -150,108 +152,68 @@ class Choice(Shape):
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
-            report.add(node, f"{literal(node)} is not a valid {self.name}: expected {self.expected}")
-            return False
-        if node.value not in self.words:
-            report.add(node, unknown(self.name, node.value, self.words))
-            return False
-        return True
+            message = f"{literal(node)} is not a valid {self.name}: expected {self.expected}"
+            return self.reject(node, report, message)
+        return node.value in self.words or self.reject(node, report, unknown(self.name, node.value, self.words))
 
     def schema(self, definitions: Definitions) -> Json:
         return {"enum": list(self.words)}
 
 
 @dataclass(frozen=True)
-class Count(Shape):
+class Value(Shape):
+    """A single value that a function accepts."""
+
+    kind: str
+    accepts: Callable[[Json], bool]
+    json_schema: Mapping[str, Json]
+
+    def validate(self, node: Node, report: Report) -> bool:
+        return (isinstance(node, Scalar) and self.accepts(node.value)) or self.reject(node, report)
+
+    def schema(self, definitions: Definitions) -> Json:
+        return {**self.json_schema}
+
+
+def count(*, nullable: bool = False) -> Value:
     """A whole number from 0, or null if ``nullable``."""
-
-    nullable: bool = False
-
-    @property
-    def expected(self) -> str:
-        return "a count (0, 1, 2, …) or null" if self.nullable else "a count: 0, 1, 2, …"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        value = node.value if isinstance(node, Scalar) else ""
-        if value is None and self.nullable:
-            return True
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            return self.reject(node, report)
-        return True
-
-    def schema(self, definitions: Definitions) -> Json:
-        return {"type": ["integer", "null"] if self.nullable else "integer", "minimum": 0}
+    return Value(
+        "a count (0, 1, 2, …) or null" if nullable else "a count: 0, 1, 2, …",
+        lambda value: (nullable and value is None) or (type(value) is int and value >= 0),
+        {"type": ["integer", "null"] if nullable else "integer", "minimum": 0},
+    )
 
 
-@dataclass(frozen=True)
-class Integer(Shape):
+def integer(minimum: int = -(2**63), *, nullable: bool = False) -> Value:
     """A 64-bit whole number from ``minimum``, or null if ``nullable``."""
-
-    minimum: int = -(2**63)
-    nullable: bool = False
-
-    @property
-    def expected(self) -> str:
-        kind = "a 64-bit whole number" if self.minimum < 0 else f"a whole number of at least {self.minimum}"
-        return f"{kind}, or null" if self.nullable else kind
-
-    def validate(self, node: Node, report: Report) -> bool:
-        value = node.value if isinstance(node, Scalar) else ""
-        if value is None and self.nullable:
-            return True
-        whole = isinstance(value, int) and not isinstance(value, bool) and self.minimum <= value < 2**63
-        return whole or self.reject(node, report)
-
-    def schema(self, definitions: Definitions) -> Json:
-        found: Json = {"type": ["integer", "null"] if self.nullable else "integer", "maximum": 2**63 - 1}
-        return {**found, "minimum": self.minimum}
+    kind = "a 64-bit whole number" if minimum < 0 else f"a whole number of at least {minimum}"
+    return Value(
+        f"{kind}, or null" if nullable else kind,
+        lambda value: (nullable and value is None) or (type(value) is int and minimum <= value < 2**63),
+        {"type": ["integer", "null"] if nullable else "integer", "maximum": 2**63 - 1, "minimum": minimum},
+    )
 
 
-@dataclass(frozen=True)
-class Fraction(Shape):
-    """A number above 0 and at most 1."""
-
-    @property
-    def expected(self) -> str:
-        return "a fraction: a number above 0 and at most 1"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        value = node.value if isinstance(node, Scalar) else None
-        number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        return (number and 0 < Decimal(str(value)) <= 1) or self.reject(node, report)
-
-    def schema(self, definitions: Definitions) -> Json:
-        return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+def constant(value: Json) -> Value:
+    """Exactly one value: true, false or null."""
+    return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
-@dataclass(frozen=True)
-class Boolean(Shape):
-    @property
-    def expected(self) -> str:
-        return "true or false"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        return (isinstance(node, Scalar) and isinstance(node.value, bool)) or self.reject(node, report)
-
-    def schema(self, definitions: Definitions) -> Json:
-        return {"type": "boolean"}
-
-
-@dataclass(frozen=True)
-class Constant(Shape):
-    """Exactly one value."""
-
-    constant: Json
-
-    @property
-    def expected(self) -> str:
-        return f"{literal_value(self.constant)}, the only value allowed here"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        return (isinstance(node, Scalar) and node.value is self.constant) or self.reject(node, report)
-
-    def schema(self, definitions: Definitions) -> Json:
-        return {"const": self.constant}
+FRACTION = Value(
+    "a fraction: a number above 0 and at most 1",
+    lambda value: type(value) in (int, float, Decimal) and 0 < Decimal(str(value)) <= 1,
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+)
+BOOLEAN = Value("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+CONF_VALUE = Converted(
+    Value(
+        "a conf value: text, a number, true or false",
+        lambda value: isinstance(value, str | int | float | Decimal),
+        {"type": ["string", "number", "boolean"]},
+    ),
+    lambda written: str(written).lower() if isinstance(written, bool) else str(written),
+)
+"""The value of a Spark conf; Spark receives numbers and booleans as text."""
 
 
 @dataclass(frozen=True)
@@ -259,53 +221,24 @@ class Instant(Shape):
     """A watermark or an event time in any of the three notations, or null if ``nullable``."""
 
     nullable: bool = False
-
-    @property
-    def expected(self) -> str:
-        return "an instant"
+    kind = "an instant"
 
     def validate(self, node: Node, report: Report) -> bool:
-        value = node.value if isinstance(node, Scalar) else node.plain()
-        if value is None and self.nullable:
-            return True
+        value = node.plain()
         try:
-            instant_ms(value)
+            return (value is None and self.nullable) or instant_ms(value) is not None
         except NotAValue as wrong:
-            report.add(node, str(wrong))
-            return False
-        return True
+            return self.reject(node, report, str(wrong))
 
     def schema(self, definitions: Definitions) -> Json:
         notations: list[Json] = [{"type": "string", "pattern": INSTANT_PATTERN}, {"type": "number"}]
         return {"anyOf": [*notations, {"type": "null"}] if self.nullable else notations}
 
 
-@dataclass(frozen=True)
-class ConfValue(Shape):
-    """The value of a Spark conf: text, or a number or boolean, which Spark receives as text."""
-
-    @property
-    def expected(self) -> str:
-        return "a conf value: text, a number, true or false"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        scalar = isinstance(node, Scalar) and isinstance(node.value, str | int | float | Decimal | bool)
-        return scalar or self.reject(node, report)
-
-    def schema(self, definitions: Definitions) -> Json:
-        return {"type": ["string", "number", "boolean"]}
-
-    def value(self, written: Json) -> str:
-        return str(written).lower() if isinstance(written, bool) else str(written)
-
-
-@dataclass(frozen=True)
 class AnyValue(Shape):
     """Any JSON value."""
 
-    @property
-    def expected(self) -> str:
-        return "a value"
+    kind = "a value"
 
     def validate(self, node: Node, report: Report) -> bool:
         return True
@@ -315,10 +248,8 @@ class AnyValue(Shape):
 
 
 @dataclass(frozen=True)
-class Nullable(Shape):
+class Nullable(Wrapped):
     """A shape, or null."""
-
-    shape: Shape
 
     @property
     def expected(self) -> str:
@@ -331,7 +262,7 @@ class Nullable(Shape):
         return {"anyOf": [self.shape.schema(definitions), {"type": "null"}]}
 
     def value(self, written: Json) -> Any:
-        return None if written is None else self.shape.value(written)
+        return None if written is None else super().value(written)
 
 
 @dataclass(frozen=True)
@@ -343,18 +274,12 @@ class ListOf(Shape):
     at_least: int = 0
     distinct: bool = False
 
-    @property
-    def expected(self) -> str:
-        return self.kind
-
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Items):
             hint = ": write it in [brackets]" if isinstance(node, Scalar) and node.value is not None else ""
-            report.add(node, f"{literal(node)} is not {self.kind}{hint}")
-            return False
+            return self.reject(node, report, f"{literal(node)} is not {self.kind}{hint}")
         if len(node.items) < self.at_least:
-            report.add(node, f"must not be empty: expected {self.kind}")
-            return False
+            return self.reject(node, report, f"must not be empty: expected {self.kind}")
         valid = [self.item.check(item, report) for item in node.items]
         seen: list[Json] = []
         for item in node.items if self.distinct else ():
@@ -380,16 +305,11 @@ class TupleOf(Shape):
     items: tuple[Shape, ...]
     kind: str
 
-    @property
-    def expected(self) -> str:
-        return self.kind
-
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Items):
             return self.reject(node, report)
         if len(node.items) != len(self.items):
-            report.add(node, f"found {counted(len(node.items), 'value')}, expected {self.kind}")
-            return False
+            return self.reject(node, report, f"found {counted(len(node.items), 'value')}, expected {self.kind}")
         valid = [shape.check(item, report) for shape, item in zip(self.items, node.items, strict=True)]
         return all(valid)
 
@@ -407,20 +327,13 @@ class MapOf(Shape):
     kind: str
     at_least: int = 0
 
-    @property
-    def expected(self) -> str:
-        return self.kind
-
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         if len(node.entries) < self.at_least:
-            report.add(node, f"must not be empty: expected {self.kind}")
-            return False
-        valid = [
-            all([self.name.check(entry.key, report), self.item.check(entry.value, report)]) for entry in node.entries
-        ]
-        return all(valid)
+            return self.reject(node, report, f"must not be empty: expected {self.kind}")
+        names = [self.name.check(entry.key, report) for entry in node.entries]
+        return all([self.item.check(entry.value, report) for entry in node.entries] + names)
 
     def schema(self, definitions: Definitions) -> Json:
         name = self.name.schema(definitions)
@@ -464,15 +377,11 @@ class Record(Shape):
     def expected(self) -> str:
         return f"a mapping with the keys of {self.kind}: {', '.join(self.keys)}"
 
-    @cached_property
-    def _required(self) -> dict[str, Key]:
-        return {name: key for name, key in self.keys.items() if key.required}
-
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         valid = [self._entry(entry.key, entry.value, report) for entry in node.entries]
-        absent = {name: key for name, key in self._required.items() if node.get(name) is None}
+        absent = {name: key for name, key in self.keys.items() if key.required and node.get(name) is None}
         # Report a misspelt key once, not as missing too. Finding similar names is slow, so only if a key is missing.
         meant = {nearest(_word(entry.key), self.keys) for entry in node.entries} if absent else set()
         for name, key in absent.items():
@@ -487,8 +396,7 @@ class Record(Shape):
     def _entry(self, name: Scalar, value: Node, report: Report) -> bool:
         key = self.keys.get(name.value) if isinstance(name.value, str) else None
         if key is None:
-            report.add(name, unknown("key", _word(name), self.keys, where=f" in {self.kind}"))
-            return False
+            return self.reject(name, report, unknown("key", _word(name), self.keys, where=f" in {self.kind}"))
         return key.shape.check(value, report)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -535,7 +443,6 @@ class Alternatives(Shape):
         if not identifying:
             return self._unidentified(node, report)
         name = str(identifying[0].value)
-        record = self.record(name)
         others = [key for key in identifying[1:] if key.value not in self.records[name].keys]
         for other in others:
             hint = "; start another list item with '-'" if self.listed else ""
@@ -543,17 +450,12 @@ class Alternatives(Shape):
         if self.identified_by_first_key and node.entries[0].key.value not in self.records:
             report.add(identifying[0], f"{name!r} must be the first key of its {self.kind}")
         kept = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key not in others))
-        return record.check(kept, report) and not others
+        return self.whole[name].check(kept, report) and not others
 
     @cached_property
-    def _with_common(self) -> dict[str, Record]:
-        return {
-            name: Record(found.kind, {**found.keys, **self.common}, description=found.description)
-            for name, found in self.records.items()
-        }
-
-    def record(self, name: str) -> Record:
-        return self._with_common[name]
+    def whole(self) -> Mapping[str, Record]:
+        """The records with the common keys."""
+        return {name: replace(found, keys={**found.keys, **self.common}) for name, found in self.records.items()}
 
     def _unidentified(self, node: Entries, report: Report) -> bool:
         known = [*self.records, *self.common]
@@ -574,10 +476,10 @@ class Alternatives(Shape):
         return False
 
     def schema(self, definitions: Definitions) -> Json:
-        return {"oneOf": [self.record(name).schema(definitions) for name in self.records]}
+        return {"oneOf": [record.schema(definitions) for record in self.whole.values()]}
 
     def value(self, written: Json) -> dict[str, Any]:
-        return self.record(next(name for name in written if name in self.records)).value(written)
+        return self.whole[next(name for name in written if name in self.records)].value(written)
 
 
 @dataclass(frozen=True)
@@ -588,10 +490,6 @@ class ByKind(Shape):
     scalar: Shape | None = None
     items: Shape | None = None
     entries: Shape | None = None
-
-    @property
-    def expected(self) -> str:
-        return self.kind
 
     def validate(self, node: Node, report: Report) -> bool:
         shape = self.scalar if isinstance(node, Scalar) else self.items if isinstance(node, Items) else self.entries
@@ -609,27 +507,16 @@ class ByKind(Shape):
 
 
 @dataclass(frozen=True)
-class Definition(Shape):
+class Definition(Wrapped):
     """A shape that the JSON Schema defines once under a name; it may contain itself."""
 
     name: str
-    shape: Callable[[], Shape]
-
-    @property
-    def expected(self) -> str:
-        return self.shape().expected
-
-    def validate(self, node: Node, report: Report) -> bool:
-        return self.shape().validate(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
         if self.name not in definitions:
             definitions[self.name] = {}
-            definitions[self.name] = self.shape().schema(definitions)
+            definitions[self.name] = super().schema(definitions)
         return {"$ref": f"#/definitions/{self.name}"}
-
-    def value(self, written: Json) -> Any:
-        return self.shape().value(written)
 
 
 @dataclass(frozen=True)

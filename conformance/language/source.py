@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -96,14 +97,21 @@ def items_of(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Items) else ()
 
 
+def each_of(node: Node | None) -> tuple[Node, ...]:
+    """The items of a list, or the one value that stands in place of a list; empty for a mapping."""
+    return (node,) if isinstance(node, Scalar) else items_of(node)
+
+
 def entries_of(node: Node | None) -> Iterator[Entry]:
     """The entries of a mapping; empty if it is not a mapping."""
     return iter(node.entries if isinstance(node, Entries) else ())
 
 
-def child(node: Node | None, key: str) -> Node | None:
-    """The value of a key of a mapping; None if the key is absent or the node is not a mapping."""
-    return node.get(key) if isinstance(node, Entries) else None
+def child(node: Node | None, *keys: str) -> Node | None:
+    """The value below keys of nested mappings; None if a key is absent or a node above it is not a mapping."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, Entries) else None
+    return node
 
 
 def text_of(node: Node | None) -> str | None:
@@ -111,15 +119,30 @@ def text_of(node: Node | None) -> str | None:
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 
-def changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
-    """A mapping with the values of some keys changed; any other node as it is."""
-    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
+def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> Node:
+    """The node with each value at a path of keys changed; ``*`` in the path stands for every item of a list or value of a mapping."""
+    if not path:
+        return change(node)
+    key, rest = path[0], path[1:]
+    if isinstance(node, Items) and key == "*":
+        return replace(node, items=tuple(changed(item, rest, change) for item in node.items))
+    if not isinstance(node, Entries) or (key != "*" and node.get(key) is None):
         return node
-    entries = (
-        replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
-        for entry in node.entries
+    values = (
+        changed(entry.value, rest, change) if key in ("*", entry.key.value) else entry.value for entry in node.entries
     )
-    return replace(node, entries=tuple(entries))
+    pairs = zip(node.entries, values, strict=True)
+    return replace(node, entries=tuple(Entry(entry.key, value) for entry, value in pairs))
+
+
+def node_of(value: Json, place: SourceLocation, indent: int | None = 0) -> Node:
+    """The node of a plain value, with one position for everything in it; ``indent``: of its scalars."""
+    if isinstance(value, Mapping):
+        pairs = ((Scalar(place.line, place.column, key), node_of(item, place, indent)) for key, item in value.items())
+        return Entries(place.line, place.column, tuple(Entry(key, item) for key, item in pairs))
+    if isinstance(value, list | tuple):
+        return Items(place.line, place.column, tuple(node_of(item, place, indent) for item in value))
+    return Scalar(place.line, place.column, value, indent)
 
 
 def inside(node: Node, path: tuple[str | int, ...]) -> Node:
@@ -158,12 +181,7 @@ def unknown(
 ) -> str:
     """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar.
 
-    Args:
-        what: what the word should have been.
-        word: what was found.
-        known: the allowed words.
-        synonyms: words that are not allowed, each with the allowed one that it means.
-        where: follows the word: ``" in a step"``.
+    ``synonyms``: words that are not allowed, each with the allowed one that it means; ``where``: follows the word.
     """
     names = list(known)
     others = synonyms or {}
@@ -225,6 +243,13 @@ class Report:
 
     def add(self, place: SourceLocation, message: str) -> None:
         self.problems.append(Problem(self.path, place.line, place.column, message))
+
+    def forbid(self, node: Node | None, key: str, message: str) -> bool:
+        """Report a key that a mapping must not have here; whether it has it."""
+        if not isinstance(node, Entries) or node.get(key) is None:
+            return False
+        self.add(node.key(key), message)
+        return True
 
     def mark_invalid(self, node: Node) -> None:
         """Exclude the node from later checks, which expect valid nodes."""
@@ -360,6 +385,7 @@ class _Composer:
         self._report = report
         self._events = yaml.parse(text, Loader=parser)
         self._anchors: dict[str, tuple[Node, int] | None] = {}
+        """The value of an anchor and how many values are in it; None while it is read."""
         self._values = 0
 
     def document(self) -> Node:
@@ -368,16 +394,13 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
                     raise _Stop(_place(event), "a second document starts here: a file has only one")
-                root, _ = self._node(self._next(), depth=1)
+                root = self._node(next(self._events), depth=1)
         if root is None:
             raise _Stop(SourceLocation(1, 1), "the file contains only comments: a case starts with `title: …`")
         return root
 
-    def _next(self) -> Any:
-        return next(self._events)
-
-    def _node(self, event: Any, depth: int) -> tuple[Node, int]:
-        """The node that starts with this event, and the number of values in it."""
+    def _node(self, event: Any, depth: int) -> Node:
+        """The node that starts with this event."""
         place = _place(event)
         if depth > MAX_DEPTH:
             raise _Stop(place, f"nested more than {MAX_DEPTH} levels deep")
@@ -388,25 +411,29 @@ class _Composer:
             self._report.add(place, f"tag {shown} is not allowed: write a plain value, and quote text")
         if event.anchor is not None:
             self._anchors[event.anchor] = None
+        before = self._values
+        self._count(1, place)
         node: Node
         if isinstance(event, yaml.ScalarEvent):
-            node, size = self._scalar(event, place), 1
+            node = self._scalar(event, place)
         elif isinstance(event, yaml.SequenceStartEvent):
-            node, size = self._items(place, depth)
+            items = takewhile(lambda item: not isinstance(item, yaml.SequenceEndEvent), self._events)
+            node = Items(place.line, place.column, tuple(self._node(item, depth + 1) for item in items))
         else:
-            node, size = self._entries(place, depth)
+            node = self._entries(place, depth)
         if event.anchor is not None:
-            self._anchors[event.anchor] = node, size
-        return node, size
+            self._anchors[event.anchor] = node, self._values - before
+        return node
 
-    def _alias(self, event: Any, place: SourceLocation) -> tuple[Node, int]:
+    def _alias(self, event: Any, place: SourceLocation) -> Node:
         if event.anchor not in self._anchors:
             raise _Stop(place, f"undefined alias *{event.anchor}: no &{event.anchor} precedes it")
         anchored = self._anchors[event.anchor]
         if anchored is None:
             raise _Stop(place, f"recursive alias *{event.anchor}: it refers to a value that contains it")
-        self._count(anchored[1], place)
-        return anchored
+        node, values = anchored
+        self._count(values, place)
+        return node
 
     def _count(self, values: int, place: SourceLocation) -> None:
         self._values += values
@@ -414,7 +441,6 @@ class _Composer:
             raise _Stop(place, f"the file has more than {MAX_VALUES} values after its aliases are expanded")
 
     def _scalar(self, event: yaml.ScalarEvent, place: SourceLocation) -> Scalar:
-        self._count(1, place)
         if (half := _HALF.search(event.value)) is not None:
             raise _Stop(place, f"\\u{ord(half[0]):04x} is half of a character: write the whole one")
         quoted = event.style in ("'", '"')
@@ -429,33 +455,18 @@ class _Composer:
             indent if first[at : at + len(event.value)] == event.value else None,
         )
 
-    def _items(self, place: SourceLocation, depth: int) -> tuple[Node, int]:
-        self._count(1, place)
-        items: list[Node] = []
-        size = 1
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            node, below = self._node(event, depth + 1)
-            items.append(node)
-            size += below
-        return Items(place.line, place.column, tuple(items)), size
-
-    def _entries(self, place: SourceLocation, depth: int) -> tuple[Node, int]:
-        self._count(1, place)
-        entries: list[Entry] = []
-        seen: dict[object, SourceLocation] = {}
-        size = 1
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            key, _ = self._node(event, depth + 1)
-            value, below = self._node(self._next(), depth + 1)
-            size += below + 1
+    def _entries(self, place: SourceLocation, depth: int) -> Entries:
+        entries: dict[object, Entry] = {}
+        for event in takewhile(lambda event: not isinstance(event, yaml.MappingEndEvent), self._events):
+            key, value = self._node(event, depth + 1), self._node(next(self._events), depth + 1)
             if not isinstance(key, Scalar):
                 self._report.add(key, "a list or a mapping cannot be a key")
-            elif key.value in seen:
-                self._report.add(key, f"duplicate key {key.value!r}, first used in line {seen[key.value].line}")
+            elif key.value in entries:
+                first = entries[key.value].key.line
+                self._report.add(key, f"duplicate key {key.value!r}, first used in line {first}")
             else:
-                seen[key.value] = key
-                entries.append(Entry(key, value))
-        return Entries(place.line, place.column, tuple(entries)), size
+                entries[key.value] = Entry(key, value)
+        return Entries(place.line, place.column, tuple(entries.values()))
 
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:

@@ -19,14 +19,14 @@ from conformance.language.source import similar
 Kind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 
 _TOKEN = re.compile(
-    r"(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"(?P<space>[ \t\r\n]+)"
+    r"|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<quoted>`(?:[^`]|``)*`)"
     r"|(?P<number>\d+\.\d+(?:[eE][+-]?\d+)?\w*|\d\w*)"
     r"|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<mark><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[-+*/%^&|~!<>=(),.\[\]:])",
     re.DOTALL | re.ASCII,
 )
-_SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_READ = (
     (re.compile(r"\$\{"), "`${…}` stands for a setting or a variable of the environment"),
     (re.compile(r"--|/\*"), "a comment: write it as a YAML comment"),
@@ -56,26 +56,19 @@ class Token:
         """A word in lower case; empty for any other token: a quoted name is never a keyword."""
         return self.text.lower() if self.kind == "word" else ""
 
-    def is_mark(self, mark: str) -> bool:
-        return self.kind == "mark" and self.text == mark
+    def is_mark(self, *marks: str) -> bool:
+        return self.kind == "mark" and self.text in marks
 
 
 class NotReadable(ValueError):
     """The text has something that is not read here; ``offset`` is its position, from 0."""
 
-    is_mistake = False
-    """Whether Spark cannot read it either."""
-
-    def __init__(self, offset: int, reason: str) -> None:
+    def __init__(self, offset: int, reason: str, *, is_mistake: bool = False) -> None:
         super().__init__(reason)
         self.offset = offset
         self.reason = reason
-
-
-class NotClosed(NotReadable):
-    """A quote or a bracket has no counterpart."""
-
-    is_mistake = True
+        self.is_mistake = is_mistake
+        """Whether Spark cannot read it either."""
 
 
 @lru_cache(4096)
@@ -83,14 +76,13 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of an expression or a statement, and an ``end``.
 
     Raises:
-        NotClosed: a quote is not closed.
-        NotReadable: it has a comment, a variable or another thing that is not read.
+        NotReadable: a quote or a bracket has no counterpart, or it has a comment, a variable or another thing that is not read.
     """
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
         raise NotReadable(variable.start(), _NOT_READ[0][1])
     found = []
-    at = _space(text, 0)
+    at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
             if pattern.match(text, at):
@@ -98,11 +90,15 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             if text[at] in _QUOTES:
-                raise NotClosed(at, f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart")
+                reason = f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart"
+                raise NotReadable(at, reason, is_mistake=True)
             raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
-        found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
-        at = _space(text, token.end())
-    return (*found, Token("end", "", len(text)))
+        if token.lastgroup != "space":
+            found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
+        at = token.end()
+    tokens = (*found, Token("end", "", len(text)))
+    closing(tokens)
+    return tokens
 
 
 def words(text: str) -> frozenset[str]:
@@ -114,30 +110,27 @@ def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
     """Index of each opening bracket → index of its counterpart.
 
     Raises:
-        NotClosed: one has no counterpart.
+        NotReadable: one has no counterpart.
     """
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind != "mark" or token.text not in "()[]":
-            continue
-        if token.text in "([":
+        if token.is_mark("(", "["):
             opened.append(index)
-            continue
-        if not opened or tokens[opened[-1]].text != {")": "(", "]": "["}[token.text]:
-            raise NotClosed(token.offset, f"{token.text!r} has no counterpart: is a bracket missing before it?")
-        pairs[opened.pop()] = index
+        elif token.is_mark(")", "]"):
+            if not opened or tokens[opened[-1]].text + token.text not in ("()", "[]"):
+                reason = f"{token.text!r} has no counterpart: is a bracket missing before it?"
+                raise NotReadable(token.offset, reason, is_mistake=True)
+            pairs[opened.pop()] = index
     if opened:
         left = tokens[opened[-1]]
-        raise NotClosed(left.offset, f"{left.text!r} is not closed: is a bracket missing at the end?")
+        reason = f"{left.text!r} is not closed: is a bracket missing at the end?"
+        raise NotReadable(left.offset, reason, is_mistake=True)
     return pairs
 
 
-def _space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
+BEGINNINGS = ("select", "with", "values")
+"""The words with which a query begins."""
 CALLING_WORDS = words(
     "all as between by cross delay distinct else end escape except filter from group having inner intersect interval is join lateral "
     "limit minus of offset on order outer over partition select sets then union using values where within xor "
@@ -151,10 +144,6 @@ class Functions:
     allowed: frozenset[str]
     needs_code: Mapping[str, str]
     """Function → why a case may call it only with ``--allow-code``."""
-
-    @property
-    def known(self) -> frozenset[str]:
-        return self.allowed | frozenset(self.needs_code)
 
 
 @cache
@@ -247,11 +236,9 @@ class Reference:
 def readable(text: str) -> tuple[Token, ...]:
     """The tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
     try:
-        tokens = tokens_of(text)
-        closing(tokens)
+        return tokens_of(text)[:-1]
     except NotReadable:
         return ()
-    return tokens[:-1]
 
 
 def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
@@ -265,13 +252,13 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
     """
     try:
         tokens = tokens_of(text)
-        closing(tokens)
     except NotReadable as unread:
         if unread.is_mistake:
             yield Mistake(unread.offset, unread.reason)
         return
-    if statement and (found := _beginning(tokens)) is not None:
-        yield found
+    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
+    if statement and first.keyword not in BEGINNINGS and (near := similar(first.keyword, BEGINNINGS)) is not None:
+        yield Mistake(first.offset, f"unknown statement {first.text!r}: did you mean {near.upper()!r}?")
         return
     if part:
         return
@@ -293,9 +280,10 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 def unknown_functions(text: str) -> Iterator[Mistake]:
     """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
     tokens = readable(text)
-    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))] if tokens else []
-    for token in [one for one in called if one.name not in functions().known][:_MOST_NAMES]:
-        if (near := similar(token.name, functions().known)) is not None:
+    known = functions().allowed | frozenset(functions().needs_code)
+    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))]
+    for token in [one for one in called if one.name not in known][:_MOST_NAMES]:
+        if (near := similar(token.name, known)) is not None:
             yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
 
 
@@ -310,28 +298,19 @@ def references(text: str) -> Iterator[Reference]:
 def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
     """As ``references``, of some tokens."""
     types = {at for start, end in _types(tokens) for at in range(start, end)}
-    index = 0
-    while index < len(tokens):
-        start = index
-        index += 1
-        if start in types or not _reads(tokens, start):
+    after = 0
+    for start in range(len(tokens)):
+        if start < after or start in types or not _reads(tokens, start):
             continue
-        parts = [tokens[start].name]
-        while index + 1 < len(tokens) and tokens[index].is_mark(".") and tokens[index + 1].name:
-            parts.append(tokens[index + 1].name)
-            index += 2
-        if index < len(tokens) and (tokens[index].is_mark("(") or tokens[index].is_mark(".")):
-            continue  # a qualified function, or all fields
-        yield Reference(tuple(parts), tokens[start].offset)
+        after = start + 1
+        while after + 1 < len(tokens) and tokens[after].is_mark(".") and tokens[after + 1].name:
+            after += 2
+        if after == len(tokens) or not tokens[after].is_mark("(", "."):  # no qualified function, and not all fields
+            yield Reference(tuple(token.name for token in tokens[start:after:2]), tokens[start].offset)
 
 
 def made_by(text: str, scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
-    """The columns that an expression makes; None if unknown.
-
-    Args:
-        text: an expression.
-        scope: the columns that it may read, by name in lower case.
-    """
+    """The columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
     return made_of(readable(text), scope)
 
 
@@ -347,20 +326,11 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
     name = ""
     if len(tokens) >= 3 and tokens[-2].keyword == "as" and tokens[-1].name:
         name, tokens = tokens[-1].text.strip("`"), tokens[:-2]
-    elif any(_depth_of_as(tokens)):
+    elif len([*split(tokens, "as")]) > 1:
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
-    type = _type_of(tokens, scope)
-    return (Column(name or _own_name(tokens), type),)
-
-
-def _beginning(tokens: tuple[Token, ...]) -> Mistake | None:
-    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
-    near = similar(first.keyword, ("select", "with", "values"))
-    if first.keyword not in ("select", "with", "values") and near is not None:
-        return Mistake(first.offset, f"unknown statement {first.text!r}: did you mean {near.upper()!r}?")
-    return None
+    return (Column(name or _own_name(tokens), _type_of(tokens, scope)),)
 
 
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -376,9 +346,8 @@ def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
     if _needs_left(before) or before.text in ("+", "-"):
         wanting = token.keyword in _BETWEEN_OPERANDS or token.is_mark("*") or _needs_left(token)
         return f"something is missing after {before.text!r}" if wanting and not _ends_type(before, tokens) else None
-    if _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*"):
-        return f"something is missing before {token.text!r}"
-    return None
+    wanting = _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*")
+    return f"something is missing before {token.text!r}" if wanting else None
 
 
 def _wrong_clause(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -415,27 +384,21 @@ def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
     token, before = tokens[index], tokens[index - 1]
     if before.is_mark("*") and (index == 1 or not _ends_operand(tokens[index - 2])):
         return None  # all columns
-    if before.kind == "mark" and before.text not in ("(", ")", "[", "]") and not _ends_type(before, tokens):
-        return f"something is missing after {before.text!r}"
-    if before.keyword in _NEED_MORE and not _named(tokens, index - 1):
+    # Behind AS or a dot, a word of the grammar is a name.
+    named = index > 1 and (tokens[index - 2].keyword == "as" or tokens[index - 2].is_mark("."))
+    mark = before.kind == "mark" and before.text not in ("(", ")", "[", "]") and not _ends_type(before, tokens)
+    if mark or (before.keyword in _NEED_MORE and not named):
         return f"something is missing after {before.text!r}"
     return "something is missing between '(' and ','" if before.is_mark("(") and token.is_mark(",") else None
 
 
-def _named(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether a word of the grammar is used as a name: behind AS or a dot."""
-    return index > 0 and (tokens[index - 1].keyword == "as" or tokens[index - 1].is_mark("."))
-
-
 def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
     """Whether an operand stands behind another without an operator between them."""
-    if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR or token.keyword in _OTHER_WORDS:
+    if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR | _OTHER_WORDS:
         return False
-    if before.keyword in _TYPED and token.kind == "text":
-        return False  # DATE '2024-01-01'
-    if before.kind == "text" and token.kind == "text":
-        return False  # two strings are one
-    return not any(one.keyword == "interval" for one in tokens) or token.kind == "word"
+    if token.kind == "text" and (before.kind == "text" or before.keyword in _TYPED):
+        return False  # two strings are one, and DATE '2024-01-01' is a value
+    return token.kind == "word" or not any(one.keyword == "interval" for one in tokens)
 
 
 _TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
@@ -459,14 +422,14 @@ def _reads(tokens: tuple[Token, ...], index: int) -> bool:
         return False
     if token.kind == "quoted" and not token.name.replace("_", "").isalnum():
         return False  # a name that Spark gave: `sum(count)`
-    before = tokens[index - 1] if index else None
-    after = tokens[index + 1] if index + 1 < len(tokens) else None
-    if after is not None and (after.is_mark("(") or after.kind == "text"):
+    last = index + 1 == len(tokens)
+    if not last and (tokens[index + 1].is_mark("(") or tokens[index + 1].kind == "text"):
         return False
-    if before is None:
+    if not index:
         return True
-    alias = index + 1 == len(tokens) and _ends_operand(before)
-    return not (before.is_mark(".") or before.is_mark("::") or before.keyword == "as" or alias)
+    before = tokens[index - 1]
+    alias = last and _ends_operand(before)
+    return not (before.is_mark(".", "::") or before.keyword == "as" or alias)
 
 
 def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
@@ -480,14 +443,15 @@ def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
             yield at, end
 
 
-def _depth_of_as(tokens: tuple[Token, ...]) -> Iterator[bool]:
-    """For each AS outside brackets."""
-    depth = 0
-    for token in tokens:
-        depth += token.text in ("(", "[") if token.kind == "mark" else 0
-        depth -= token.text in (")", "]") if token.kind == "mark" else 0
-        if depth == 0 and token.keyword == "as":
-            yield True
+def split(tokens: tuple[Token, ...], between: str = ",") -> Iterator[tuple[Token, ...]]:
+    """The tokens before, between and after the commas, or another word, that stand outside brackets."""
+    depth, begin = 0, 0
+    for index, token in enumerate(tokens):
+        depth += token.is_mark("(", "[") - token.is_mark(")", "]")
+        if depth == 0 and (token.is_mark(between) or token.keyword == between):
+            yield tokens[begin:index]
+            begin = index + 1
+    yield tokens[begin:]
 
 
 def _chain(tokens: tuple[Token, ...]) -> tuple[str, ...]:
@@ -511,8 +475,13 @@ def _own_name(tokens: tuple[Token, ...]) -> str:
 
 
 def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], depth: int = 0) -> DataType | None:
-    if parts := _chain(tokens):
-        return type_at([part.lower() for part in parts], scope)
+    if parts := [part.lower() for part in _chain(tokens)]:
+        # A qualifier is left out if the rest is a column.
+        first, *fields = parts[1:] if parts[0] not in scope and len(parts) > 1 else parts
+        found = scope.get(first)
+        for name in fields:
+            found = next((one.type for one in found.fields if one.name.lower() == name), None) if found else None
+        return found
     if len(tokens) == 1:
         return STRING if tokens[0].kind == "text" else None
     name = _call(tokens)
@@ -523,7 +492,7 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
             return parse_type("".join(token.text for token in tokens[where[0] + 1 : -1]))
         except NotAType:
             return None
-    argument = tokens[2 : _first_argument(tokens)] if name else ()
+    argument = next(split(tokens[2:-1])) if name else ()
     if not argument or depth == _DEEPEST:
         return None
     of = _type_of(argument, scope, depth + 1)
@@ -533,21 +502,3 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     if name == "sum" and whole:
         return BIGINT
     return DOUBLE if name in ("sum", "avg") and of is not None and (whole or of.name in ("float", "double")) else None
-
-
-def _first_argument(tokens: tuple[Token, ...]) -> int:
-    """The index behind the first argument of a call."""
-    pairs, at = closing(tokens), 2
-    while at < len(tokens) - 1 and not tokens[at].is_mark(","):
-        at = pairs.get(at, at) + 1
-    return at
-
-
-def type_at(parts: list[str], scope: Mapping[str, DataType | None]) -> DataType | None:
-    """The type of a column, or of a field of one; None if unknown. A qualifier is left out if the rest is a column."""
-    if parts[0] not in scope and len(parts) > 1:
-        parts = parts[1:]
-    found = scope.get(parts[0])
-    for part in parts[1:]:
-        found = next((field.type for field in found.fields if field.name.lower() == part), None) if found else None
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from conformance.core.case import (
@@ -23,33 +23,44 @@ from conformance.core.case import (
 from conformance.core.observation import GENERIC
 from conformance.language.pipelines import PIPELINE
 from conformance.language.shape import (
+    CONF_VALUE,
+    REGULAR_EXPRESSION,
     Alternatives,
     AnyValue,
     ByKind,
     Choice,
-    ConfValue,
-    Constant,
     Converted,
-    Count,
     Definition,
     EmptyMapping,
     Instant,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Nullable,
     Record,
     Text,
+    constant,
+    count,
+    integer,
     one_or_many,
-    regular_expression,
 )
-from conformance.language.source import Entries, Items, Node, Report, Scalar, child, entries_of, items_of, text_of
+from conformance.language.source import (
+    Entries,
+    Items,
+    Node,
+    Report,
+    Scalar,
+    child,
+    each_of,
+    entries_of,
+    items_of,
+    text_of,
+)
 from conformance.language.streams import ARRIVAL, ARRIVING, NAME, ROWS
 
-_PER_OPERATOR = ListOf(Count(), "a list of counts per operator", at_least=1)
-_STATE = ByKind("a count, or a list of counts per operator", scalar=Count(), items=_PER_OPERATOR)
-_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=Count(nullable=True), items=_PER_OPERATOR)
+_PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
+_STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
+_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=count(nullable=True), items=_PER_OPERATOR)
 _IN_ORDER = "a number for all operators together, or a list in the order of `stateOperators`, the last operator first"
 
 _BATCH = Record(
@@ -66,35 +77,29 @@ _BATCH = Record(
     },
     description="One micro-batch; absent keys are not checked.",
 )
-_CLASS_AND_MESSAGE = {
-    "class": Key(
-        one_or_many(Text("an error class"), "an error class, or a list of them"),
-        "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
-    ),
-    "message": Key(regular_expression(), "A regular expression found in the text of the error."),
-}
-ERROR = Record(
-    "`error`",
-    {
-        **_CLASS_AND_MESSAGE,
-        "stage": Key(
-            Choice("stage", get_args(ErrorStage)),
-            "When it is raised: while the DataFrame is built, at the start, or while the query runs.",
-        ),
-    },
-    at_least=1,
-    description="The expected error; the case ends with it.",
+
+
+def _error(stages: tuple[str, ...], when: str, description: str) -> Record:
+    return Record(
+        "`error`",
+        {
+            "class": Key(
+                one_or_many(Text("an error class"), "an error class, or a list of them"),
+                "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
+            ),
+            "message": Key(REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
+            "stage": Key(Choice("stage", stages), f"When it is raised: while the DataFrame is built, {when}."),
+        },
+        at_least=1,
+        description=description,
+    )
+
+
+ERROR = _error(
+    get_args(ErrorStage), "at the start, or while the query runs", "The expected error; the case ends with it."
 )
-REFUSAL = Record(
-    "`error`",
-    {
-        **_CLASS_AND_MESSAGE,
-        "stage": Key(
-            Choice("stage", ("analysis", "start")), "When it is raised: while the DataFrame is built, or at the start."
-        ),
-    },
-    at_least=1,
-    description="The error of a version that lacks a feature, before the query runs.",
+REFUSAL = _error(
+    ("analysis", "start"), "or at the start", "The error of a version that lacks a feature, before the query runs."
 )
 _EVENT_TIME = Record(
     "`eventTime`",
@@ -112,7 +117,7 @@ _KEYS = {
         "If absent, no rows are expected.",
     ),
     "batches": Key(
-        ListOf(Definition("batch", lambda: _BATCH), "a list of batches"),
+        ListOf(Definition(_BATCH, "batch"), "a list of batches"),
         "One entry per micro-batch of the step, in order.",
     ),
     "watermark": Key(Instant(), "The watermark after the step, with which the next batch would run."),
@@ -129,45 +134,42 @@ _KEYS = {
         "Dotted path into the progress of the last executed batch → value.",
     ),
     "plan": Key(
-        ListOf(regular_expression(), "a list of regular expressions", at_least=1),
+        ListOf(REGULAR_EXPRESSION, "a list of regular expressions", at_least=1),
         "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
     ),
     "error": Key(ERROR, ERROR.description),
 }
-_EXPECTATION = Record(
-    "`expect`",
-    _KEYS,
-    description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
+EXPECTATION = Definition(
+    Record(
+        "`expect`",
+        _KEYS,
+        description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
+    ),
+    "expectation",
 )
-
-EXPECTATION = Definition("expectation", lambda: _EXPECTATION)
 
 _UNCHECKABLE = tuple(key for key in _KEYS if key != "error")
 """Keys that `unchecked` may name: an unexpected error always fails the case."""
 
-_CHANGED_EXPECTATION = Record(
-    "a change of an expectation",
-    {
-        **_KEYS,
-        "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
-        "unchecked": Key(
-            ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
-            "Keys of the step's expectation that are not checked on these versions.",
-        ),
-    },
-    at_least=1,
-    description="Replaces the given keys of the step's expectation.",
+CHANGE = Definition(
+    Record(
+        "a change of an expectation",
+        {
+            **_KEYS,
+            "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
+            "unchecked": Key(
+                ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
+                "Keys of the step's expectation that are not checked on these versions.",
+            ),
+        },
+        at_least=1,
+        description="Replaces the given keys of the step's expectation.",
+    ),
+    "expectationChange",
 )
 
-CHANGE = Definition("expectationChange", lambda: _CHANGED_EXPECTATION)
-
-
-_CONF = MapOf(
-    Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$"),
-    ConfValue(),
-    "a mapping from Spark conf to value",
-)
-CONF = Definition("conf", lambda: _CONF)
+_NAME_OF_CONF = Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$")
+CONF = Definition(MapOf(_NAME_OF_CONF, CONF_VALUE, "a mapping from Spark conf to value"), "conf")
 OUTPUT_MODE = Choice("output mode", get_args(OutputMode))
 TRIGGER = Choice("trigger", get_args(Trigger))
 
@@ -180,7 +182,7 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(NAME, Integer(minimum=2), "a mapping from stream to the partitions of its topic", at_least=1),
+            MapOf(NAME, integer(2), "a mapping from stream to the partitions of its topic", at_least=1),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },
@@ -213,16 +215,14 @@ _RESTART = Record(
             "or `committed` (and the next one is not planned).",
         ),
         "add": Key(ARRIVAL, "Rows that arrive in one micro-batch before the engine is killed."),
-        "batch": Key(
-            Integer(minimum=1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."
-        ),
+        "batch": Key(integer(1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."),
         "damage": Key(_DAMAGE, _DAMAGE.description),
         "repartition": Key(
-            Integer(minimum=1),
+            integer(1),
             "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
         ),
         "agedOut": Key(
-            Constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
+            constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
         ),
     },
 )
@@ -278,7 +278,7 @@ _STEP = Alternatives(
     },
 )
 STEPS = Converted(
-    ListOf(Definition("step", lambda: _STEP), "a list of steps", at_least=1),
+    ListOf(Definition(_STEP, "step"), "a list of steps", at_least=1),
     lambda steps: tuple({"number": number, **step} for number, step in enumerate(steps, 1)),
 )
 
@@ -286,15 +286,22 @@ STEPS = Converted(
 def check_steps(case: Node, report: Report) -> None:
     steps = items_of(child(case, "steps"))
     _check_names(steps, report)
-    _check_start_is_first(steps, report)
     _check_something_to_replay(steps, report)
-    _check_kills(steps, report)
+    for number, step in enumerate(steps, 1):
+        if number > 1:
+            report.forbid(step, "start", f"`start` must be the first step, but is step {number}")
+        _check_kill(child(step, "restart"), report)
+        _check_backlog_names_a_stream(child(step, "backlog"), report)
     _check_backlog_without_once(case, steps, report)
-    _check_backlog_names_a_stream(steps, report)
     _check_ends_at_an_error(case, steps, report)
     _check_kinds_of_batches(case, steps, report)
-    for expect in _expectations(case, steps):
-        _check_error_is_alone(expect, report)
+    expectations = [child(step, "expect") for step in steps]
+    for entry in items_of(child(case, "differs")):
+        expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
+    for expect in expectations:
+        for found in entries_of(expect) if isinstance(child(expect, "error"), Entries) else ():
+            if found.key.value != "error":
+                report.add(found.key, f"remove `{found.key.value}`: with an expected `error`, nothing else is checked")
 
 
 def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
@@ -305,86 +312,70 @@ def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
     return names.index(reference) + 1 if isinstance(reference, str) and reference in names else None
 
 
+def triggers_of(case: Node) -> set[str | None]:
+    """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
+    changed = {text_of(child(step, "restart", "change", "trigger")) for step in items_of(child(case, "steps"))}
+    return {text_of(child(case, "trigger")), *changed}
+
+
 def _check_names(steps: tuple[Node, ...], report: Report) -> None:
     seen: dict[str, int] = {}
     for number, step in enumerate(steps, 1):
         node = child(step, "name")
         name = text_of(node)
-        if node is None or name is None:
-            continue
-        if name in seen:
+        if node is not None and name is not None and seen.setdefault(name, number) != number:
             report.add(node, f"duplicate step name {name!r}, first used for step {seen[name]}")
-        seen.setdefault(name, number)
-
-
-def _check_start_is_first(steps: tuple[Node, ...], report: Report) -> None:
-    for number, step in enumerate(steps[1:], 2):
-        if isinstance(step, Entries) and step.get("start") is not None:
-            report.add(step.key("start"), f"`start` must be the first step, but is step {number}")
 
 
 def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
     for step in steps:
-        if any(child(step, action) is not None for action in ("add", "backlog")):
-            return
-        if child(child(step, "restart"), "add") is not None:
-            return
         restart = child(step, "restart")
+        if any(rows is not None for rows in (child(step, "add"), child(step, "backlog"), child(restart, "add"))):
+            return
         how = child(restart, "how") if isinstance(restart, Entries) else restart
         if how is not None and text_of(how) == "crash-before-commit":
             report.add(how, "crash-before-commit replays the last batch, but no batch has run before this step")
             return
 
 
-def _check_kills(steps: tuple[Node, ...], report: Report) -> None:
+def _check_kill(restart: Node | None, report: Report) -> None:
     """`at`, `add` and `batch` apply to `kill` only, and a kill within a micro-batch needs rows."""
-    for step in steps:
-        restart = child(step, "restart")
-        if not isinstance(restart, Entries):
-            continue
-        kills = text_of(child(restart, "how")) == "kill"
-        at_rest = text_of(child(restart, "at")) in (None, "rest")
+    if not isinstance(restart, Entries):
+        return
+    if text_of(restart.get("how")) != "kill":
         for key in ("at", "add", "batch"):
-            if restart.get(key) is not None and not kills:
-                report.add(restart.key(key), f"`{key}` requires `how: kill`")
-        if kills and not at_rest and restart.get("add") is None:
-            report.add(
-                restart.key("at"), "`at` requires `add`: without rows there is no micro-batch to kill the engine in"
-            )
-        if kills and at_rest:
-            for key in ("add", "batch"):
-                if restart.get(key) is not None:
-                    message = f"`{key}` requires `at`, which says when in the micro-batch to kill the engine"
-                    report.add(restart.key(key), message)
-        damage = child(restart, "damage")
-        for entry in entries_of(damage):
-            if text_of(entry.value) == "state" and entry.key.value != "gone":
-                report.add(entry.value, "`state` is a folder and can only be `gone`")
+            report.forbid(restart, key, f"`{key}` requires `how: kill`")
+    elif text_of(restart.get("at")) in (None, "rest"):
+        for key in ("add", "batch"):
+            message = f"`{key}` requires `at`, which says when in the micro-batch to kill the engine"
+            report.forbid(restart, key, message)
+    elif restart.get("add") is None:
+        report.forbid(restart, "at", "`at` requires `add`: without rows there is no micro-batch to kill the engine in")
+    for entry in entries_of(restart.get("damage")):
+        if text_of(entry.value) == "state" and entry.key.value != "gone":
+            report.add(entry.value, "`state` is a folder and can only be `gone`")
 
 
 def _check_backlog_without_once(case: Node, steps: tuple[Node, ...], report: Report) -> None:
     trigger = text_of(child(case, "trigger"))
     for step in steps:
-        trigger = text_of(child(child(child(step, "restart"), "change"), "trigger")) or trigger
-        if trigger == "once" and isinstance(step, Entries) and step.get("backlog") is not None:
+        trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
+        if trigger == "once":
             message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
-            report.add(step.key("backlog"), message)
+            report.forbid(step, "backlog", message)
 
 
-def _check_backlog_names_a_stream(steps: tuple[Node, ...], report: Report) -> None:
-    for step in steps:
-        backlog = child(step, "backlog")
-        entries = items_of(backlog)
-        empty = entries and not any(list(entries_of(entry)) for entry in entries)
-        if backlog is not None and empty and report.is_valid(backlog):
-            report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
+def _check_backlog_names_a_stream(backlog: Node | None, report: Report) -> None:
+    entries = items_of(backlog)
+    empty = entries and not any(any(entries_of(entry)) for entry in entries)
+    if backlog is not None and empty and report.is_valid(backlog):
+        report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
 
 
 def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
     """Steps after an expected error need a version for which ``differs`` removes the error."""
     for number, step in enumerate(steps, 1):
-        error = child(child(step, "expect"), "error")
-        if error is None:
+        if child(step, "expect", "error") is None:
             continue
         if number < len(steps) and not _removed_on_some_version(case, steps, number):
             message = f"step {number + 1} never runs: on every version, the case ends at the error of step {number}"
@@ -393,27 +384,9 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
 
 
 def _removed_on_some_version(case: Node, steps: tuple[Node, ...], number: int) -> bool:
-    for entry in items_of(child(case, "differs")):
-        for change in entries_of(child(entry, "steps")):
-            error = child(change.value, "error")
-            if step_number(change.key.value, steps) == number and isinstance(error, Scalar) and error.value is None:
-                return True
-    return False
-
-
-def _expectations(case: Node, steps: tuple[Node, ...]) -> list[Node]:
-    found = [child(step, "expect") for step in steps]
-    for entry in items_of(child(case, "differs")):
-        found += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
-    return [expect for expect in found if expect is not None]
-
-
-def _check_error_is_alone(expect: Node, report: Report) -> None:
-    if not isinstance(expect, Entries) or not isinstance(expect.get("error"), Entries):
-        return
-    for entry in expect.entries:
-        if entry.key.value != "error":
-            report.add(entry.key, f"remove `{entry.key.value}`: with an expected `error`, nothing else is checked")
+    changes = (one for entry in items_of(child(case, "differs")) for one in entries_of(child(entry, "steps")))
+    errors = (child(one.value, "error") for one in changes if step_number(one.key.value, steps) == number)
+    return any(isinstance(error, Scalar) and error.value is None for error in errors)
 
 
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
@@ -424,12 +397,10 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
     """
     if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(child(case, "streams"))):
         return
-    triggers = {text_of(child(case, "trigger"))}
-    triggers |= {text_of(child(child(child(step, "restart"), "change"), "trigger")) for step in steps}
-    if not triggers <= {None, "default"}:
+    if not triggers_of(case) <= {None, "default"}:
         return
     for step in steps:
-        batches = child(child(step, "expect"), "batches")
+        batches = child(step, "expect", "batches")
         kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
         expected = _data_batches(step)
         if batches is None or expected is None or not report.is_valid(batches) or None in kinds:
@@ -452,48 +423,26 @@ def check_errors(case: Node, report: Report) -> None:
     """Every expected error must name a class of one kind of error, or a part of its message."""
     for entry in items_of(child(case, "differs")):
         if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
-            report.add(
-                entry, "`error` is missing: a suite names the error by which these versions show that they lack it"
-            )
+            missing = "a suite names the error by which these versions show that they lack it"
+            report.add(entry, f"`error` is missing: {missing}")
     for error in _errors(case):
         if child(error, "message") is not None or not report.is_valid(error):
             continue
-        classes = _classes(child(error, "class"))
-        general = [one.value for one in classes if one.value in GENERIC]
+        classes = each_of(child(error, "class"))
+        general = [one.value for one in classes if isinstance(one, Scalar) and one.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
             report.add(error, f"{what} matches unrelated errors: add `message`, a part of the text of this one")
 
 
-def _errors(case: Node) -> Iterator[Node]:
-    """Every mapping that describes an expected error."""
-    for step in items_of(child(case, "steps")):
-        yield from _of_expectation(child(step, "expect"))
-    for entry in items_of(child(case, "differs")):
-        yield from _if_mapping(child(entry, "error"))
-        yield from _of_expectation(child(entry, "expect"))
-        yield from _of_changes(child(entry, "steps"))
-    for entry in items_of(child(case, "upgrades")):
-        yield from _if_mapping(child(entry, "refused"))
-        yield from _of_changes(child(entry, "steps"))
+_PLACES_OF_ERRORS = (("differs", (("error",), ("expect", "error"))), ("upgrades", (("refused",),)))
 
 
-def _of_changes(steps: Node | None) -> Iterator[Node]:
-    for change in entries_of(steps):
-        yield from _of_expectation(change.value)
-
-
-def _of_expectation(expectation: Node | None) -> Iterator[Node]:
-    yield from _if_mapping(child(expectation, "error"))
-
-
-def _if_mapping(node: Node | None) -> Iterator[Node]:
-    """``error: null`` expects none."""
-    if isinstance(node, Entries):
-        yield node
-
-
-def _classes(node: Node | None) -> list[Scalar]:
-    if isinstance(node, Scalar):
-        return [node]
-    return [item for item in node.items if isinstance(item, Scalar)] if isinstance(node, Items) else []
+def _errors(case: Node) -> list[Entries]:
+    """Every mapping that describes an expected error; ``error: null`` expects none."""
+    found = [child(step, "expect", "error") for step in items_of(child(case, "steps"))]
+    for section, places in _PLACES_OF_ERRORS:
+        for entry in items_of(child(case, section)):
+            found += [child(entry, *place) for place in places]
+            found += [child(change.value, "error") for change in entries_of(child(entry, "steps"))]
+    return [error for error in found if isinstance(error, Entries)]

@@ -1,29 +1,40 @@
-"""Streams: what a case declares of them, and the rows that arrive on them: as lists in schema order or as mappings."""
+"""Streams: what a case declares of them, and the rows that arrive on them, in the case or in files beside it.
+
+Reading a case must not show a file of elsewhere, so a file of rows lies in the folder of the case or below it, links included.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import get_args
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
 
 from conformance.core.case import Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
+from conformance.core.values import NotAValue, canonical
 from conformance.language.shape import (
+    BOOLEAN,
     AnyValue,
-    Boolean,
     ByKind,
     Choice,
     Converted,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    integer,
 )
 from conformance.language.source import (
     Entries,
@@ -31,10 +42,12 @@ from conformance.language.source import (
     Node,
     Report,
     Scalar,
+    changed,
     child,
     entries_of,
     items_of,
     nearest,
+    node_of,
     text_of,
     unknown,
 )
@@ -44,13 +57,10 @@ IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 NAME = Text("a stream name: letters, digits and _, starting with a letter", IDENTIFIER)
 
 
-@dataclass(frozen=True)
 class Ddl(Shape):
     """A DDL schema, ``event_time TIMESTAMP, count INT``."""
 
-    @property
-    def expected(self) -> str:
-        return "a DDL schema such as `event_time TIMESTAMP, count INT`"
+    kind = "a DDL schema such as `event_time TIMESTAMP, count INT`"
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -58,12 +68,19 @@ class Ddl(Shape):
         try:
             schema = parse_schema(node.value)
         except NotAType as wrong:
-            report.add(node.at(wrong.offset), f"{wrong.reason}{_advice(wrong)}")
+            hint = ""
+            if wrong.near is not None:
+                near = nearest(wrong.near, TYPE_NAMES)
+                hint = (
+                    f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
+                )
+            report.add(node.at(wrong.offset), f"{wrong.reason}{hint}")
             return False
-        unreadable = list(_unreadable(schema))
-        for column, reason in unreadable:
-            report.add(node, f"column {column!r}: {reason}")
-        return not unreadable
+        valid = True
+        for field in schema.fields:
+            for reason in _unreadable(field.type):
+                valid = self.reject(node, report, f"column {field.name!r}: {reason}")
+        return valid
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
@@ -77,58 +94,33 @@ _ROW = ByKind(
     items=ListOf(AnyValue(), "a row", at_least=1),
     entries=MapOf(Text("a column name"), AnyValue(), "a row", at_least=1),
 )
-_ROWS = ListOf(Definition("row", lambda: _ROW), 'a list of rows, each a list or a mapping: [["12:00", 1]]')
-ROWS = Definition("rows", lambda: _ROWS)
-_PARTITIONED = Record(
-    "`partitions`",
-    {
-        "partitions": Key(
-            ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1),
-            "a list of partitions, each a list of rows",
-            required=True,
-        )
-    },
+ROWS = Definition(ListOf(Definition(_ROW, "row"), 'a list of rows, each a list or a mapping: [["12:00", 1]]'), "rows")
+_PARTITIONS = ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1)
+_FILE = Record(
+    "`file`",
+    {"file": Key(Text(), "A file with rows, relative to the case: .jsonl, .csv, .parquet.", required=True)},
 )
 
 
-@dataclass(frozen=True)
-class _Placed(Shape):
+class _Placed(Record):
     """Rows by partition, or the name of a file with rows; ``rows`` has replaced the latter in a case that is a file."""
-
-    @property
-    def expected(self) -> str:
-        return _PARTITIONED.expected
 
     def validate(self, node: Node, report: Report) -> bool:
         if (name := child(node, "file")) is None:
-            return _PARTITIONED.check(node, report)
-        report.add(
-            name, "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
-        )
-        return False
+            return super().validate(node, report)
+        message = "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
+        return self.reject(name, report, message)
 
     def schema(self, definitions: Definitions) -> Json:
-        file = {
-            "type": "string",
-            "minLength": 1,
-            "description": "A file with rows, relative to the case: .jsonl, .csv, .parquet.",
-        }
-        of_a_file = {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"file": file},
-            "required": ["file"],
-        }
-        return {"oneOf": [_PARTITIONED.schema(definitions), of_a_file]}
-
-    def value(self, written: Json) -> Json:
-        return _PARTITIONED.value(written)
+        return {"oneOf": [super().schema(definitions), _FILE.schema(definitions)]}
 
 
 ARRIVING = ByKind(
     "a list of rows, or {partitions: [[rows], …]}",
     items=Converted(ROWS, lambda rows: {"partitions": (rows,)}),
-    entries=_Placed(),
+    entries=_Placed(
+        "`partitions`", {"partitions": Key(_PARTITIONS, "a list of partitions, each a list of rows", required=True)}
+    ),
 )
 ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}', at_least=1)
 
@@ -141,27 +133,14 @@ def rows_of(arriving: Node) -> Iterator[Node]:
         yield from items_of(partition)
 
 
-def _advice(wrong: NotAType) -> str:
-    if wrong.near is not None:
-        near = nearest(wrong.near, TYPE_NAMES)
-        return f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
-    return ""
-
-
-def _unreadable(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Columns that Spark's JSON source, through which rows arrive, cannot read."""
-    for field in schema.fields:
-        for found in _within(field.type):
-            if found.name in ("interval", "void", "variant"):
-                yield field.name, f"rows arrive as JSON, which has no {found.name.upper()} values"
-            if found.name == "map" and found.elements[0].name != "string":
-                yield field.name, "rows arrive as JSON, where the keys of a MAP must be STRING"
-
-
-def _within(type: DataType) -> Iterator[DataType]:
-    yield type
+def _unreadable(type: DataType) -> Iterator[str]:
+    """Why Spark's JSON source, through which rows arrive, cannot read a type."""
+    if type.name in ("interval", "void", "variant"):
+        yield f"rows arrive as JSON, which has no {type.name.upper()} values"
+    if type.name == "map" and type.elements[0].name != "string":
+        yield "rows arrive as JSON, where the keys of a MAP must be STRING"
     for below in (*type.elements, *(field.type for field in type.fields)):
-        yield from _within(below)
+        yield from _unreadable(below)
 
 
 KAFKA = "kafka"
@@ -170,32 +149,20 @@ _OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger", "failOnDataLoss"
 """Keys that only a stream from Kafka has."""
 
 
-@dataclass(frozen=True)
-class _Declared(Shape):
+class _Declared(Record):
     """A schema, and where the rows come from."""
 
-    record: Record
-
-    @property
-    def expected(self) -> str:
-        return self.record.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        if not self.record.check(node, report):
+        if not super().validate(node, report) or not isinstance(node, Entries):
             return False
-        assert isinstance(node, Entries)
         if text_of(node.get("source")) != KAFKA:
-            given = [name for name in _OF_KAFKA if node.get(name) is not None]
-            for name in given:
-                report.add(node.key(name), f"`{name}` is of a topic: add `source: kafka`, or remove it")
-            return not given
+            hint = "is of a topic: add `source: kafka`, or remove it"
+            forbidden = [report.forbid(node, name, f"`{name}` {hint}") for name in _OF_KAFKA]
+            return not any(forbidden)
         return (column := node.get("timestamp")) is None or _check_timestamp(column, node, report)
 
     def schema(self, definitions: Definitions) -> Json:
-        return {**self.record.schema(definitions), "dependencies": {name: ["source"] for name in _OF_KAFKA}}
-
-    def value(self, written: Json) -> Json:
-        return self.record.value(written)
+        return {**super().schema(definitions), "dependencies": {name: ["source"] for name in _OF_KAFKA}}
 
 
 def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
@@ -213,26 +180,24 @@ def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
 
 
 _DECLARED = _Declared(
-    Record(
-        "a stream",
-        {
-            "schema": Key(Ddl(), "its DDL schema", required=True),
-            "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
-            "partitions": Key(
-                Integer(minimum=1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
-            ),
-            "timestamp": Key(
-                Text("the name of a column", IDENTIFIER),
-                "Of `source: kafka`: the TIMESTAMP column that is the timestamp of the record and not in its value.",
-            ),
-            "maxOffsetsPerTrigger": Key(
-                Integer(minimum=1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
-            ),
-            "failOnDataLoss": Key(
-                Boolean(), "Of `source: kafka`: whether the query fails if records that it has not read are gone."
-            ),
-        },
-    )
+    "a stream",
+    {
+        "schema": Key(Ddl(), "its DDL schema", required=True),
+        "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
+        "partitions": Key(
+            integer(1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
+        ),
+        "timestamp": Key(
+            Text("the name of a column", IDENTIFIER),
+            "Of `source: kafka`: the TIMESTAMP column that is the timestamp of the record and not in its value.",
+        ),
+        "maxOffsetsPerTrigger": Key(
+            integer(1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
+        ),
+        "failOnDataLoss": Key(
+            BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
+        ),
+    },
 )
 
 STREAMS = MapOf(
@@ -268,3 +233,193 @@ def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
         for entry in entries_of(node)
         if report.is_valid(entry.key) and report.is_valid(entry.value)
     }
+
+
+_INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
+_NUMBERS = frozenset({"float", "real", "double", "decimal", "dec", "numeric"})
+
+
+class NotRows(Exception):
+    """A file cannot be read as rows; the text says why."""
+
+
+def rows_in(content: bytes, suffix: str, columns: Mapping[str, DataType]) -> Rows:
+    """The rows of a file.
+
+    Args:
+        suffix: of the file, one of ``FORMATS``.
+        columns: of the schema; a value of CSV is text unless its column has another type.
+
+    Raises:
+        NotRows: it is not in this format.
+    """
+    try:
+        yield from _READERS[suffix.lower()](content, columns)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise NotRows(str(error)) from None
+
+
+Rows: TypeAlias = Iterator[tuple[int, Mapping[str, Json]]]
+"""Each row with its line in the file, 0 if it has none."""
+
+
+def _json_lines(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
+    for number, line in enumerate(content.decode("utf-8-sig").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            raise NotRows(f"line {number}: not JSON") from None
+        if not isinstance(row, dict):
+            raise NotRows(f"line {number}: not an object from column to value")
+        yield number, row
+
+
+def _csv(content: bytes, columns: Mapping[str, DataType]) -> Rows:
+    """The first line names the columns; an empty field is null."""
+    reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    for row in reader:
+        if None in row or None in row.values():
+            raise NotRows(f"line {reader.line_num}: not as many fields as the first line")
+        yield reader.line_num, {name: _of_text(text, columns.get(name)) for name, text in row.items()}
+
+
+def _of_text(text: str, type: DataType | None) -> Json:
+    if text == "" or type is None:
+        return None if text == "" else text
+    try:
+        if type.name in _INTEGERS:
+            return int(text)
+        if type.name in _NUMBERS:
+            return Decimal(text)
+    except (ValueError, InvalidOperation):
+        return text  # the check of the row says what is wrong with it
+    return {"true": True, "false": False}.get(text.lower(), text) if type.name == "boolean" else text
+
+
+def _parquet(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_table
+    except ImportError:
+        raise NotRows(
+            "reading Parquet needs pyarrow: pip install 'watermark-conformance[parquet]', or write JSON lines"
+        ) from None
+    try:
+        rows = read_table(io.BytesIO(content)).to_pylist()
+    except (ArrowException, OSError) as error:
+        raise NotRows(f"not Parquet: {error}") from None
+    for row in rows:
+        yield 0, {name: _of_arrow(value) for name, value in row.items()}
+
+
+def _of_arrow(value: Any) -> Json:
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case float():
+            return Decimal(repr(value))
+        case list():
+            return [_of_arrow(item) for item in value]
+        case dict():
+            return {name: _of_arrow(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+_READERS: Mapping[str, Callable[[bytes, Mapping[str, DataType]], Rows]] = {
+    ".jsonl": _json_lines,
+    ".json": _json_lines,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+FORMATS = tuple(_READERS)
+"""Suffixes of files with rows."""
+
+
+_MAX_BYTES = 16_000_000
+_MAX_ROWS = 100_000
+
+
+def with_rows(case: Node, report: Report) -> Node:
+    """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file.
+
+    The report, whose path is that of the case, gets a problem for each file that cannot be read.
+    """
+
+    def arrival(node: Node) -> Node:
+        for entry in entries_of(node):
+            stream = str(entry.key.value)
+            node = changed(node, (stream,), partial(_with_rows, child(case, "streams", stream), report))
+        return node
+
+    for path in (("add",), ("backlog", "*"), ("restart", "add")):
+        case = changed(case, ("steps", "*", *path), arrival)
+    return case
+
+
+def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
+    """The rows of a file in place of its name, the only key of ``arriving``."""
+    name = child(arriving, "file")
+    if name is None or len(tuple(entries_of(arriving))) != 1:
+        return arriving
+    try:
+        schema = parse_schema(text_of(ddl_of(stream)) or "")
+    except NotAType:
+        return arriving  # what is wrong with the stream is reported elsewhere
+    try:
+        written = text_of(name) or ""
+        file = _row_file(report.path.parent, written)
+        report.row_files.add(file)
+        rows = tuple(_read(file, written, schema))
+    except NotRows as why:
+        report.add(name, str(why))
+        rows = ()
+    return Items(name.line, name.column, tuple(node_of(row, name, None) for row in rows))
+
+
+def _row_file(folder: Path, name: str) -> Path:
+    """The file that the case names, links resolved."""
+    path = (folder / name).resolve()
+    if not name or not path.is_relative_to(folder.resolve()):
+        raise NotRows(f"{name!r} is not a file in the folder of the case or below it")
+    return path
+
+
+def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:
+    """The rows of a file, with every column of the schema; ``name``: of the file, as the case writes it."""
+    if path.suffix.lower() not in FORMATS:
+        raise NotRows(f"{name!r} has no rows that are known: expected a file ending in {', '.join(FORMATS)}")
+    try:
+        if not path.is_file():
+            raise NotRows(f"there is no file {name!r} in the folder of the case")
+        if path.stat().st_size > _MAX_BYTES:
+            raise NotRows(f"{name!r} has more than {_MAX_BYTES} bytes, the limit")
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotRows(f"{name!r} cannot be read: {error.strerror}") from None
+    columns = {field.name: field.type for field in schema.fields}
+    try:
+        for number, (line, row) in enumerate(rows_in(content, path.suffix, columns), 1):
+            if number > _MAX_ROWS:
+                raise NotRows(f"more than {_MAX_ROWS} rows, the limit")
+            yield _checked(row, columns, f"line {line}" if line else f"row {number}")
+    except NotRows as error:
+        raise NotRows(f"{name}: {error}") from None
+
+
+def _checked(row: Mapping[str, Json], columns: Mapping[str, DataType], place: str) -> Mapping[str, Json]:
+    for name in row:
+        if name not in columns:
+            raise NotRows(f"{place}: the stream has no column {name!r}, only {', '.join(columns)}")
+    for name, type in columns.items():
+        try:
+            canonical(row.get(name), type)
+        except NotAValue as wrong:
+            raise NotRows(f"{place}: column {name!r}: {wrong}") from None
+    return {name: row.get(name) for name in columns}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, get_args
 
@@ -14,17 +14,18 @@ from conformance.core.case import Interface, Source
 from conformance.core.data import Json
 from conformance.core.versions import NotARange, SparkVersion, VersionRange, falling_into, releases
 from conformance.language.shape import (
+    ByKind,
     Choice,
-    Converted,
     Definition,
     Definitions,
-    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
     Shape,
     Text,
+    Value,
+    integer,
     literal,
     one_or_many,
 )
@@ -36,6 +37,7 @@ from conformance.language.source import (
     Report,
     Scalar,
     child,
+    each_of,
     entries_of,
     items_of,
     nearest,
@@ -44,11 +46,8 @@ from conformance.language.source import (
 from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_number
 
 
-@dataclass(frozen=True)
 class _OneRange(Shape):
-    @property
-    def expected(self) -> str:
-        return "a quoted version range: '>=3.4,<3.4.4'"
+    kind = "a quoted version range: '>=3.4,<3.4.4'"
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -56,15 +55,15 @@ class _OneRange(Shape):
         try:
             VersionRange.parse(node.value)
         except NotARange as wrong:
-            report.add(node, str(wrong))
-            return False
+            return self.reject(node, report, str(wrong))
         unknown = list(_unknown_versions(node.value))
         for operator, version in unknown:
             known = f"known releases range from {releases()[0]} to {releases()[-1]}"
             near = nearest(version, [str(release) for release in releases()])
-            hint = f"the nearest is {near}" if near and not _is_older(version) else known
-            message = f"{version} in {node.value!r} is not a Spark release: {hint}"
-            if _is_older(version) and operator in ("<", "<="):
+            older = Version(version.removesuffix(".*")) < Version(str(releases()[0]))
+            message = f"{version} in {node.value!r} is not a Spark release: "
+            message += f"the nearest is {near}" if near and not older else known
+            if older and operator in ("<", "<="):
                 message = f"no known release is below {version}: {known}"
             report.add(node, message)
         return not unknown
@@ -73,40 +72,24 @@ class _OneRange(Shape):
         return {"type": "string", "pattern": r"^\s*(<=?|>=?|==|!=|~=)", "examples": [">=3.4,<3.4.4"]}
 
 
-@dataclass(frozen=True)
-class _Range(Shape):
+class _Range(ByKind):
     """One range, or a list of alternative ranges; each must contain a release."""
 
-    either: Shape
-
-    @property
-    def expected(self) -> str:
-        return self.either.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        if not self.either.check(node, report):
+        if not super().validate(node, report):
             return False
-        parts = node.items if isinstance(node, Items) else (node,)
-        empty = [part for part in parts if not any(falling_into(VersionRange.parse(part.plain())))]
+        empty = [part for part in each_of(node) if not any(falling_into(VersionRange.parse(part.plain())))]
         for part in empty:
             report.add(part, f"{part.plain()!r} contains no Spark release")
         return not empty
-
-    def schema(self, definitions: Definitions) -> Json:
-        return self.either.schema(definitions)
 
     def value(self, written: Json) -> VersionRange:
         return VersionRange.parse(written)
 
 
-_RANGE = _Range(one_or_many(_OneRange(), _OneRange().expected))
-RANGE = Definition("versions", lambda: _RANGE)
-
-
-def _is_older(version: str) -> bool:
-    """Whether a version is older than every known release."""
-    oldest = releases()[0]
-    return Version(version.removesuffix(".*")) < Version(str(oldest))
+RANGE = Definition(
+    _Range(_OneRange.kind, scalar=_OneRange(), items=ListOf(_OneRange(), _OneRange.kind, at_least=1)), "versions"
+)
 
 
 @cache
@@ -131,62 +114,56 @@ UPGRADE_KINDS = ("refused", "steps")
 """An entry of ``upgrades`` has exactly one of these."""
 
 
-@dataclass(frozen=True)
-class _Changes(Shape):
-    """Step number or name → what replaces its expectation."""
-
-    @property
-    def expected(self) -> str:
-        return "a mapping from the number or name of a step to what replaces its expectation"
-
-    def validate(self, node: Node, report: Report) -> bool:
-        if not isinstance(node, Entries):
-            return self.reject(node, report)
-        if not node.entries:
-            report.add(node, f"must not be empty: expected {self.expected}")
-            return False
-        valid = [CHANGE.check(entry.value, report) for entry in node.entries]
-        for entry in node.entries:
-            if isinstance(entry.key.value, bool) or not isinstance(entry.key.value, int | str):
-                report.add(entry.key, f"{literal(entry.key)} is not the number or name of a step")
-                valid.append(False)
-        return all(valid)
-
+class _Changes(MapOf):
     def schema(self, definitions: Definitions) -> Json:
-        return {"type": "object", "minProperties": 1, "additionalProperties": CHANGE.schema(definitions)}
-
-    def value(self, written: Json) -> dict[int | str, Any]:
-        return {reference: CHANGE.value(change) for reference, change in written.items()}
+        return {"type": "object", "minProperties": 1, "additionalProperties": self.item.schema(definitions)}
 
 
-@dataclass(frozen=True)
-class _DiffersEntry(Shape):
+_CHANGES = _Changes(
+    Value(
+        "the number or name of a step",
+        lambda name: isinstance(name, int | str) and not isinstance(name, bool),
+        {"type": ["integer", "string"]},
+    ),
+    CHANGE,
+    "a mapping from the number or name of a step to what replaces its expectation",
+    at_least=1,
+)
+
+
+class _Entry(Record):
+    """A record whose bug is its link, unless it has no ticket."""
+
+    def value(self, written: Json) -> Any:
+        values = super().value(written)
+        bug = values.get("bug")
+        if bug is None:
+            return values
+        if bug.startswith("none"):
+            introduced = bug.removeprefix("none").removeprefix(", introduced by ") or None
+            return {**values, "bug": True, "introduced_by": introduced}
+        return {**values, "bug": True, "link": bug}
+
+
+class _DiffersEntry(_Entry):
     """A record with exactly one of ``DIFFERS_KINDS``."""
 
-    record: Record
-
-    @property
-    def expected(self) -> str:
-        return self.record.expected
-
     def validate(self, node: Node, report: Report) -> bool:
-        valid = self.record.check(node, report)
+        valid = super().validate(node, report)
         if not isinstance(node, Entries):
             return valid
         kinds = check_one_kind(node, "differs", DIFFERS_KINDS, report)
-        if check_bug_and_link(node, report):
+        if _check_link(node, report):
             valid = False
         if "unsupported" in kinds:
             for other, why in (("because", "`unsupported` is the reason"), ("bug", "`unsupported` is not a bug")):
-                if node.get(other) is not None:
-                    report.add(node.key(other), f"remove `{other}`: {why}")
+                if report.forbid(node, other, f"remove `{other}`: {why}"):
                     return False
-        elif kinds and node.get("error") is not None:
-            report.add(node.key("error"), f"`error` belongs to `unsupported`: write it inside `{kinds[0]}`")
-            return False
-        if kinds and "unsupported" not in kinds and node.get("because") is None:
-            report.add(node, "`because` is missing: why do these versions behave differently?")
-            return False
+        elif kinds:
+            if report.forbid(node, "error", f"`error` belongs to `unsupported`: write it inside `{kinds[0]}`"):
+                return False
+            if node.get("because") is None:
+                return self.reject(node, report, "`because` is missing: why do these versions behave differently?")
         return valid and len(kinds) == 1
 
     def schema(self, definitions: Definitions) -> Json:
@@ -195,54 +172,29 @@ class _DiffersEntry(Shape):
             for kind in DIFFERS_KINDS[:2]
         ]
         unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
-        return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
-
-    def value(self, written: Json) -> Any:
-        return _with_bug(self.record.value(written))
+        return {**super().schema(definitions), "oneOf": [*with_reason, unsupported]}
 
 
 def _any_of(kind: str, *more: list[str]) -> Json:
     return {"anyOf": [{"required": keys} for keys in (*([other] for other in DIFFERS_KINDS if other != kind), *more)]}
 
 
-def _with_bug(values: dict[str, Any]) -> dict[str, Any]:
-    """A bug is the link of its entry, unless it has no ticket."""
-    if "bug" not in values:
-        return values
-    if not values["bug"].startswith("none"):
-        return {**values, "link": values["bug"], "bug": True}
-    return {
-        **values,
-        "bug": True,
-        "introduced_by": values["bug"].removeprefix("none").removeprefix(", introduced by ") or None,
-    }
-
-
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
-    """Report an entry without any of the kinds or with several.
-
-    Returns:
-        Those that it has.
-    """
+    """The kinds that an entry has; none and several are reported."""
     found = [kind for kind in kinds if entry.get(kind) is not None]
     if not found:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
     for other in found[1:]:
-        report.add(
-            entry.key(other), f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
-        )
+        message = f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
+        report.add(entry.key(other), message)
     return found
 
 
-def check_bug_and_link(entry: Entries, report: Report) -> bool:
-    """Report an entry with both, since a bug is its own link; True if it has both."""
-    both = entry.get("bug") is not None and entry.get("link") is not None
-    if both:
-        report.add(entry.key("link"), "remove `link`: `bug` names the ticket")
-    return both
+def _check_link(entry: Entries, report: Report) -> bool:
+    """Report the link of a bug, which is its own link; whether there is one."""
+    return entry.get("bug") is not None and report.forbid(entry, "link", "remove `link`: `bug` names the ticket")
 
 
-_CHANGES = _Changes()
 _BUG = Key(
     Text(
         "the ticket that reports a bug (SPARK-18124) or its URL, or `none, introduced by SPARK-51955`",
@@ -255,29 +207,25 @@ _REASON = Text("a reason")
 
 DIFFERS = ListOf(
     _DiffersEntry(
-        Record(
-            "an entry of `differs`",
-            {
-                "spark": Key(RANGE, "the versions, as a PEP 440 range or a list of alternative ranges", required=True),
-                "source": Key(
-                    Choice("source", get_args(Source)), "Where the rows come from, if they behave so only then."
-                ),
-                "because": Key(_REASON, "Why they behave differently."),
-                "link": Key(LINK, "The ticket or page that documents it."),
-                "bug": _BUG,
-                "expect": Key(EXPECTATION, "The error expected at the start, in place of all expectations of steps."),
-                "steps": Key(_CHANGES, "Step number (from 1) or name → the keys of its expectation that differ."),
-                "unsupported": Key(
-                    _REASON,
-                    "Why the feature does not exist. This is checked: the case must fail at analysis or start with `error`.",
-                ),
-                "error": Key(
-                    REFUSAL,
-                    "Of `unsupported`: the error that says that the feature is missing. If absent, only a missing method counts.",
-                ),
-            },
-            description="Versions that behave differently, with the reason; entries must not overlap.",
-        )
+        "an entry of `differs`",
+        {
+            "spark": Key(RANGE, "the versions, as a PEP 440 range or a list of alternative ranges", required=True),
+            "source": Key(Choice("source", get_args(Source)), "Where the rows come from, if they behave so only then."),
+            "because": Key(_REASON, "Why they behave differently."),
+            "link": Key(LINK, "The ticket or page that documents it."),
+            "bug": _BUG,
+            "expect": Key(EXPECTATION, "The error expected at the start, in place of all expectations of steps."),
+            "steps": Key(_CHANGES, "Step number (from 1) or name → the keys of its expectation that differ."),
+            "unsupported": Key(
+                _REASON,
+                "Why the feature does not exist. This is checked: the case must fail at analysis or start with `error`.",
+            ),
+            "error": Key(
+                REFUSAL,
+                "Of `unsupported`: the error that says that the feature is missing. If absent, only a missing method counts.",
+            ),
+        },
+        description="Versions that behave differently, with the reason; entries must not overlap.",
     ),
     "a list of entries, each with a version range and what differs there",
 )
@@ -293,7 +241,7 @@ _UPGRADE = {
         _INTERFACE, "How the query that resumes it reaches Spark; either way if absent.", field="resumed_by"
     ),
     "cuts": Key(
-        one_or_many(Integer(minimum=2), "the number of a step from 2, or a list of such numbers"),
+        one_or_many(integer(2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
     ),
     "because": Key(_REASON, "why the result differs", required=True),
@@ -303,35 +251,25 @@ _UPGRADE = {
     "refused": Key(ERROR, "The resuming version rejects the checkpoint with this error.", field="error"),
 }
 
+
 UPGRADES = ListOf(
-    Converted(
-        Record(
-            "an entry of `upgrades`",
-            {
-                **_UPGRADE,
-                "steps": Key(_CHANGES, "Step number or name → the keys of its expectation that differ."),
-            },
-            description="Pairs of versions where the second rejects, or does not simply resume, the checkpoint of the first.",
-        ),
-        _with_bug,
+    _Entry(
+        "an entry of `upgrades`",
+        {**_UPGRADE, "steps": Key(_CHANGES, "Step number or name → the keys of its expectation that differ.")},
+        description="Pairs of versions where the second rejects, or does not simply resume, the checkpoint of the first.",
     ),
     "a list of entries, each with a pair of version ranges and what differs there",
 )
-
-
 SHARED_UPGRADES = MapOf(
     Text("an id"),
-    Converted(
-        Record(
-            "an entry of `upgrades.yaml`",
-            {
-                "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
-                **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link")},
-                "link": replace(_UPGRADE["link"], required=True),
-                "steps": Key(_CHANGES, "Step number → the keys of its expectation that differ."),
-            },
-        ),
-        _with_bug,
+    _Entry(
+        "an entry of `upgrades.yaml`",
+        {
+            "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
+            **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link")},
+            "link": replace(_UPGRADE["link"], required=True),
+            "steps": Key(_CHANGES, "Step number → the keys of its expectation that differ."),
+        },
     ),
     "a mapping from id to entry",
 )
@@ -349,21 +287,12 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    """Values of entries, with steps referenced by number only.
+    """Values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
 
-    Args:
-        entries: of ``differs`` or ``upgrades``.
-        numbers: step name → step number.
-    """
-    return [
-        {
-            **entry,
-            "steps": {
-                key if isinstance(key, int) else numbers[key]: change for key, change in entry.get("steps", {}).items()
-            },
-        }
-        for entry in entries
-    ]
+    def by_number(changes: Mapping[int | str, Any]) -> dict[int, Any]:
+        return {key if isinstance(key, int) else numbers[key]: change for key, change in changes.items()}
+
+    return [{**entry, "steps": by_number(entry.get("steps", {}))} for entry in entries]
 
 
 def check_differs(case: Node, report: Report) -> None:
@@ -380,10 +309,13 @@ def check_differs(case: Node, report: Report) -> None:
             covered = {(version, one) for version in mine for one in ([source] if source else get_args(Source))}
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
-                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(versions)}"
+                more = f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {versions[0]}{more}"
                 report.add(spark, f"{_shown(spark)} {earlier}; entries must not overlap")
             taken.update(dict.fromkeys(covered - taken.keys(), number))
-        _check_start(entry, report)
+        expect = child(entry, "expect")
+        if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
+            report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
         _check_changes(entry, steps, report)
         _check_reached(entry, steps, report)
 
@@ -394,7 +326,7 @@ def check_upgrades(case: Node, report: Report) -> None:
     for entry in items_of(child(case, "upgrades")):
         if not isinstance(entry, Entries):
             continue
-        check_bug_and_link(entry, report)
+        _check_link(entry, report)
         check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
         for change in entries_of(child(entry, "steps")):
             number = step_number(change.key.value, steps)
@@ -402,11 +334,9 @@ def check_upgrades(case: Node, report: Report) -> None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
-        cuts = child(entry, "cuts")
-        for cut in [cuts] if isinstance(cuts, Scalar) else items_of(cuts):
-            value = cut.plain()
-            if isinstance(value, int) and value > len(steps):
-                report.add(cut, _no_step(value, steps))
+        for cut in each_of(child(entry, "cuts")):
+            if isinstance(cut, Scalar) and isinstance(cut.value, int) and cut.value > len(steps):
+                report.add(cut, _no_step(cut.value, steps))
 
 
 def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
@@ -419,33 +349,22 @@ def _shown(spark: Node) -> str:
     return repr(str(VersionRange.parse(spark.plain())))
 
 
-def _and_more(versions: list[SparkVersion]) -> str:
-    return f"{versions[0]}" if len(versions) == 1 else f"{versions[0]} and {len(versions) - 1} more"
-
-
-def _check_start(entry: Node, report: Report) -> None:
-    expect = child(entry, "expect")
-    if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
-        report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
-
-
 def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
     seen: dict[int, object] = {}
     for change in entries_of(child(entry, "steps")):
-        number = step_number(change.key.value, steps)
         if isinstance(change.key.value, bool | None):
             continue
+        number = step_number(change.key.value, steps)
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue
         if number in seen:
             report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
         seen[number] = change.key.value
-        _check_unchecked(change.value, steps[number - 1], number, report)
-        _check_repeats(change, child(steps[number - 1], "expect"), number, report)
-        error = child(change.value, "error")
-        expected = child(child(steps[number - 1], "expect"), "error")
-        if isinstance(error, Scalar) and error.value is None and expected is None:
+        expect, error = child(steps[number - 1], "expect"), child(change.value, "error")
+        _check_unchecked(change.value, expect, number, report)
+        _check_repeats(change, expect, number, report)
+        if isinstance(error, Scalar) and error.value is None and child(expect, "error") is None:
             report.add(error, f"`error: null` has no effect: step {number} expects no error")
 
 
@@ -455,7 +374,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
-        if isinstance(error or child(child(step, "expect"), "error"), Entries):
+        if isinstance(error or child(step, "expect", "error"), Entries):
             for later, unreached in changes.items():
                 if later is not None and later > number:
                     message = f"step {later} is not reached: here the case ends at the error of step {number}"
@@ -466,7 +385,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:
     if not isinstance(reference.value, str):
         return _no_step(reference.value, steps)
-    near = nearest(reference.value, _names(steps))
+    near = nearest(reference.value, [name for step in steps if (name := text_of(child(step, "name")))])
     hint = f"did you mean {near!r}?" if near else "use the name or number of a step"
     return f"no step is named {reference.value!r}: {hint}"
 
@@ -475,21 +394,16 @@ def _no_step(number: object, steps: tuple[Node, ...]) -> str:
     return f"no step {number} exists: steps are numbered 1 to {len(steps)}"
 
 
-def _names(steps: Iterable[Node]) -> list[str]:
-    return [name for step in steps if (name := text_of(child(step, "name")))]
-
-
-def _check_unchecked(change: Node, step: Node, number: int, report: Report) -> None:
+def _check_unchecked(change: Node, expect: Node | None, number: int, report: Report) -> None:
     unchecked = child(change, "unchecked")
     if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
-    checked = child(step, "expect")
     seen: set[str] = set()
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:
             report.add(item, f"`{key}` is both replaced and unchecked")
-        elif key != "rows" and child(checked, key) is None:
+        elif key != "rows" and child(expect, key) is None:
             report.add(item, f"`unchecked: {key}` has no effect: step {number} does not check it")
         elif key in seen:
             report.add(item, f"duplicate `{key}`")

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, DOUBLE, Value
@@ -27,44 +28,28 @@ def _present(rows: Sequence[Operands]) -> list[Value]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def _count(rows: Sequence[Operands]) -> int:
-    return sum(1 for row in rows if None not in row)
+def _of_present(function: Callable[[Sequence[Value]], Value], least: int = 1) -> Callable[[Sequence[Operands]], Value]:
+    """A function of the values that are not NULL; NULL if there are fewer than ``least``."""
+
+    def value(rows: Sequence[Operands]) -> Value:
+        values = _present(rows)
+        return function(values) if len(values) >= least else None
+
+    return value
 
 
-def _sum(rows: Sequence[Operands]) -> Value:
-    values = _present(rows)
-    return sum(values) if values else None
+def _mean(values: Sequence[Value]) -> Value:
+    return sum(values) / len(values)
 
 
-def _mean(rows: Sequence[Operands]) -> float | None:
-    values = _present(rows)
-    return sum(values) / len(values) if values else None
-
-
-def _deviation(rows: Sequence[Operands]) -> float | None:
-    values = _present(rows)
-    if not values:
-        return None
-    mean = sum(values) / len(values)
+def _deviation(values: Sequence[Value]) -> float:
+    mean = _mean(values)
     return math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
 
 
-def _sample_variance(rows: Sequence[Operands]) -> float | None:
-    values = _present(rows)
-    if len(values) < 2:
-        return None
-    mean = sum(values) / len(values)
+def _sample_variance(values: Sequence[Value]) -> float:
+    mean = _mean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _sample_deviation(rows: Sequence[Operands]) -> float | None:
-    variance = _sample_variance(rows)
-    return None if variance is None else math.sqrt(variance)
-
-
-def _median(rows: Sequence[Operands]) -> float | None:
-    values = _present(rows)
-    return float(statistics.median(values)) if values else None
 
 
 def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value]:
@@ -89,10 +74,6 @@ def _sum_type(kinds: Sequence[DataType]) -> DataType:
     raise Unpredictable(f"sum over {kind}")
 
 
-def _first(kinds: Sequence[DataType]) -> DataType:
-    return kinds[0]
-
-
 def _array(kinds: Sequence[DataType]) -> DataType:
     return DataType("array", elements=(kinds[0],))
 
@@ -110,23 +91,23 @@ def _of_one_share(kinds: Sequence[DataType]) -> DataType:
 
 
 AGGREGATES: Mapping[str, AggregateFunction] = {
-    "count": AggregateFunction(_count, lambda _: BIGINT),
+    "count": AggregateFunction(lambda rows: sum(None not in row for row in rows), lambda _: BIGINT),
     "count_if": AggregateFunction(lambda rows: sum(row[0] is True for row in rows), lambda _: BIGINT),
-    "sum": AggregateFunction(_sum, _sum_type),
-    "min": AggregateFunction(lambda rows: min(_present(rows), default=None), _first),
-    "max": AggregateFunction(lambda rows: max(_present(rows), default=None), _first),
-    "avg": AggregateFunction(_mean, lambda _: DOUBLE),
-    "stddev_pop": AggregateFunction(_deviation, lambda _: DOUBLE),
-    "stddev": AggregateFunction(_sample_deviation, lambda _: DOUBLE),
-    "variance": AggregateFunction(_sample_variance, lambda _: DOUBLE),
-    "median": AggregateFunction(_median, lambda _: DOUBLE),
+    "sum": AggregateFunction(_of_present(sum), _sum_type),
+    "min": AggregateFunction(_of_present(min), itemgetter(0)),
+    "max": AggregateFunction(_of_present(max), itemgetter(0)),
+    "avg": AggregateFunction(_of_present(_mean), lambda _: DOUBLE),
+    "stddev_pop": AggregateFunction(_of_present(_deviation), lambda _: DOUBLE),
+    "stddev": AggregateFunction(_of_present(lambda values: math.sqrt(_sample_variance(values)), 2), lambda _: DOUBLE),
+    "variance": AggregateFunction(_of_present(_sample_variance, 2), lambda _: DOUBLE),
+    "median": AggregateFunction(_of_present(lambda values: float(statistics.median(values))), lambda _: DOUBLE),
     "percentile_approx": AggregateFunction(_percentile, _of_one_share),
-    "max_by": AggregateFunction(_by(max), _first),
-    "min_by": AggregateFunction(_by(min), _first),
-    "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),
-    "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, _first),
-    "first ignoring nulls": AggregateFunction(lambda rows: next(iter(_present(rows)), None), _first),
-    "last ignoring nulls": AggregateFunction(lambda rows: next(reversed(_present(rows)), None), _first),
+    "max_by": AggregateFunction(_by(max), itemgetter(0)),
+    "min_by": AggregateFunction(_by(min), itemgetter(0)),
+    "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, itemgetter(0)),
+    "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, itemgetter(0)),
+    "first ignoring nulls": AggregateFunction(_of_present(itemgetter(0)), itemgetter(0)),
+    "last ignoring nulls": AggregateFunction(_of_present(itemgetter(-1)), itemgetter(0)),
     "collect_list": AggregateFunction(lambda rows: tuple(_present(rows)), _array),
     "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }

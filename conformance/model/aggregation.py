@@ -11,7 +11,7 @@ from conformance.model.aggregates import AGGREGATES, BY_ORDER, Operands
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
 from conformance.model.columns import Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, evaluate
+from conformance.model.expressions import Expression, evaluate, replaced
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
@@ -30,14 +30,7 @@ Groups = Mapping[Key, tuple[Contribution, ...]]
 
 
 def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: OperatorContext) -> OperatorResult:
-    """One micro-batch of an aggregation without session windows.
-
-    Args:
-        node: the aggregation.
-        rows: of this micro-batch, with the key columns.
-        state: the groups so far.
-        context: watermarks, output mode and rules.
-    """
+    """One micro-batch of an aggregation without session windows; its rows have the key columns."""
     rules = context.rules
     if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, context.silent):
         raise Unpredictable("a SQL DISTINCT over a stream without new rows")
@@ -149,24 +142,15 @@ def contribution(node: Aggregate, row: Row) -> Contribution:
 def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
     """The output row of a group."""
     results = {
-        call: AGGREGATES[call.name].value([one[place] for one in contributions])
+        call: Expression("literal", call.type, value=AGGREGATES[call.name].value([one[place] for one in contributions]))
         for place, call in enumerate(_calls(node))
     }
-    return {one.column.id: _value(one.expression, key, results) for one in node.outputs}
+    return {one.column.id: evaluate(replaced(one.expression, results.get), key) for one in node.outputs}
 
 
 def _calls(node: Aggregate) -> tuple[Expression, ...]:
     """The distinct aggregate calls, in order."""
     return tuple(dict.fromkeys(call for one in node.outputs for call in one.expression.aggregates))
-
-
-def _value(expression: Expression, key: Row, results: Mapping[Expression, Value]) -> Value:
-    if not expression.aggregates:
-        return evaluate(expression, key)
-    if expression.kind == "aggregate":
-        return results[expression]
-    computed = tuple(Expression("literal", arg.type, value=_value(arg, key, results)) for arg in expression.args)
-    return evaluate(Expression(expression.kind, expression.type, computed, expression.name, expression.value), key)
 
 
 def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:

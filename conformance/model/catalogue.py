@@ -78,17 +78,16 @@ RULE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
 @cache
 def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
-    return {
-        name: Rule(name, entry["source"], tuple(_rule_value(name, one) for one in entry["values"]))
-        for name, entry in read_data("conformance.model", "rules.yaml").items()
-    }
-
-
-def _rule_value(rule: str, entry: dict[str, Any]) -> RuleValue:
-    value = entry["value"]
-    functions = RULE_FUNCTIONS.get(rule)
-    named = functions[value] if functions is not None else value
-    return RuleValue(value, named, entry["says"], range_of(entry))
+    rules = {}
+    for name, entry in read_data("conformance.model", "rules.yaml").items():
+        values = [(one, one["value"]) for one in entry["values"]]
+        functions = RULE_FUNCTIONS.get(name, {value: value for _, value in values})
+        rules[name] = Rule(
+            name,
+            entry["source"],
+            tuple(RuleValue(value, functions[value], one["says"], range_of(one)) for one, value in values),
+        )
+    return rules
 
 
 @cache

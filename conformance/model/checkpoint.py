@@ -52,10 +52,6 @@ class ModelCheckpoint:
     """Not in a real checkpoint; used by wrong models."""
 
     @property
-    def next_id(self) -> int:
-        return len(self.planned)
-
-    @property
     def uncommitted(self) -> OffsetLogEntry | None:
         """The newest micro-batch, if it was planned but not committed."""
         newest = self.planned[-1] if self.planned else None
@@ -75,12 +71,6 @@ class ModelCheckpoint:
     def logged_ms(self, id: int) -> int:
         """The watermark that a micro-batch was planned with; 0 for one before the first."""
         return self.planned[id].watermark_ms if 0 <= id < len(self.planned) else 0
-
-    def with_planned(self, planned: OffsetLogEntry) -> ModelCheckpoint:
-        return replace(self, planned=(*self.planned[: planned.id], planned))
-
-    def with_committed(self, id: int, committed: CommitLogEntry) -> ModelCheckpoint:
-        return replace(self, committed={**self.committed, id: committed})
 
     def without_newest_commit(self) -> ModelCheckpoint:
         """As if the engine had died between planning and committing its last micro-batch."""

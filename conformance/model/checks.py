@@ -6,7 +6,7 @@ Sources: `UnsupportedOperationChecker`, SPARK-33259, SPARK-40940, SPARK-55121 (n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -18,47 +18,33 @@ from conformance.model.operators import OutputMode
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
-    Filter,
     Join,
     Limit,
     Plan,
-    Project,
     Sort,
     StatefulProcessor,
     StateFunction,
     StreamSource,
+    expressions_of,
     is_streaming,
     stateful,
     walk,
 )
 from conformance.model.rules import Rules
 
+RefusalNames: TypeAlias = Iterator[tuple[str, str]]
+"""Names and subjects of refusals that may apply."""
+
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
-    """
-    Args:
-        plan: the query.
-        mode: its output mode.
-        rules: which refusals apply.
-        check_correctness: the conf ``statefulOperator.checkCorrectness.enabled``.
+    """``check_correctness``: the conf ``statefulOperator.checkCorrectness.enabled``.
 
     Raises:
         Refused: Spark refuses to start the query.
         Unpredictable: the model does not know the result.
     """
     aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
-    names = [
-        *_several_aggregations(aggregations),
-        *_several_functions(plan),
-        *_modes(aggregations, mode),
-        *_distinct(aggregations),
-        *_functions(plan, aggregations, mode),
-        *_deduplications(plan),
-        *_sorting(plan, mode, aggregations),
-        *_limits(plan, mode),
-        *_increasing_ids(plan),
-    ]
-    _refuse_first(names, rules)
+    _refuse_first(_whole_plan(plan, aggregations, mode), rules)
     for node in walk(plan):
         if isinstance(node, Join) and node.is_of_streams:
             _check_join(node, mode, rules)
@@ -66,14 +52,11 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
         _refuse_first(_chains(plan, mode, rules), rules)
 
 
-def _refuse_first(names: Iterable[tuple[str, str]], rules: Rules) -> None:
-    for name, what in names:
+def _refuse_first(names: RefusalNames, rules: Rules) -> None:
+    # All of them first: whether the model knows the query is decided before any refusal.
+    for name, what in tuple(names):
         if name in rules.refusals:
             raise rules.refusal(name, what)
-
-
-RefusalNames = Iterator[tuple[str, str]]
-"""Names and subjects of refusals that may apply."""
 
 
 def _is_noticed(node: Aggregate, rules: Rules) -> bool:
@@ -81,14 +64,38 @@ def _is_noticed(node: Aggregate, rules: Rules) -> bool:
     return rules.distinct_is_noticed or not node.from_distinct
 
 
-def _several_aggregations(aggregations: list[Aggregate]) -> RefusalNames:
+def _whole_plan(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
+    """In the order in which Spark checks."""
+    streaming = [node for node in walk(plan) if is_streaming(node)]
     if len(aggregations) > 1:
         yield "several aggregations", ""
-
-
-def _several_functions(plan: Plan) -> RefusalNames:
     if sum(isinstance(node, StateFunction) for node in walk(plan)) > 1:
         yield "several state functions", ""
+    # Of several aggregations Spark only checks the topmost.
+    if mode == "append" and aggregations and not any(key.column.is_event_time for key in aggregations[0].keys):
+        yield "append without watermark", ""
+    if mode == "complete" and not aggregations:
+        yield "complete without aggregation", ""
+    if mode == "update" and any(node.session is not None for node in aggregations):
+        yield "update of sessions", ""
+    outputs = [one for node in aggregations if is_streaming(node) for one in node.outputs]
+    if any(call.name.endswith(DISTINCT) for one in outputs for call in one.expression.aggregates):
+        yield "distinct aggregation", ""
+    yield from _functions(plan, aggregations, mode)
+    for node in streaming:
+        if isinstance(node, Deduplicate):
+            if any(isinstance(below, Aggregate) for below in node.below):
+                yield "deduplication after aggregation", ""
+            if node.within_watermark and not any(one.is_event_time for one in node.child.columns):
+                yield "dropDuplicatesWithinWatermark without watermark", ""
+    if any(isinstance(node, Sort) for node in streaming) and not (mode == "complete" and aggregations):
+        yield "sorting", ""
+    if mode == "update" and any(isinstance(node, Limit) for node in streaming):
+        yield "limit in update mode", ""
+    # An id that increases within a micro-batch starts again in the next one (SPARK-21947).
+    used = (one for node in walk(plan) if not isinstance(node, Sort) for one in expressions_of(node))
+    if any(part.name == "monotonically_increasing_id" for one in used for part in one.walk()):
+        yield "monotonically increasing id", ""
 
 
 def _functions(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
@@ -118,14 +125,7 @@ def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> RefusalNames:
             if isinstance(below, StateFunction) and below.timeout == "EventTimeTimeout":
                 yield "stateful after event-time timeout", ""
             if isinstance(below, Aggregate):
-                yield (
-                    (
-                        "stateful after append aggregation"
-                        if mode == "append"
-                        else "stateful after update or complete aggregation"
-                    ),
-                    "",
-                )
+                yield f"stateful after {'append' if mode == 'append' else 'update or complete'} aggregation", ""
             if isinstance(below, Join) and below.how != "inner":
                 yield "stateful after outer join", ""
             if isinstance(below, Join) and is_time_interval(below):
@@ -143,64 +143,11 @@ def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
             return True
 
 
-def _modes(aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
-    # Of several aggregations Spark only checks the topmost.
-    if mode == "append" and aggregations and not any(key.column.is_event_time for key in aggregations[0].keys):
-        yield "append without watermark", ""
-    if mode == "complete" and not aggregations:
-        yield "complete without aggregation", ""
-    if mode == "update" and any(node.session is not None for node in aggregations):
-        yield "update of sessions", ""
-
-
-def _distinct(aggregations: list[Aggregate]) -> RefusalNames:
-    for node in filter(is_streaming, aggregations):
-        if any(call.name.endswith(DISTINCT) for one in node.outputs for call in one.expression.aggregates):
-            yield "distinct aggregation", ""
-
-
-def _increasing_ids(plan: Plan) -> RefusalNames:
-    """An id that increases within a micro-batch starts again in the next one (SPARK-21947)."""
-    for node in walk(plan):
-        named = (*node.keys, *node.outputs) if isinstance(node, Aggregate) else ()
-        named = node.named if isinstance(node, Project) else named
-        used = [one.expression for one in named] + ([node.condition] if isinstance(node, Filter) else [])
-        if any(part.name == "monotonically_increasing_id" for one in used for part in one.walk()):
-            yield "monotonically increasing id", ""
-
-
-def _deduplications(plan: Plan) -> RefusalNames:
-    for node in walk(plan):
-        if isinstance(node, Deduplicate) and is_streaming(node):
-            if any(isinstance(below, Aggregate) for below in walk(node.child)):
-                yield "deduplication after aggregation", ""
-            if node.within_watermark and not any(one.is_event_time for one in node.child.columns):
-                yield "dropDuplicatesWithinWatermark without watermark", ""
-
-
-def _sorting(plan: Plan, mode: OutputMode, aggregations: list[Aggregate]) -> RefusalNames:
-    if any(isinstance(node, Sort) and is_streaming(node) for node in walk(plan)) and not (
-        mode == "complete" and aggregations
-    ):
-        yield "sorting", ""
-
-
-def _limits(plan: Plan, mode: OutputMode) -> RefusalNames:
-    if mode == "update" and any(isinstance(node, Limit) and is_streaming(node) for node in walk(plan)):
-        yield "limit in update mode", ""
-
-
 def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
     if mode != "append":
-        allowed = (
-            mode == "update" and node.how in ("inner", "leftSemi") and "inner join in update mode" not in rules.refusals
-        )
-        if not allowed:
-            name = (
-                "inner join in update mode"
-                if mode == "update" and node.how == "inner"
-                else "join in update or complete mode"
-            )
+        in_update = "inner join in update mode"
+        if mode != "update" or node.how not in ("inner", "leftSemi") or in_update in rules.refusals:
+            name = in_update if mode == "update" and node.how == "inner" else "join in update or complete mode"
             # Before 3.0 the check covered inner joins only (SPARK-28223).
             if name in rules.refusals or node.how == "inner":
                 raise rules.refusal(name, mode.capitalize())
@@ -258,12 +205,10 @@ WITHOUT_EFFECT = frozenset(
 )
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
 
-KNOWN = (
-    frozenset(
-        {NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG}
-    )
-    | WITHOUT_EFFECT
-)
+KNOWN = WITHOUT_EFFECT | {
+    *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS),
+    *(JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG),
+}
 
 
 @dataclass(frozen=True)
@@ -277,6 +222,11 @@ class QuerySettings:
     def is_on(self, conf: str) -> bool:
         """Whether a conf that is on by default is on."""
         return self.conf.get(conf, "true").lower() != "false"
+
+    @property
+    def evolves(self) -> bool:
+        """Whether source evolution is on, which wants a name for each source."""
+        return self.conf.get(EVOLUTION, "false").lower() == "true"
 
 
 def in_rocksdb(settings: QuerySettings) -> bool:
@@ -299,27 +249,24 @@ def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         Unpredictable: source evolution on a version without names.
     """
     read = sources(plan)
-    evolves = _evolves(settings)
-    if evolves and "named sources" not in rules.features:
+    if settings.evolves and "named sources" not in rules.features:
         raise Unpredictable("source evolution where sources have no names")
     for stream, name in sorted(read, key=str):
-        if name is None and evolves:
+        if name is None and settings.evolves:
             raise rules.refusal("source without a name", stream)
         if name is not None and not re.fullmatch("[A-Za-z0-9_]+", name):
             raise rules.refusal("name of a source", name)
-        if name is not None and not evolves:
+        if name is not None and not settings.evolves:
             raise rules.refusal("named source without source evolution", name)
     names = [name for _, name in read if name is not None]
-    for name in names:
-        if names.count(name) > 1:
-            raise rules.refusal("two sources of one name", name)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise rules.refusal("two sources of one name", repeated[0])
 
 
 def keeps_names(settings: QuerySettings, rules: Rules) -> bool:
     """Whether a new checkpoint keeps offsets by name."""
-    if not _evolves(settings):
-        return False
-    return settings.conf.get(OFFSET_LOG) == "2" or "offset log by source evolution" in rules.features
+    by_version = "offset log by source evolution"
+    return settings.evolves and (settings.conf.get(OFFSET_LOG) == "2" or by_version in rules.features)
 
 
 def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
@@ -331,16 +278,17 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     """
     if checkpoint.sources is None:
         return
-    read, evolves = sources(plan), _evolves(settings)
+    read = sources(plan)
     if checkpoint.by_name:
-        if not evolves:
+        if not settings.evolves:
             raise Unpredictable("a checkpoint with names without source evolution")
         before = {stream for batch in checkpoint.planned for stream in batch.data}
         if before & {stream for stream, _ in read - checkpoint.sources}:
             raise Unpredictable("a source that is read from its beginning again")
         return
     name = "source evolution on an existing checkpoint"
-    if evolves and not _had_names(checkpoint) and name in rules.refusals:
+    had_names = any(name is not None for _, name in checkpoint.sources)
+    if settings.evolves and not had_names and name in rules.refusals:
         raise rules.refusal(name)
     now, then = {stream for stream, _ in read}, {stream for stream, _ in checkpoint.sources}
     if now != then:
@@ -349,25 +297,13 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
         raise rules.refusal("another number of sources", f"[{len(then)}] sources")
 
 
-def _evolves(settings: QuerySettings) -> bool:
-    return settings.conf.get(EVOLUTION, "false").lower() == "true"
-
-
-def _had_names(checkpoint: ModelCheckpoint) -> bool:
-    return any(name is not None for _, name in checkpoint.sources or ())
-
-
-_TRIGGER = "realTime"
-_MODE = "update"
-
-
 def check_trigger(settings: QuerySettings, rules: Rules) -> None:
     """Before the query is built.
 
     Raises:
         Refused: PySpark has no real-time trigger yet.
     """
-    if settings.trigger == _TRIGGER and settings.trigger not in rules.features:
+    if settings.trigger == "realTime" and "realTime" not in rules.features:
         raise rules.refusal("unknown trigger", settings.trigger)
 
 
@@ -377,7 +313,7 @@ def check_files(settings: QuerySettings, rules: Rules) -> None:
     Raises:
         Refused: Spark refuses the source, unless it refuses the output mode before.
     """
-    if settings.trigger == _TRIGGER and settings.mode == _MODE:
+    if settings.trigger == "realTime" and settings.mode == "update":
         raise rules.refusal("real-time source", "FileStreamSource")
 
 
@@ -388,39 +324,25 @@ def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         Refused: Spark refuses the query.
         Unpredictable: it does not; the model does not know in which order the rows of a long micro-batch are emitted.
     """
-    if settings.trigger != _TRIGGER:
+    if settings.trigger != "realTime":
         return
-    if settings.mode != _MODE:
+    if settings.mode != "update":
         raise rules.refusal("real-time output mode", settings.mode.capitalize())
     for operator in stateful(plan):
-        name = _physical_name(operator)
-        if name is not None and not (_runs_since_4_3(operator) and "state in real time" in rules.features):
+        # The part of the operator's name that releases share, and whether it runs in real time since 4.3.
+        match operator:
+            case Aggregate(session=None):
+                name, runs = "HashAggregateExec", True
+            case Deduplicate(within_watermark=False):
+                name, runs = "StreamingDeduplicateExec", True
+            case Deduplicate():
+                name, runs = "StreamingDeduplicateWithinWatermarkExec", False
+            case Join():
+                name, runs = "StreamingSymmetricHashJoinExec", False
+            case StateFunction():
+                name, runs = "FlatMapGroupsInPandasWithStateExec", False
+            case _:
+                continue  # the model does not know its name
+        if not (runs and "state in real time" in rules.features):
             raise rules.refusal("real-time operator", name)
     raise Unpredictable("a query in real-time mode")
-
-
-def _runs_since_4_3(operator: Plan) -> bool:
-    match operator:
-        case Aggregate():
-            return True
-        case Deduplicate():
-            return not operator.within_watermark
-        case _:
-            return False
-
-
-def _physical_name(operator: Plan) -> str | None:
-    """The part that releases share of the name that Spark refuses; None for an operator of which the model does not know it."""
-    match operator:
-        case Aggregate(session=None):
-            return "HashAggregateExec"
-        case Deduplicate():
-            return (
-                "StreamingDeduplicateWithinWatermarkExec" if operator.within_watermark else "StreamingDeduplicateExec"
-            )
-        case Join():
-            return "StreamingSymmetricHashJoinExec"
-        case StateFunction():
-            return "FlatMapGroupsInPandasWithStateExec"
-        case _:
-            return None

@@ -23,15 +23,7 @@ Keys = Mapping[tuple[Value, ...], int | None]
 def deduplicate(
     node: Deduplicate, rows: Sequence[Row], state: Keys, context: OperatorContext, visible: frozenset[int]
 ) -> OperatorResult:
-    """One micro-batch of ``dropDuplicates`` or ``dropDuplicatesWithinWatermark``.
-
-    Args:
-        node: the deduplication.
-        rows: of this micro-batch, in order.
-        state: the keys so far.
-        context: watermarks and rules.
-        visible: ids of the columns that the plan keeps; a pruned event time filters nothing.
-    """
+    """One micro-batch. Of the columns only the visible ones are left in the plan; a pruned event time filters nothing."""
     rules = context.rules
     time = _event_time(node, context, visible)
     known = dict(state)

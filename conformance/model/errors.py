@@ -9,7 +9,6 @@ Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 DEFECT = "a case on which it fails"
 """Begins the construct of every ``ModelDefect``."""
-_LONGEST_MESSAGE = 300
 
 
 class Refused(Exception):
@@ -43,12 +42,7 @@ class Unpredictable(Exception):
 
 
 class ModelDefect(Unpredictable):
-    """The model failed on a case. It has no opinion then; the defect must not end a run or a report.
-
-    Attributes:
-        cause: the error that the model raised.
-    """
+    """The model failed on a case. It has no opinion then; the defect must not end a run or a report."""
 
     def __init__(self, cause: Exception) -> None:
-        super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:_LONGEST_MESSAGE])
-        self.cause = cause
+        super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:300])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import islice
 
 from conformance.model.aggregation import aggregate, windows_of
@@ -11,7 +12,7 @@ from conformance.model.catalyst.spark_plan import RequiredColumns
 from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
 from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, NamedExpression, evaluate
+from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
 from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State, bounded
 from conformance.model.plan import (
@@ -38,7 +39,7 @@ from conformance.model.plan import (
     walk,
     watermarks,
 )
-from conformance.model.progress import OperatorProgress
+from conformance.model.progress import OperatorEffects, OperatorProgress
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
 from conformance.model.state_functions import apply_in_pandas_with_state
@@ -64,19 +65,8 @@ class BatchResult:
 
 def initial(plan: Plan) -> States:
     """The state before anything has run."""
-    return tuple(_initial(node) for node in stateful(plan))
-
-
-def _initial(node: Plan) -> State:
-    match node:
-        case Join():
-            return EMPTY
-        case Limit():
-            return 0
-        case StatefulProcessor():
-            return NO_STATE
-        case _:
-            return {}
+    states: dict[type[Plan], State] = {Join: EMPTY, Limit: 0, StatefulProcessor: NO_STATE}
+    return tuple(states.get(type(node), {}) for node in stateful(plan))
 
 
 @dataclass(frozen=True)
@@ -97,11 +87,6 @@ class MicroBatch:
     needed: RequiredColumns
     """Which columns the plan keeps."""
     rules: Rules
-
-    @property
-    def silent(self) -> frozenset[str]:
-        """The streams that have nothing new."""
-        return streams(self.plan) - frozenset(self.data)
 
 
 def execute(batch: MicroBatch) -> BatchResult:
@@ -128,14 +113,14 @@ class _BatchRun:
         self.results: dict[int, OperatorResult] = {}
         self.read: dict[int, list[Origin]] = {id(node): [] for node in self.operators}
         """Of each stateful operator, where the rows that it read come from."""
-        self._times: dict[int, list[Value]] = {}
-        self._data = batch.data
-        self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
-        silent = batch.silent
-        self.turns = {
+        silent = streams(batch.plan) - frozenset(batch.data)
+        self.contexts = {
             id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules)
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
+        self._times: dict[int, list[Value]] = {}
+        self._data = batch.data
+        self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
         self._needed = batch.needed
         self._rules = batch.rules
 
@@ -159,14 +144,14 @@ class _BatchRun:
                 ids = [one.id for one in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case Filter():
-                return [_filtered(part, node.condition) for part in self._partitions(node.child)]
+                return [filter(partial(evaluate, node.condition), part) for part in self._partitions(node.child)]
             case EmptySide():
                 return self._partitions(node.child)
             case Sort():
                 rows = self.rows(node.child)
                 for row in rows:
                     for key in node.keys:
-                        evaluate(key.expression, row)  # it may fail; the order of the rows is never compared
+                        evaluate(key, row)  # it may fail; the order of the rows is never compared
                 return [iter(rows)]
             case Watermark():
                 times = self._times[id(node)] = []
@@ -188,44 +173,34 @@ class _BatchRun:
         raise AssertionError(node)
 
     def _stateful(self, node: Plan) -> OperatorResult:
-        context, state = self.turns[id(node)], self._states[id(node)]
+        context, state = self.contexts[id(node)], self._states[id(node)]
         match node:
             case Aggregate(session=None):
-                return aggregate(
-                    node, self._given(node, _keyed(self.rows(node.child), node, self._rules)), state, context
-                )
+                rows = list(_with_named(self.rows(node.child), node.keys, self._rules))
+                return aggregate(node, self._given(node, rows), state, context)
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = self._given(node, session_rows(self.rows(node.child), session, self._rules))
                 return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, context)
             case Deduplicate():
-                return deduplicate(
-                    node, self._given(node, self.rows(node.child)), state, context, self._needed.of(node.child)
-                )
+                rows = self._given(node, self.rows(node.child))
+                return deduplicate(node, rows, state, context, self._needed.of(node.child))
             case Join():
                 check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
-                return join(
-                    node,
-                    self._given(node, self.rows(node.left)),
-                    self._given(node, self.rows(node.right)),
-                    state,
-                    context,
-                    visible,
-                )
+                left, right = (self._given(node, self.rows(side)) for side in node.children)
+                return join(node, left, right, state, context, visible)
             case StateFunction():
                 return apply_in_pandas_with_state(node, self._given(node, self.rows(node.child)), state, context)
             case StatefulProcessor():
                 begins = [] if node.initial is None else self.rows(node.initial.plan)
-                used = self._needed.of(node)
-                return transform_with_state(
-                    node, self._given(node, self.rows(node.child)), begins, state, context, used
-                )
+                rows = self._given(node, self.rows(node.child))
+                return transform_with_state(node, rows, begins, state, context, self._needed.of(node))
             case Limit():
                 read = self._given(node, self.rows(node.child)) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
                 let_through = state + len(rows)
-                return OperatorResult(rows, let_through, state_rows=1 if let_through else 0)
+                return OperatorResult(rows=rows, state=let_through, state_rows=1 if let_through else 0)
         raise AssertionError(node)
 
     def _given(self, node: Plan, rows: list[Row]) -> list[Row]:
@@ -247,18 +222,8 @@ class _BatchRun:
         if node.how != "inner":
             raise Unpredictable(f"a {node.how} join with static rows")
         right = self.rows(node.right)
-        return list(
-            bounded(
-                {**mine, **theirs}
-                for mine in self.rows(node.left)
-                for theirs in right
-                if evaluate(node.condition, {**mine, **theirs})
-            )
-        )
-
-
-def _filtered(rows: Iterable[Row], condition: Expression) -> Iterator[Row]:
-    return (row for row in rows if evaluate(condition, row))
+        pairs = ({**mine, **theirs} for mine in self.rows(node.left) for theirs in right)
+        return list(bounded(pair for pair in pairs if evaluate(node.condition, pair)))
 
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
@@ -277,10 +242,6 @@ def project(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules)
     """The rows with only these columns."""
     ids = {one.column.id for one in named}
     return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules))
-
-
-def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
-    return list(_with_named(rows, node.keys, rules))
 
 
 def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
@@ -313,20 +274,12 @@ def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 
 
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
-    result, context = run.results[id(node)], run.turns[id(node)]
+    result, context = run.results[id(node)], run.contexts[id(node)]
     return OperatorProgress(
         operator=operator_name(node),
         title=operator_title(node),
         late_ms=context.late_ms,
         eviction_ms=context.evicting_ms,
-        late=result.late,
-        evicted=result.evicted,
-        dropped=result.dropped,
-        updated=result.updated,
-        removed=result.removed,
-        duplicates=result.duplicates,
-        timers=result.timers,
-        state_rows=result.state_rows,
-        state=result.shown,
         read=tuple(run.read[id(node)]),
+        **{one.name: getattr(result, one.name) for one in fields(OperatorEffects)},
     )

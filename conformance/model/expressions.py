@@ -5,8 +5,8 @@ Every function of NULL is NULL, except for those in ``NULL_TOLERANT``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Literal
 
@@ -87,16 +87,11 @@ RANGES: Mapping[str, tuple[Value, Value]] = {"current_timestamp": NOW_US, "now":
 """Function → its lowest and highest value."""
 
 ORDERINGS = frozenset({"<", "<=", ">", ">="})
-MONOTONE = ORDERINGS | {
-    "+",
-    "-",
-    "*",
-    "negative",
-    "time difference",
-    "date_trunc",
-    "cast timestamp to bigint",
-    "unix_timestamp",
-}
+MONOTONE = (
+    ORDERINGS
+    | {"+", "-", "*", "negative"}
+    | {"time difference", "date_trunc", "cast timestamp to bigint", "unix_timestamp"}
+)
 """Functions that, of one operand between two values, are between their values for these two."""
 
 NULL_TOLERANT = frozenset(
@@ -108,6 +103,11 @@ NULL_TOLERANT = frozenset(
 def column(of: Attribute) -> Expression:
     """The expression of a column."""
     return Expression("column", of.type, value=of.id)
+
+
+def unchanged(columns: Iterable[Attribute]) -> tuple[NamedExpression, ...]:
+    """The columns as they are, for a projection."""
+    return tuple(NamedExpression(column(one), one) for one in columns)
 
 
 def evaluate(expression: Expression, row: Row) -> Value:
@@ -152,7 +152,12 @@ def _whenever_it_runs(comparison: Expression, row: Row) -> Value:
         raise Unpredictable(
             f"a comparison with {' and '.join(call.name for call in calls)} that may differ in each run"
         )
-    lowest, highest = (evaluate(_with_value(comparison, name, value), row) for value in RANGES[name])
+
+    def with_call_as(value: Value) -> Value:
+        literal = Expression("literal", calls[0].type, value=value)
+        return evaluate(replaced(comparison, lambda node: literal if node == calls[0] else None), row)
+
+    lowest, highest = map(with_call_as, RANGES[name])
     if lowest != highest:
         depends = "the day of the run" if RANGES[name] == NOW_US else "chance"
         raise Unpredictable(f"a comparison with {name} that depends on {depends}")
@@ -178,20 +183,17 @@ def _decided_by_one(junction: Expression, row: Row) -> Value:
     return FUNCTIONS[junction.name].value(*operands)
 
 
-def _with_value(expression: Expression, name: str, value: Value) -> Expression:
-    """The expression with a value for the calls of a function."""
-    if expression.kind == "call" and expression.name == name:
-        return Expression("literal", expression.type, value=value)
-    args = tuple(_with_value(arg, name, value) for arg in expression.args)
-    return Expression(expression.kind, expression.type, args, expression.name, expression.value)
+def replaced(expression: Expression, by: Callable[[Expression], Expression | None]) -> Expression:
+    """The expression with each node replaced, the outermost first, for which ``by`` returns another."""
+    other = by(expression)
+    if other is not None or not expression.args:
+        return other or expression
+    return replace(expression, args=tuple(replaced(arg, by) for arg in expression.args))
 
 
 def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expression:
     """The expression with columns replaced by id; other columns stay."""
-    if expression.kind == "column":
-        return by.get(expression.value, expression)
-    args = tuple(substitute(arg, by) for arg in expression.args)
-    return Expression(expression.kind, expression.type, args, expression.name, expression.value)
+    return replaced(expression, lambda node: by.get(node.value) if node.kind == "column" else None)
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:

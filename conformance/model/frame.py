@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import Schema
 from conformance.model.columns import WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.expressions import Expression, NamedExpression
+from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import (
@@ -24,7 +24,6 @@ from conformance.model.plan import (
     Plan,
     Project,
     Sort,
-    SortKey,
     StatefulProcessor,
     StateFunction,
     StreamSource,
@@ -76,7 +75,8 @@ class Frame:
         if of.kind != "column":
             raise self.rules.refusal("nested event time", column)
         marked = next(one for one in self.plan.columns if one.id == of.value)
-        if not _may_be_event_time(marked):
+        ends = [field.type.name for field in marked.type.fields if field.name == "end"]
+        if marked.type.name != "timestamp" and ends != ["timestamp"]:
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
         if not is_streaming(self.plan):
             return self
@@ -94,17 +94,13 @@ class Frame:
         """Replace the column of that name, or add one."""
         added = replace(self._named(self._expression(text), name))
         names = [one.name.lower() for one in self.plan.columns]
-        kept = [NamedExpression(column_expression(one), one) for one in self.plan.columns]
-        if name.lower() in names:
-            kept[names.index(name.lower())] = added
-        else:
-            kept.append(added)
-        return self.of(Project(self.plan, tuple(kept)))
+        place = names.index(name.lower()) if name.lower() in names else len(names)
+        kept = unchanged(self.plan.columns)
+        return self.of(Project(self.plan, (*kept[:place], added, *kept[place + 1 :])))
 
     def drop(self, *names: str) -> Frame:
         gone = {name.lower() for name in names}
-        kept = (one for one in self.plan.columns if one.name.lower() not in gone)
-        return self.of(Project(self.plan, tuple(NamedExpression(column_expression(one), one) for one in kept)))
+        return self.of(Project(self.plan, unchanged(one for one in self.plan.columns if one.name.lower() not in gone)))
 
     def alias(self, name: str) -> Frame:
         renamed = (NamedExpression(column_expression(one), replace(one, qualifier=name)) for one in self.plan.columns)
@@ -114,16 +110,11 @@ class Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
         named = tuple(self._key(self._expression(key)) for key in keys)
         computed = tuple(self._named(self._expression(output)) for output in outputs)
-        grouped = frozenset(id for key in named for id in (key.column.id, *_only_column(key.expression)))
+        plain = {key.expression.value for key in named if key.expression.kind == "column"}
+        grouped = plain | {key.column.id for key in named}
         if not all(_outside_aggregates(one.expression) <= grouped for one in computed):
             raise Unpredictable("an output of an aggregation that is neither grouped nor aggregated")
-        return self.of(
-            Aggregate(
-                self.plan,
-                named,
-                (*(NamedExpression(column_expression(key.column), key.column) for key in named), *computed),
-            )
-        )
+        return self.of(Aggregate(self.plan, named, (*unchanged(key.column for key in named), *computed)))
 
     def join(self, other: Frame, on: str | exp.Expr, how: JoinType) -> Frame:
         self._check_apart(other)
@@ -143,7 +134,8 @@ class Frame:
         Raises:
             Unpredictable: both frames read the same relation; Spark makes it two (`DeduplicateRelations`).
         """
-        if {id(leaf) for leaf in _leaves(self.plan)} & {id(leaf) for leaf in _leaves(other.plan)}:
+        mine, theirs = ({node for node in walk(plan) if not node.children} for plan in (self.plan, other.plan))
+        if mine & theirs:
             raise Unpredictable("a view that is named twice")
 
     def _operands_of_between(self, tree: exp.Expr, scope: Sequence[Attribute]) -> dict[exp.Expr, NamedExpression]:
@@ -162,8 +154,7 @@ class Frame:
         for plan in (self.plan, other.plan):
             ids = {one.id for one in plan.columns}
             own = tuple(one for one in computed.values() if one.expression.references <= ids)
-            kept = tuple(NamedExpression(column_expression(one), one) for one in plan.columns)
-            sides.append(Project(plan, (*kept, *own)) if own else plan)
+            sides.append(Project(plan, (*unchanged(plan.columns), *own)) if own else plan)
         names = {one.column.id for side in sides for one in getattr(side, "named", ()) if one in computed.values()}
 
         def named(node: exp.Expr) -> exp.Expr:
@@ -172,7 +163,7 @@ class Frame:
 
         left, right = sides
         condition = read(tree.transform(named), (*left.columns, *right.columns), self.rules).expression
-        shown = tuple(NamedExpression(column_expression(one), one) for one in (*self.plan.columns, *other.plan.columns))
+        shown = unchanged((*self.plan.columns, *other.plan.columns))
         return self.of(Project(JoinNode(left, right, "inner", condition), shown))
 
     def union(self, other: Frame) -> Frame:
@@ -181,9 +172,6 @@ class Frame:
         self._check_apart(other)
         columns = tuple(replace(one, id=self.ids.next()) for one in self.plan.columns)
         return self.of(Union((self.plan, other.plan), columns))
-
-    def distinct(self) -> Frame:
-        return self.drop_duplicates()
 
     def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
         """``dropDuplicates`` or ``dropDuplicatesWithinWatermark``, by all columns if no names are given."""
@@ -199,23 +187,21 @@ class Frame:
         keys = tuple(
             NamedExpression(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns
         )
-        outputs = tuple(NamedExpression(column_expression(key.column), key.column) for key in keys)
-        return self.of(Aggregate(self.plan, keys, outputs, from_distinct=True))
+        return self.of(Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
 
     def limit(self, rows: int) -> Frame:
         return self.of(Limit(self.plan, rows))
 
-    def order_by(self, *keys: tuple[str | exp.Expr, bool, bool]) -> Frame:
-        """Sort by expressions, each with whether it is ascending and whether nulls come first.
+    def order_by(self, *keys: str | exp.Expr) -> Frame:
+        """Sort by expressions, in either direction.
 
         Raises:
             Unpredictable: a key is not among the columns.
         """
         try:
-            read_keys = [SortKey(self._expression(key).expression, *order) for key, *order in keys]
+            return self.of(Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
-        return self.of(Sort(self.plan, tuple(read_keys)))
 
     def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
         """``groupBy(by).applyInPandasWithState`` with a function of the suite."""
@@ -290,17 +276,9 @@ class Frame:
         made_by = WINDOW_MADE if expression.kind in ("window", "session") else None
         if parsed.source is not None:
             made_by = parsed.source.made_by
-        return NamedExpression(
-            expression,
-            Attribute(
-                self.ids.next(),
-                called,
-                expression.type,
-                self._delay_ms(expression),
-                made_by=made_by,
-                field_delays_ms=self._field_delays_ms(expression),
-            ),
-        )
+        id, delay_ms, of_fields = self.ids.next(), self._delay_ms(expression), self._field_delays_ms(expression)
+        column = Attribute(id, called, expression.type, delay_ms, made_by=made_by, field_delays_ms=of_fields)
+        return NamedExpression(expression, column)
 
     def _delay_ms(self, expression: Expression) -> int | None:
         """The delay that a named expression inherits from its column, field, window or window time."""
@@ -332,15 +310,6 @@ class Frame:
         return next((one for one in self.plan.columns if one.id == expression.value), None)
 
 
-def _leaves(plan: Plan) -> Iterator[Plan]:
-    return (node for node in walk(plan) if not node.children)
-
-
-def _may_be_event_time(column: Attribute) -> bool:
-    ends = [field.type.name for field in column.type.fields if field.name == "end"]
-    return column.type.name == "timestamp" or ends == ["timestamp"]
-
-
 def _delay_ms(text: str, rules: Rules) -> int:
     try:
         interval = parse_interval(text)
@@ -356,13 +325,9 @@ def _delay_ms(text: str, rules: Rules) -> int:
     return interval.delay_ms
 
 
-def _only_column(expression: Expression) -> tuple[int, ...]:
-    return (expression.value,) if expression.kind == "column" else ()
-
-
 def _outside_aggregates(expression: Expression) -> frozenset[int]:
     """Ids of the columns that an expression uses other than as an argument of an aggregate function."""
     if expression.kind == "aggregate":
         return frozenset()
-    of_operands = (_outside_aggregates(operand) for operand in expression.args)
-    return frozenset(_only_column(expression)).union(*of_operands)
+    own = {expression.value} if expression.kind == "column" else frozenset[int]()
+    return frozenset(own).union(*map(_outside_aggregates, expression.args))

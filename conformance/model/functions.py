@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
 from conformance.core.intervals import DAY_US, Interval
 from conformance.core.spark_types import DataType, Field
@@ -16,7 +16,6 @@ from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
 from conformance.model.errors import Unpredictable
 
-SEED = 42
 _BITS = 0xFFFFFFFF
 
 
@@ -26,7 +25,7 @@ def spark_hash(*values: Value) -> int:
     Raises:
         Unpredictable: a value of another type.
     """
-    seed = SEED
+    seed = 42
     for value in values:
         if isinstance(value, str):
             seed = _of_bytes(value.encode(), seed)
@@ -66,15 +65,16 @@ def _mixed(seed: int, length: int) -> int:
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_WHOLE, "float", "double", "decimal")
+UNITS_US = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY_US}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A scalar function: its value for operands that are not NULL, and its type given their types."""
+    """A scalar function: its value for operands that are not NULL, and its type, which may depend on theirs."""
 
     value: Callable[..., Value]
-    type: Callable[[Sequence[DataType]], DataType]
+    type: DataType | Callable[[Sequence[DataType]], DataType]
 
 
 def _same(kinds: Sequence[DataType]) -> DataType:
@@ -103,10 +103,6 @@ def _add(left: Value, right: Value) -> Value:
     return left + right
 
 
-def _subtract(left: Value, right: Value) -> Value:
-    return _moved(left, -right) if isinstance(right, Interval) else left - right
-
-
 def _remainder(left: Value, right: Value) -> Value:
     """With the sign of the dividend."""
     if right == 0:
@@ -120,22 +116,9 @@ def _moved(instant_us: int, by: Interval) -> int:
         moment = _EPOCH + timedelta(microseconds=instant_us)
         months = moment.year * 12 + moment.month - 1 + by.months
         year, month = divmod(months, 12)
-        day = min(moment.day, _days_of(year, month + 1))
+        day = min(moment.day, monthrange(year, month + 1)[1])
         instant_us = (moment.replace(year=year, month=month + 1, day=day) - _EPOCH) // timedelta(microseconds=1)
     return instant_us + by.days * DAY_US + by.micros
-
-
-def _days_of(year: int, month: int) -> int:
-    following = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
-    return (following - timedelta(days=1)).day
-
-
-def _and(*operands: Value) -> Value:
-    return False if False in operands else None if None in operands else True
-
-
-def _or(*operands: Value) -> Value:
-    return True if True in operands else None if None in operands else False
 
 
 def _case(*operands: Value) -> Value:
@@ -144,20 +127,6 @@ def _case(*operands: Value) -> Value:
         if condition:
             return value
     return operands[-1]
-
-
-def _trunc(unit: str, instant_us: int) -> int:
-    moment = _EPOCH + timedelta(microseconds=instant_us)
-    zero: dict[str, Any] = {"microsecond": 0}
-    for name in ("second", "minute", "hour"):
-        if name == unit.lower():
-            break
-        zero[name] = 0
-    return (moment.replace(**zero) - _EPOCH) // timedelta(microseconds=1)
-
-
-def _date_format(pattern: str, instant_us: int) -> str:
-    return (_EPOCH + timedelta(microseconds=instant_us)).strftime(pattern)
 
 
 def _to_timestamp_by(pattern: str, text: str) -> int:
@@ -231,11 +200,6 @@ def _divided(left: Value, right: Value) -> float:
     return float(left / right)
 
 
-def _quotient(kinds: Sequence[DataType]) -> DataType:
-    _number(kinds)
-    return DOUBLE
-
-
 def _like(text: str, pattern: str) -> bool:
     """``%`` is any text, ``_`` any character."""
     if "\\" in pattern:
@@ -256,10 +220,6 @@ def _element(array: tuple[Value, ...], index: int) -> Value:
     if not 0 <= index < len(array):
         raise Unpredictable("an element beyond the end of an array")
     return array[index]
-
-
-def _concatenated(*texts: Value) -> Value:
-    return None if None in texts else "".join(texts)
 
 
 def _text(kinds: Sequence[DataType]) -> DataType:
@@ -288,10 +248,6 @@ def _compared(kinds: Sequence[DataType]) -> DataType:
     return BOOLEAN
 
 
-def _constant(kind: DataType) -> Callable[[Sequence[DataType]], DataType]:
-    return lambda _: kind
-
-
 FUNCTIONS: dict[str, ScalarFunction] = {
     "=": ScalarFunction(lambda a, b: a == b, _compared),
     "<>": ScalarFunction(lambda a, b: a != b, _compared),
@@ -301,23 +257,23 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     ">=": ScalarFunction(lambda a, b: a >= b, _compared),
     "<=>": ScalarFunction(lambda a, b: a == b, _compared),
     "+": ScalarFunction(_add, _sum_type),
-    "-": ScalarFunction(_subtract, _sum_type),
+    "-": ScalarFunction(lambda a, b: _moved(a, -b) if isinstance(b, Interval) else a - b, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
     "%": ScalarFunction(_remainder, _number),
-    "/": ScalarFunction(_divided, _quotient),
+    "/": ScalarFunction(_divided, lambda kinds: _number(kinds) and DOUBLE),
     "abs": ScalarFunction(abs, _number),
-    "round": ScalarFunction(_rounded, _constant(DOUBLE)),
+    "round": ScalarFunction(_rounded, DOUBLE),
     "like": ScalarFunction(_like, _compared),
-    "concat": ScalarFunction(_concatenated, _text),
+    "concat": ScalarFunction(lambda *texts: None if None in texts else "".join(texts), _text),
     "hash": ScalarFunction(spark_hash, _hash_type),
     "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
     "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),
     "negative": ScalarFunction(lambda a: -a, _same),
-    "and": ScalarFunction(_and, _constant(BOOLEAN)),
-    "or": ScalarFunction(_or, _constant(BOOLEAN)),
-    "not": ScalarFunction(lambda a: not a, _constant(BOOLEAN)),
-    "is null": ScalarFunction(lambda a: a is None, _constant(BOOLEAN)),
-    "is not null": ScalarFunction(lambda a: a is not None, _constant(BOOLEAN)),
+    "and": ScalarFunction(lambda *all: False if False in all else None if None in all else True, BOOLEAN),
+    "or": ScalarFunction(lambda *all: True if True in all else None if None in all else False, BOOLEAN),
+    "not": ScalarFunction(lambda a: not a, BOOLEAN),
+    "is null": ScalarFunction(lambda a: a is None, BOOLEAN),
+    "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN),
     "case": ScalarFunction(_case, lambda kinds: _same(kinds[1::2])),
     "coalesce": ScalarFunction(lambda *all: next((one for one in all if one is not None), None), _same),
     "struct": ScalarFunction(
@@ -325,49 +281,42 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),
     ),
     "array_sort": ScalarFunction(lambda array: tuple(sorted(array)), _same),
-    "upper": ScalarFunction(lambda text: text.upper(), _constant(STRING)),
-    "lower": ScalarFunction(lambda text: text.lower(), _constant(STRING)),
-    "length": ScalarFunction(len, _constant(INT)),
-    "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, _constant(TIMESTAMP)),
-    "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
-    "cast to timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
-    "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
-    "cast to string": ScalarFunction(_to_string, _constant(STRING)),
-    "cast to int": ScalarFunction(_to_int, _constant(INT)),
-    "cast to bigint": ScalarFunction(_to_int, _constant(BIGINT)),
-    "cast to double": ScalarFunction(_to_double, _constant(DOUBLE)),
-    "cast to float": ScalarFunction(_to_double, _constant(DOUBLE)),
-    "cast timestamp to int": ScalarFunction(lambda us: us // 1_000_000, _constant(INT)),
-    "cast timestamp to bigint": ScalarFunction(lambda us: us // 1_000_000, _constant(BIGINT)),
-    "cast timestamp to double": ScalarFunction(lambda us: us / 1_000_000, _constant(DOUBLE)),
-    "cast timestamp to float": ScalarFunction(lambda us: us / 1_000_000, _constant(DOUBLE)),
-    "cast timestamp to string": ScalarFunction(_time_to_string, _constant(STRING)),
-    "to_timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
-    "to_timestamp by pattern": ScalarFunction(_to_timestamp_by, _constant(TIMESTAMP)),
-    "unix_timestamp": ScalarFunction(lambda us: us // 1_000_000, _constant(BIGINT)),
-    "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
-    "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
-    "date_format": ScalarFunction(_date_format, _constant(STRING)),
-    "current_timestamp": ScalarFunction(_unknown("current_timestamp"), _constant(TIMESTAMP)),
-    "now": ScalarFunction(_unknown("now"), _constant(TIMESTAMP)),
-    "rand": ScalarFunction(_unknown("rand"), _constant(DOUBLE)),
-    "randn": ScalarFunction(_unknown("randn"), _constant(DOUBLE)),
-    "uuid": ScalarFunction(_unknown("uuid"), _constant(STRING)),
-    "monotonically_increasing_id": ScalarFunction(_unknown("monotonically_increasing_id"), _constant(BIGINT)),
-    "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
+    "upper": ScalarFunction(lambda text: text.upper(), STRING),
+    "lower": ScalarFunction(lambda text: text.lower(), STRING),
+    "length": ScalarFunction(len, INT),
+    "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
+    "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, TIMESTAMP),
+    "cast to timestamp": ScalarFunction(_to_timestamp, TIMESTAMP),
+    "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, DataType("timestamp_ntz")),
+    "cast to string": ScalarFunction(_to_string, STRING),
+    "cast to int": ScalarFunction(_to_int, INT),
+    "cast to bigint": ScalarFunction(_to_int, BIGINT),
+    "cast to double": ScalarFunction(_to_double, DOUBLE),
+    "cast to float": ScalarFunction(_to_double, DOUBLE),
+    "cast timestamp to int": ScalarFunction(lambda us: us // 1_000_000, INT),
+    "cast timestamp to bigint": ScalarFunction(lambda us: us // 1_000_000, BIGINT),
+    "cast timestamp to double": ScalarFunction(lambda us: us / 1_000_000, DOUBLE),
+    "cast timestamp to float": ScalarFunction(lambda us: us / 1_000_000, DOUBLE),
+    "cast timestamp to string": ScalarFunction(_time_to_string, STRING),
+    "to_timestamp": ScalarFunction(_to_timestamp, TIMESTAMP),
+    "to_timestamp by pattern": ScalarFunction(_to_timestamp_by, TIMESTAMP),
+    "unix_timestamp": ScalarFunction(lambda us: us // 1_000_000, BIGINT),
+    "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), INTERVAL),
+    "make_dt_interval": ScalarFunction(_day_time_interval, INTERVAL),
+    "date_format": ScalarFunction(lambda pattern, us: (_EPOCH + timedelta(microseconds=us)).strftime(pattern), STRING),
+    "date_trunc": ScalarFunction(lambda unit, us: us - us % UNITS_US[unit.lower()], TIMESTAMP),
+    "current_timestamp": ScalarFunction(_unknown("current_timestamp"), TIMESTAMP),
+    "now": ScalarFunction(_unknown("now"), TIMESTAMP),
+    "rand": ScalarFunction(_unknown("rand"), DOUBLE),
+    "randn": ScalarFunction(_unknown("randn"), DOUBLE),
+    "uuid": ScalarFunction(_unknown("uuid"), STRING),
+    "monotonically_increasing_id": ScalarFunction(_unknown("monotonically_increasing_id"), BIGINT),
 }
 """By name in Spark SQL, or by operator."""
 
 BY_TIME_ZONE = frozenset(
-    {
-        "cast timestamp to string",
-        "cast to timestamp",
-        "cast to timestamp_ntz",
-        "date_format",
-        "date_trunc",
-        "to_timestamp",
-        "to_timestamp by pattern",
-    }
+    {"cast timestamp to string", "cast to timestamp", "cast to timestamp_ntz", "date_format", "date_trunc"}
+    | {"to_timestamp", "to_timestamp by pattern"}
 )
 """Those that depend on the time zone of the session."""
 
@@ -380,4 +329,5 @@ def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
     """
     if name not in FUNCTIONS:
         raise Unpredictable(f"function {name}")
-    return FUNCTIONS[name].type(kinds)
+    kind = FUNCTIONS[name].type
+    return kind if isinstance(kind, DataType) else kind(kinds)

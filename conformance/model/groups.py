@@ -13,6 +13,9 @@ from conformance.model.progress import ComparedRow
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
 
+Emitted = Iterator[tuple[Value, ...]]
+"""The rows that a function or a processor emits, values in the order of its columns."""
+
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
 

@@ -107,12 +107,9 @@ def equalities(join: Join) -> tuple[Equality, ...]:
     found = []
     for part in conjuncts(join.condition):
         if part.kind == "call" and part.name in ("=", "<=>"):
-            one, other = part.args
-            null_safe = part.name == "<=>"
-            if one.references and other.references and one.references <= left and other.references <= right:
-                found.append(Equality(one, other, null_safe))
-            elif one.references and other.references and one.references <= right and other.references <= left:
-                found.append(Equality(other, one, null_safe))
+            for one, other in (part.args, part.args[::-1]):
+                if one.references and other.references and one.references <= left and other.references <= right:
+                    found.append(Equality(one, other, null_safe=part.name == "<=>"))
     return tuple(found)
 
 
@@ -122,9 +119,8 @@ def bounds(join: Join) -> tuple[Bound, Bound]:
     by_key = _by_key(join)
     if by_key is not None:
         return by_key, by_key
-    return _by_range(join.left.columns, join.right.columns, join), _by_range(
-        join.right.columns, join.left.columns, join
-    )
+    left, right = join.left.columns, join.right.columns
+    return _by_range(left, right, join), _by_range(right, left, join)
 
 
 def is_time_interval(join: Join) -> bool:
@@ -163,13 +159,8 @@ def lower_bounds(
 
     Each inequality is solved for the column of the side, with the watermark as the event time of the other side. Spark treats
     any column of the side as its event time: ``n > 1`` is a bound of one second, so the state is kept forever. An inequality
-    that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound.
-
-    Args:
-        side: the columns of the side.
-        other: the columns of the other side.
-        join: the join.
-        folded: whether the optimiser has computed constants, as in a micro-batch; at the start it has not.
+    that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound. In a micro-batch the
+    optimiser has computed constants (``folded``), at the start it has not.
     """
     theirs = {one.id: one for one in other}
     ours = {one.id for one in side}

@@ -49,16 +49,6 @@ class JoinState:
 EMPTY = JoinState({}, {})
 
 
-@dataclass(frozen=True)
-class _Condition:
-    """The parts of the condition: equalities, conditions on one side, and the rest."""
-
-    equal: tuple[Equality, ...]
-    left_alone: Expression
-    right_alone: Expression
-    rest: Expression
-
-
 def join(
     node: Join,
     left: Sequence[Row],
@@ -69,12 +59,7 @@ def join(
 ) -> OperatorResult:
     """One micro-batch of a join: the left rows against the state of the right side, then the right rows against the left state.
 
-    Args:
-        node: the join.
-        left, right: rows of this micro-batch.
-        state: the rows of both sides so far.
-        context: watermarks and rules.
-        visible: ids of the columns of both sides that the plan keeps.
+    Of the columns of both sides only the visible ones are left in the plan.
     """
     run = _JoinRun(node, state, context)
     fresh: dict[str, list[Row]] = {}
@@ -132,11 +117,6 @@ def _with_current_constants(rows: list[Row], node: Join, context: OperatorContex
     return [{**row, **constants} for row in rows]
 
 
-def can_evict(node: Join) -> bool:
-    """Whether any state can be evicted; otherwise a micro-batch without data is useless."""
-    return any(bound is not None for bound in bounds(node))
-
-
 def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
     """
     Args:
@@ -172,7 +152,8 @@ class _JoinRun:
         self._node = node
         self._turn = context
         self._rules = context.rules
-        self._condition = _condition_parts(node)
+        self._equal = equalities(node)
+        self._alone, self._rest = _condition_parts(node, self._equal)
         self._sides: dict[str, dict[Key, list[StoredRow]]] = {
             name: {key: list(rows) for key, rows in side.items()}
             for name, side in (("left", state.left), ("right", state.right))
@@ -193,7 +174,7 @@ class _JoinRun:
 
     def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
         """Match each row with the state of the other side, and store it."""
-        alone = self._condition.left_alone if name == "left" else self._condition.right_alone
+        alone = self._alone[name]
         for row in rows:
             if not evaluate(alone, row):
                 if self._rules.rows_that_cannot_match == "come out at once":
@@ -218,7 +199,7 @@ class _JoinRun:
         semi = self._node.how == "leftSemi"
         for place, stored in enumerate(list(stored_rows)):
             theirs = self.row(other, stored)
-            if not evaluate(self._condition.rest, {**theirs, **row}):
+            if not evaluate(self._rest, {**theirs, **row}):
                 continue
             if semi and (name == "left" or not stored.matched):
                 if name == "left":
@@ -245,7 +226,7 @@ class _JoinRun:
                         stored,
                         matched=None not in key
                         and any(
-                            evaluate(self._condition.rest, {**self.row(other, theirs), **self.row(name, stored)})
+                            evaluate(self._rest, {**self.row(other, theirs), **self.row(name, stored)})
                             for theirs in sides[other].get(key, [])
                         ),
                     )
@@ -282,8 +263,7 @@ class _JoinRun:
 
     def _key(self, name: str, row: Row) -> Key:
         return tuple(
-            _key_value(pair, pair.left if name == "left" else pair.right, row, self._rules)
-            for pair in self._condition.equal
+            _key_value(pair, pair.left if name == "left" else pair.right, row, self._rules) for pair in self._equal
         )
 
     def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
@@ -309,17 +289,17 @@ def _deciding_column(bound: Bound) -> Attribute | None:
     return None if bound is None else bound.column
 
 
-def _condition_parts(node: Join) -> _Condition:
-    left = {one.id for one in node.left.columns}
-    right = {one.id for one in node.right.columns}
-    equal = equalities(node)
+def _condition_parts(node: Join, equal: Sequence[Equality]) -> tuple[Mapping[str, Expression], Expression]:
+    """The conditions on each side alone, and the rest of the condition without the equalities."""
     pairs = {frozenset((pair.left, pair.right)) for pair in equal}
-    parts = [
+    rest = [
         part
         for part in conjuncts(node.condition)
         if not (part.kind == "call" and part.name in ("=", "<=>") and frozenset(part.args) in pairs)
     ]
-    alone_left = [part for part in parts if part.references and part.references <= left]
-    alone_right = [part for part in parts if part.references and part.references <= right]
-    rest = [part for part in parts if part not in alone_left and part not in alone_right]
-    return _Condition(equal, all_of(alone_left), all_of(alone_right), all_of(rest))
+    alone = {}
+    for name, side in (("left", node.left), ("right", node.right)):
+        own = [part for part in rest if part.references and part.references <= {one.id for one in side.columns}]
+        alone[name] = all_of(own)
+        rest = [part for part in rest if part not in own]
+    return alone, all_of(rest)

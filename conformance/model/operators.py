@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
-from conformance.model.progress import ComparedRow, TimerCounts
+from conformance.model.progress import ComparedRow, OperatorEffects
 from conformance.model.rules import Rules
 
 MOST_ROWS = 500_000
@@ -49,22 +49,12 @@ class OperatorContext:
         return self.eviction_ms if self.rules.eviction_watermark == "own batch" else self.late_ms
 
 
-@dataclass(frozen=True)
-class OperatorResult:
+@dataclass(frozen=True, kw_only=True)
+class OperatorResult(OperatorEffects):
     """The result of a stateful operator in a micro-batch."""
 
     rows: Sequence[Row]
     state: State
-    state_rows: int
-    late: tuple[ComparedRow, ...] = ()
-    dropped: int = 0
-    evicted: tuple[ComparedRow, ...] = ()
-    updated: int = 0
-    removed: int = 0
-    duplicates: int = 0
-    timers: TimerCounts | None = None
-    shown: tuple[ComparedRow, ...] = ()
-    """The state, for display."""
 
 
 def compared_row(
@@ -77,7 +67,9 @@ def compared_row(
 ) -> ComparedRow:
     """A row with its values by name, and the time that was compared with a watermark; ``of`` says what it was made of."""
     what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
-    instant = None if time is None else instant_of(row[time.id], time)
+    instant = None if time is None else row[time.id]
+    if time is not None and instant is not None and _is_window(time):
+        instant = instant[1]
     return ComparedRow(what, instant, watermark_ms, rows, of or origins([row]))
 
 
@@ -105,14 +97,6 @@ def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) 
     if time is None:
         return rules.null_is_over
     return rules.is_over(rules.over_time_of_window(time) if _is_window(column) else time, watermark_ms)
-
-
-def instant_of(time: Value, column: Attribute) -> int | None:
-    """The instant of an event time, in µs; for a window its end."""
-    if time is None:
-        return None
-    instant: int = time[1] if _is_window(column) else time
-    return instant
 
 
 def _is_window(column: Attribute) -> bool:

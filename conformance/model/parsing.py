@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, W
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
-from conformance.model.functions import INTERVAL, type_of
+from conformance.model.functions import INTERVAL, UNITS_US, type_of
 from conformance.model.rules import Rules
 from conformance.query.syntax import NotReadable, expression
 
@@ -36,37 +36,21 @@ OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Like: "like",
     exp.DPipe: "concat",
+    exp.RegexpSplit: "split",
 }
+_AS_IN_SQL = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevPop, exp.Stddev, exp.Variance, exp.Median)
 AGGREGATE_FUNCTIONS: Mapping[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Avg: "avg",
-    exp.StddevPop: "stddev_pop",
-    exp.Stddev: "stddev",
-    exp.Variance: "variance",
-    exp.Median: "median",
+    **{kind: kind.sql_name().lower() for kind in (*_AS_IN_SQL, exp.First, exp.Last, exp.CountIf)},
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
     exp.ArrayUniqueAgg: "collect_set",
-    exp.First: "first",
-    exp.Last: "last",
     exp.ArrayAgg: "collect_list",
-    exp.CountIf: "count_if",
     exp.ApproxQuantile: "percentile_approx",
 }
+_CALLS_AS_IN_SQL = (exp.Coalesce, exp.Length, exp.Upper, exp.Lower, exp.ArraySort, exp.Rand, exp.Randn, exp.Uuid)
 CALLS: Mapping[type[exp.Expr], str] = {
-    exp.Coalesce: "coalesce",
-    exp.Length: "length",
-    exp.Upper: "upper",
-    exp.Lower: "lower",
-    exp.ArraySort: "array_sort",
-    exp.Rand: "rand",
-    exp.Randn: "randn",
-    exp.Uuid: "uuid",
-    exp.Abs: "abs",
-    exp.Concat: "concat",
+    **{kind: kind.sql_name().lower() for kind in (*_CALLS_AS_IN_SQL, exp.Abs, exp.Concat)},
+    exp.Neg: "negative",
 }
 CASTS: Mapping[str, str] = {
     "TIMESTAMPTZ": "cast to timestamp",
@@ -110,12 +94,7 @@ def syntax(text: str) -> exp.Expr:
 
 
 def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
-    """Parse an expression.
-
-    Args:
-        text: in Spark SQL: ``window(event_time, '10 minutes') AS slot``.
-        scope: the available columns.
-        rules: of the version.
+    """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``.
 
     Raises:
         Unpredictable: the model does not know a construct.
@@ -134,31 +113,28 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
     return Parsed(expression, alias or _name(tree, source), source)
 
 
-def resolve(parts: Sequence[str], scope: Iterable[Attribute], rules: Rules) -> Expression:
+def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> Expression:
     """The column, or the field of a column, with a dotted name.
 
     Raises:
         Refused: it does not exist.
         Unpredictable: it is ambiguous.
     """
-    columns = list(scope)
-    for taken in (2, 1):
-        if taken == 2 and len(parts) >= 2:
-            found = [
-                one for one in columns if one.qualifier and _same(one.qualifier, parts[0]) and _same(one.name, parts[1])
-            ]
-        elif taken == 1:
-            found = [one for one in columns if _same(one.name, parts[0])]
-        else:
-            continue
-        if len(found) > 1:
-            raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
-        if found:
-            expression = column_expression(found[0])
-            for field in parts[taken:]:
-                expression = _field(expression, field, rules)
-            return expression
-    raise rules.refusal("unknown column", ".".join(parts))
+    lower = [part.lower() for part in parts]
+    qualified = [one for one in scope if one.qualifier and [one.qualifier.lower(), one.name.lower()] == lower[:2]]
+    found = qualified or [one for one in scope if one.name.lower() == lower[0]]
+    if len(found) > 1:
+        raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
+    if not found:
+        raise rules.refusal("unknown column", ".".join(parts))
+    expression = column_expression(found[0])
+    for name in parts[2 if qualified else 1 :]:
+        places = [place for place, one in enumerate(expression.type.fields) if one.name.lower() == name.lower()]
+        if not places:
+            raise rules.refusal("unknown column", name)
+        field = expression.type.fields[places[0]]
+        expression = Expression("field", field.type, (expression,), field.name, places[0])
+    return expression
 
 
 class _ExpressionParser:
@@ -229,9 +205,6 @@ class _ExpressionParser:
     def _boolean(self, tree: exp.Boolean) -> Expression:
         return Expression("literal", BOOLEAN, value=tree.this)
 
-    def _neg(self, tree: exp.Neg) -> Expression:
-        return self._call("negative", tree.this)
-
     def _not(self, tree: exp.Not) -> Expression:
         if isinstance(tree.this, exp.Is) and isinstance(tree.this.expression, exp.Null):
             return self._call("is not null", tree.this.this)
@@ -243,12 +216,8 @@ class _ExpressionParser:
         return self._call("is null", tree.this)
 
     def _between(self, tree: exp.Between) -> Expression:
-        return self.read(
-            exp.and_(
-                exp.GTE(this=tree.this, expression=tree.args["low"]),
-                exp.LTE(this=tree.this, expression=tree.args["high"]),
-            )
-        )
+        low, high = tree.args["low"], tree.args["high"]
+        return self.read(exp.and_(exp.GTE(this=tree.this, expression=low), exp.LTE(this=tree.this, expression=high)))
 
     def _case(self, tree: exp.Case) -> Expression:
         if tree.this is not None:
@@ -259,14 +228,11 @@ class _ExpressionParser:
     def _if(self, tree: exp.If) -> Expression:
         return self._call("case", tree.this, tree.args["true"], tree.args.get("false") or exp.Null())
 
-    def _regexpsplit(self, tree: exp.RegexpSplit) -> Expression:
-        return self._call("split", tree.this, tree.expression)
-
     def _bracket(self, tree: exp.Bracket) -> Expression:
         """An element of an array, counted from 0."""
         if len(tree.expressions) != 1 or tree.args.get("offset"):
             raise Unpredictable(f"the expression {tree.sql('spark')}")
-        array, index = self.read(tree.this), self.read(tree.expressions[0])
+        array, index = map(self.read, (tree.this, tree.expressions[0]))
         if array.type.name != "array" or index.type != INT:
             raise Unpredictable(f"the expression {tree.sql('spark')}")
         return Expression("call", array.type.elements[0], (array, index), "element")
@@ -320,7 +286,7 @@ class _ExpressionParser:
 
     def _timestamptrunc(self, tree: exp.TimestampTrunc) -> Expression:
         unit = tree.args["unit"].name
-        if unit.lower() not in ("second", "minute", "hour", "day"):
+        if unit.lower() not in UNITS_US:
             raise Unpredictable(f"date_trunc by {unit}")
         return self._call("date_trunc", exp.Literal.string(unit), tree.this)
 
@@ -388,7 +354,8 @@ class _ExpressionParser:
             raise Unpredictable(f"the lengths in {tree.sql('spark')}")
         if -(-size // slide) > MOST_WINDOWS:
             raise Unpredictable(f"sliding windows of which more than {MOST_WINDOWS:,} contain each row")
-        return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
+        fields = tuple(Field(one.name, time.type) for one in WINDOW.fields)
+        return Expression("window", DataType("struct", fields), (time,), "window", (size, slide, start))
 
     def _session_window(self, tree: exp.Anonymous) -> Expression:
         if len(tree.expressions) != 2:
@@ -419,26 +386,10 @@ class _ExpressionParser:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
 
 
-def _window_over(time: DataType) -> DataType:
-    return WINDOW if time == TIMESTAMP else DataType("struct", tuple(Field(one.name, time) for one in WINDOW.fields))
-
-
-def _field(of: Expression, name: str, rules: Rules) -> Expression:
-    for position, field in enumerate(of.type.fields):
-        if _same(field.name, name):
-            return Expression("field", field.type, (of,), field.name, position)
-    raise rules.refusal("unknown column", name)
-
-
 def _name(tree: exp.Expr, source: Attribute | None) -> str:
     if source is not None:
         return source.name
     if isinstance(tree, exp.Column):
         return tree.name
-    if isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window"):
-        return tree.name.lower()
-    return tree.sql("spark")
-
-
-def _same(left: str, right: str) -> bool:
-    return left.lower() == right.lower()
+    window = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
+    return tree.name.lower() if window else tree.sql("spark")

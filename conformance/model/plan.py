@@ -23,7 +23,7 @@ TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 class _Node:
     @property
     def children(self) -> tuple[Plan, ...]:
-        raise NotImplementedError
+        return ()
 
     @cached_property
     def below(self) -> tuple[Plan, ...]:
@@ -31,14 +31,7 @@ class _Node:
         return tuple(node for child in self.children for node in walk(child))
 
 
-class _Leaf(_Node):
-    """A node without children."""
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return ()
-
-
+@dataclass(frozen=True, eq=False)
 class _Unary(_Node):
     """A node with one child."""
 
@@ -58,7 +51,7 @@ class _WithColumnsOfChild(_Unary):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamSource(_Leaf):
+class StreamSource(_Node):
     """A stream. If it is read twice, its columns have different ids."""
 
     stream: str
@@ -68,7 +61,7 @@ class StreamSource(_Leaf):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalRelation(_Leaf):
+class LocalRelation(_Node):
     """Constant rows of the query."""
 
     columns: tuple[Attribute, ...]
@@ -81,14 +74,12 @@ class LocalRelation(_Leaf):
 class Watermark(_Unary):
     """``withWatermark``: above it the column is an event time."""
 
-    child: Plan
     column: Attribute
     columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Filter(_WithColumnsOfChild):
-    child: Plan
     condition: Expression
 
 
@@ -96,7 +87,6 @@ class Filter(_WithColumnsOfChild):
 class Project(_Unary):
     """``select`` and similar; with a window it yields one row per window."""
 
-    child: Plan
     named: tuple[NamedExpression, ...]
 
     @property
@@ -120,7 +110,6 @@ class Union(_Node):
 class Aggregate(_Unary):
     """``groupBy`` and ``agg``. A session window is a key of the kind ``session``."""
 
-    child: Plan
     keys: tuple[NamedExpression, ...]
     outputs: tuple[NamedExpression, ...]
     """Over the key columns and, inside aggregate functions, over the columns of the child."""
@@ -141,7 +130,6 @@ class Aggregate(_Unary):
 class Deduplicate(_WithColumnsOfChild):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     within_watermark: bool
 
@@ -161,25 +149,14 @@ class Deduplicate(_WithColumnsOfChild):
 class Limit(_WithColumnsOfChild):
     """SQL LIMIT: the first rows of the whole stream."""
 
-    child: Plan
     rows: int
-
-
-@dataclass(frozen=True)
-class SortKey:
-    """An expression to sort by."""
-
-    expression: Expression
-    ascending: bool
-    nulls_first: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Sort(_WithColumnsOfChild):
     """``orderBy`` and SQL ORDER BY: matters where Spark refuses it, or a key fails, since rows are compared in any order."""
 
-    child: Plan
-    keys: tuple[SortKey, ...]
+    keys: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +185,11 @@ class Join(_Node):
 class EmptySide(_WithColumnsOfChild):
     """A side of a join that is an empty relation in this micro-batch: Spark knows nothing of its columns."""
 
-    child: Plan
-
 
 @dataclass(frozen=True, eq=False)
 class StateFunction(_Unary):
     """``applyInPandasWithState``: a function of the suite, called for each group."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     function: str
     mode: str
@@ -238,7 +212,6 @@ class InitialState:
 class StatefulProcessor(_Unary):
     """``transformWithState``: a processor of the suite, with state and timers for each group."""
 
-    child: Plan
     keys: tuple[Attribute, ...]
     processor: str
     mode: str
@@ -327,59 +300,57 @@ def streams(plan: Plan) -> frozenset[str]:
 
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of the plan."""
-    for node in walk(plan):
-        match node:
-            case Filter() | Join():
-                yield node.condition
-            case Project():
-                yield from (one.expression for one in node.named)
-            case Aggregate():
-                yield from (one.expression for one in (*node.keys, *node.outputs))
-            case Sort():
-                yield from (key.expression for key in node.keys)
+    return (one for node in walk(plan) for one in expressions_of(node))
 
 
-_TITLES = {
-    "stateStoreSave": "aggregation",
-    "sessionWindowStateStoreSaveExec": "session windows",
-    "dedupe": "deduplication",
-    "dedupeWithinWatermark": "deduplication within the watermark",
-    "symmetricHashJoin": "join",
-    "globalLimit": "limit",
-    "applyInPandasWithState": "state function",
-    "transformWithStateInPandasExec": "stateful processor",
-}
+def expressions_of(node: Plan) -> tuple[Expression, ...]:
+    """The expressions of a node."""
+    match node:
+        case Filter() | Join():
+            return (node.condition,)
+        case Project():
+            return tuple(one.expression for one in node.named)
+        case Aggregate():
+            return tuple(one.expression for one in (*node.keys, *node.outputs))
+        case Sort():
+            return node.keys
+        case _:
+            return ()
 
 
 def operator_name(node: Plan) -> str:
     """The name of a stateful operator in the progress."""
-    match node:
-        case Aggregate():
-            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
-        case Deduplicate():
-            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
-        case Join():
-            return "symmetricHashJoin"
-        case StateFunction():
-            return "applyInPandasWithState"
-        case StatefulProcessor():
-            return "transformWithStateInPandasExec"
-        case _:
-            return "globalLimit"
+    return _name_and_title(node)[0]
 
 
 def operator_title(node: Plan) -> str:
     """The operator in words: ``aggregation by window, id``."""
-    title = _TITLES[operator_name(node)]
+    title = _name_and_title(node)[1]
     match node:
         case Aggregate():
             names = [key.column.name for key in node.keys]
-        case Deduplicate():
+        case Deduplicate() | StateFunction() | StatefulProcessor():
             names = [key.name for key in node.keys]
-        case StateFunction():
-            title, names = f"{title} {node.function}", [key.name for key in node.keys]
-        case StatefulProcessor():
-            title, names = f"{title} {node.processor}", [key.name for key in node.keys]
         case _:
             names = []
     return f"{title} by {', '.join(names)}" if names else title
+
+
+def _name_and_title(node: Plan) -> tuple[str, str]:
+    match node:
+        case Aggregate(session=None):
+            return "stateStoreSave", "aggregation"
+        case Aggregate():
+            return "sessionWindowStateStoreSaveExec", "session windows"
+        case Deduplicate(within_watermark=True):
+            return "dedupeWithinWatermark", "deduplication within the watermark"
+        case Deduplicate():
+            return "dedupe", "deduplication"
+        case Join():
+            return "symmetricHashJoin", "join"
+        case StateFunction():
+            return "applyInPandasWithState", f"state function {node.function}"
+        case StatefulProcessor():
+            return "transformWithStateInPandasExec", f"stateful processor {node.processor}"
+        case _:
+            return "globalLimit", "limit"

@@ -34,8 +34,26 @@ class TimerCounts:
     """Those that fired included."""
 
 
-@dataclass(frozen=True)
-class OperatorProgress:
+@dataclass(frozen=True, kw_only=True)
+class OperatorEffects:
+    """What a stateful operator did in one micro-batch."""
+
+    late: tuple[ComparedRow, ...] = ()
+    evicted: tuple[ComparedRow, ...] = ()
+    dropped: int = 0
+    updated: int = 0
+    removed: int = 0
+    duplicates: int = 0
+    timers: TimerCounts | None = None
+    """None if it is not a stateful processor."""
+    state_rows: int
+    """Rows in its state after the micro-batch."""
+    shown: tuple[ComparedRow, ...] = ()
+    """The state, for display."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorProgress(OperatorEffects):
     """One stateful operator in one micro-batch."""
 
     operator: str
@@ -46,18 +64,6 @@ class OperatorProgress:
     """The watermark for late rows."""
     eviction_ms: int
     """The watermark for eviction."""
-    late: tuple[ComparedRow, ...]
-    evicted: tuple[ComparedRow, ...]
-    dropped: int
-    updated: int
-    removed: int
-    duplicates: int
-    timers: TimerCounts | None
-    """None if it is not a stateful processor."""
-    state_rows: int
-    """Rows in its state after the micro-batch."""
-    state: tuple[ComparedRow, ...] = ()
-    """The state, for display."""
     read: tuple[Origin, ...] = field(default=(), compare=False)
     """Where each row that it read comes from, late rows included; without rows that another operator made of several."""
 

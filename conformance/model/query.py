@@ -36,7 +36,7 @@ from conformance.model.checks import (
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
-from conformance.model.joins import can_evict
+from conformance.model.join_bounds import bounds
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -66,6 +66,7 @@ class Query:
         written: the plan before optimisation.
         plan: the plan after Spark's optimiser.
         checkpoint: the current checkpoint.
+        unread: arrived rows, one entry per micro-batch.
     """
 
     def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
@@ -81,12 +82,13 @@ class Query:
             raise rules.refusal("unknown trigger", settings.trigger)
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         check_real_time(plan, settings, rules)
-        _check_semi_joins(plan, settings)
-        _check_order(plan, settings)
+        _check_decided(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
         self._settings = settings
-        self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
+        self._single = not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
+        """Whether all operators share one watermark (since 3.4)."""
+        self._rules = _with_one_watermark(rules) if self._single else rules
         self._run = SparkPlan(plan, self._rules)
         self.plan = self._run.plan
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
@@ -103,21 +105,11 @@ class Query:
             self._tracker = checkpoint.tracker
         self._last_eviction: tuple[int, ...] | None = None
         """Eviction watermarks of the last micro-batch of this run; None before the first."""
-        self._arrived: list[BatchData] = []
-
-    @property
-    def watermark_ms(self) -> int:
-        """The watermark of the next micro-batch."""
-        return self.checkpoint.watermark_ms
-
-    @property
-    def unread(self) -> list[BatchData]:
-        """Arrived rows that the next run will read."""
-        return list(self._arrived)
+        self.unread: list[BatchData] = []
 
     def arrive(self, batches: Sequence[BatchData]) -> None:
         """Add rows, one entry per micro-batch."""
-        self._arrived += batches
+        self.unread += batches
 
     def run(self) -> Iterator[BatchProgress]:
         """Run micro-batches until the query is idle or the trigger ends it.
@@ -138,13 +130,14 @@ class Query:
         if replayed is not None:
             return replayed
         data: BatchData = {}
-        if self._arrived:
-            data = _together(self._arrived) if once else self._arrived[0]
-            self._arrived = [] if once else self._arrived[1:]
+        if self.unread:
+            data = _together(self.unread) if once else self.unread[0]
+            self.unread = [] if once else self.unread[1:]
         elif not self._wants_no_data():
             return None
-        planned = OffsetLogEntry(self.checkpoint.next_id, data, self._tracker.global_ms)
-        self.checkpoint = self.checkpoint.with_planned(planned)
+        before = self.checkpoint.planned
+        planned = OffsetLogEntry(len(before), data, self._tracker.global_ms)
+        self.checkpoint = replace(self.checkpoint, planned=(*before, planned))
         return planned
 
     def _wants_no_data(self) -> bool:
@@ -172,7 +165,7 @@ class Query:
             case Deduplicate():
                 return True
             case Join():
-                return can_evict(node)
+                return bounds(node) != (None, None)
             case StateFunction():
                 return node.timeout == "EventTimeTimeout"
             case StatefulProcessor():
@@ -182,11 +175,6 @@ class Query:
 
     def _input_watermarks(self, global_ms: int) -> tuple[int, ...]:
         return input_watermarks(self.plan, global_ms, self._rules, single=self._single)
-
-    @property
-    def _single(self) -> bool:
-        """Whether all operators share one watermark, because ``allowMultiple`` is off (since 3.4)."""
-        return _is_single(self._settings, self._rules)
 
     def _execute(self, planned: OffsetLogEntry) -> BatchProgress:
         rules, id = self._rules, planned.id
@@ -214,8 +202,8 @@ class Query:
         self._last_eviction = eviction
         committed = CommitLogEntry(self._tracker.global_ms, done.states, self._run)
         first = WrittenState(self._run, silent) if id == 0 else self.checkpoint.first
-        checkpoint = self.checkpoint.with_committed(id, committed)
-        self.checkpoint = replace(checkpoint, tracker=self._tracker, first=first)
+        commits = {**self.checkpoint.committed, id: committed}
+        self.checkpoint = replace(self.checkpoint, committed=commits, tracker=self._tracker, first=first)
         return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
@@ -265,10 +253,6 @@ class Query:
                 raise self._rules.refusal(name, outer[0] if outer else "")
 
 
-def _is_single(settings: QuerySettings, rules: Rules) -> bool:
-    return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
-
-
 def _with_one_watermark(rules: Rules) -> Rules:
     """With ``allowMultiple`` off, the first of several event times is used, as in versions before it existed."""
     kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
@@ -286,7 +270,9 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     functions = [node for node in walk(plan) if isinstance(node, StateFunction | StatefulProcessor)]
     if functions and settings.conf.get(TIME_ZONE, "UTC") != "UTC":
         raise Unpredictable("a state function in a time zone other than UTC")
-    if settings.trigger != "once" and any(_uses_processing_time(node) for node in functions):
+    modes = {node.timeout if isinstance(node, StateFunction) else node.time_mode for node in functions}
+    # Source: `shouldRunAnotherBatch` of the operators.
+    if settings.trigger != "once" and modes & {"ProcessingTimeTimeout", "ProcessingTime"}:
         raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
@@ -312,41 +298,25 @@ def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         raise rules.refusal(name, operator_name(others[0]))
 
 
-def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:
-    """Whether another micro-batch always follows. Source: `shouldRunAnotherBatch` of the operators."""
-    if isinstance(node, StateFunction):
-        return node.timeout == "ProcessingTimeTimeout"
-    return node.time_mode == "ProcessingTime"
-
-
-def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
-    """`PushDownLeftSemiAntiJoin`; below an aggregation only if the other side is small (SPARK-34081).
+def _check_decided(plan: Plan, settings: QuerySettings) -> None:
+    """Sources: `PushDownLeftSemiAntiJoin`, below an aggregation only if the other side is small (SPARK-34081);
+    `StreamingGlobalLimitStrategy`, by which a limit keeps state only where rows are appended, and of a complete result takes the first.
 
     Raises:
-        Unpredictable: the optimiser moves a left semi join.
+        Unpredictable: the optimiser moves a left semi join, or which rows come depends on their order in a micro-batch.
     """
-    pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
+    nodes = [*walk(plan)]
+    pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, Join) and node.how == "leftSemi"}
     if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
-
-
-def _check_order(plan: Plan, settings: QuerySettings) -> None:
-    """A limit keeps state only where rows are appended (`StreamingGlobalLimitStrategy`); of a complete result it takes the first rows.
-
-    Raises:
-        Unpredictable: which rows come depends on their order in a micro-batch.
-    """
-    limits = [node for node in walk(plan) if isinstance(node, Limit)]
-    if settings.mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in node.below):
+    limited = [below for node in nodes if isinstance(node, Limit) for below in node.below]
+    if settings.mode == "complete" and any(isinstance(node, Aggregate) for node in limited):
         raise Unpredictable("a limit of a complete result")
-    if any(isinstance(node, Sort) and node is not beneath(plan) for node in walk(plan)):
+    if any(isinstance(node, Sort) and node is not beneath(plan) for node in nodes):
         raise Unpredictable("a sort below other operators")
 
 
 def _together(batches: Sequence[BatchData]) -> BatchData:
     """All waiting rows in one micro-batch."""
-    found: dict[str, list[tuple[object, ...]]] = {}
-    for batch in batches:
-        for stream, rows in batch.items():
-            found.setdefault(stream, []).extend(rows)
-    return found
+    streams_read = dict.fromkeys(stream for batch in batches for stream in batch)
+    return {stream: [row for batch in batches for row in batch.get(stream, ())] for stream in streams_read}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
@@ -179,11 +179,7 @@ class Rules:
         return self.refusals[name].error(name, what)
 
     def require(self, feature: str, what: str = "") -> None:
-        """Raise the error of a version that lacks a feature.
-
-        Args:
-            feature: a name in ``features.yaml``.
-            what: the subject of its error; the feature by default.
+        """Check that the version has a feature, by its name in ``features.yaml``; ``what``: the subject of its error, if not the name.
 
         Raises:
             Refused: the version lacks the feature.
@@ -228,8 +224,10 @@ class WatchedRules:
     def __init__(self, rules: Rules, read: RulesRead) -> None:
         self._rules = rules
         self._read = read
-        self.refusals: Mapping[str, Wording] = _WatchedRefusals(rules.refusals, read.refusals)
-        self.features: Set[str] = _WatchedFeatures(rules.features, read.features)
+        self.refusals: Mapping[str, Wording] = _WatchedRefusals(
+            rules.refusals, [one.name for one in refusals()], read.refusals
+        )
+        self.features: Set[str] = _WatchedFeatures(rules.features, features(), read.features)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._rules, name)
@@ -242,39 +240,35 @@ class WatchedRules:
         return WatchedRules(self._rules.altered(**values), self._read)
 
 
-class _WatchedRefusals(Mapping[str, Wording]):
-    def __init__(self, wordings: Mapping[str, Wording], read: set[str]) -> None:
-        self._wordings = wordings
+class _WatchedNames:
+    """Names of what a version has, of which it is recorded which ones are asked for."""
+
+    def __init__(self, present: Collection[str], every: Iterable[str], read: set[str]) -> None:
+        self._present = present
+        self._every = every
         self._read = read
+
+    def __contains__(self, name: object) -> bool:
+        self._read.add(str(name))
+        return name in self._present
+
+    def __iter__(self) -> Iterator[str]:
+        self._read.update(self._every)
+        return iter(self._present)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class _WatchedFeatures(_WatchedNames, Set[str]):
+    pass
+
+
+class _WatchedRefusals(_WatchedNames, Mapping[str, Wording]):
+    def __init__(self, wordings: Mapping[str, Wording], every: Iterable[str], read: set[str]) -> None:
+        super().__init__(wordings, every, read)
+        self._wordings = wordings
 
     def __getitem__(self, name: str) -> Wording:
         self._read.add(name)
         return self._wordings[name]
-
-    def __contains__(self, name: object) -> bool:
-        self._read.add(str(name))
-        return name in self._wordings
-
-    def __iter__(self) -> Iterator[str]:
-        self._read.update(one.name for one in refusals())
-        return iter(self._wordings)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-class _WatchedFeatures(Set[str]):
-    def __init__(self, available: frozenset[str], read: set[str]) -> None:
-        self._available = available
-        self._read = read
-
-    def __contains__(self, name: object) -> bool:
-        self._read.add(str(name))
-        return name in self._available
-
-    def __iter__(self) -> Iterator[str]:
-        self._read.update(features())
-        return iter(self._available)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

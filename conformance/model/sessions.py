@@ -50,14 +50,7 @@ def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) ->
 def aggregate_sessions(
     node: Aggregate, rows: Sequence[Row], state: Sessions, context: OperatorContext
 ) -> OperatorResult:
-    """One micro-batch of an aggregation with a session window.
-
-    Args:
-        node: the aggregation.
-        rows: of this micro-batch, from ``session_rows``.
-        state: the sessions so far.
-        context: watermarks, mode and rules.
-    """
+    """One micro-batch of an aggregation with a session window; its rows come from ``session_rows``."""
     rules = context.rules
     session = node.session
     if session is None:

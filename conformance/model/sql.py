@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from conformance.model.columns import BIGINT, Attribute
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import NamedExpression, evaluate
-from conformance.model.expressions import column as column_expression
+from conformance.model.expressions import NamedExpression, evaluate, unchanged
 from conformance.model.frame import Frame
 from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
@@ -32,11 +31,7 @@ _JOINS: Mapping[tuple[str, str], JoinType] = {
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
-    """The frame of a statement.
-
-    Args:
-        statement: one SELECT.
-        views: name → frame, at least one.
+    """The frame of a SELECT over views, of which there is at least one.
 
     Raises:
         Unpredictable: the model does not know a construct.
@@ -60,8 +55,8 @@ def _marked(frame: Frame, clause: syntax.WatermarkClause) -> Frame:
         raise frame.rules.refusal("several names in WATERMARK", clause.name)
     parsed = parse(clause.of, frame.plan.columns, frame.rules)
     added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause.name, parsed.expression.type))
-    kept = (NamedExpression(column_expression(one), one) for one in frame.plan.columns)
-    return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause.name, clause.delay)
+    columns = (added, *unchanged(frame.plan.columns))
+    return frame.of(Project(frame.plan, columns)).with_watermark(clause.name, clause.delay)
 
 
 def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
@@ -74,16 +69,10 @@ def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
     for clause in ("sort", "windows", "laterals", "qualify", "pivots"):
         if tree.args.get(clause):
             raise Unpredictable(f"{clause.upper()} in SQL")
-    views = {**views, **_common(tree, views)}
+    common = tree.args.get("with_") or tree.args.get("with")
+    for one in common.expressions if common else ():
+        views = {**views, one.alias.lower(): _statement(one.this, views)}
     return _select(tree, views)
-
-
-def _common(tree: exp.Select, views: Mapping[str, Frame]) -> dict[str, Frame]:
-    found: dict[str, Frame] = {}
-    clause = tree.args.get("with_") or tree.args.get("with")
-    for one in clause.expressions if clause else ():
-        found[one.alias.lower()] = _statement(one.this, {**views, **found})
-    return found
 
 
 def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
@@ -109,7 +98,7 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         frame = frame.distinct_rows()
     if order := tree.args.get("order"):
         columns = {one.unalias(): exp.column(one.alias_or_name) for one in tree.expressions if one.alias_or_name}
-        frame = frame.order_by(*(_sort_key(one, columns) for one in order.expressions))
+        frame = frame.order_by(*(columns.get(one.this, one.this) for one in order.expressions))
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame
@@ -124,11 +113,6 @@ def _expanded(item: exp.Expr, frame: Frame) -> Iterator[exp.Expr]:
     for one in frame.plan.columns:
         if table is None or (one.qualifier or "").lower() == table:
             yield exp.column(one.name, table=one.qualifier)
-
-
-def _sort_key(item: exp.Ordered, columns: Mapping[exp.Expr, exp.Expr]) -> tuple[exp.Expr, bool, bool]:
-    """A key of ORDER BY; what the select list has is a column."""
-    return columns.get(item.this, item.this), not item.args.get("desc"), bool(item.args.get("nulls_first"))
 
 
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
@@ -168,9 +152,8 @@ def _range(tree: exp.Anonymous, near: Frame) -> Frame:
     bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
-    return near.of(
-        LocalRelation((Attribute(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds)))
-    )
+    columns = (Attribute(near.ids.next(), "id", BIGINT),)
+    return near.of(LocalRelation(columns, tuple((number,) for number in range(*bounds))))
 
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
@@ -193,7 +176,7 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     named = [exp.alias_(call, column.name) for call, column in hidden.items()]
     grouped = frame.group_by(keys, [*computed, *named])
     if having:
-        grouped = grouped.where(_replaced(having.this, hidden))
+        grouped = grouped.where(having.this.transform(lambda node: hidden.get(node, node)))
     chosen: list[exp.Expr] = []
     names = [column.name for column in grouped.plan.columns]
     for one in tree.expressions:
@@ -206,12 +189,3 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
         else:
             chosen.append(one)
     return grouped.select(*chosen)
-
-
-def _replaced(tree: exp.Expr, by: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
-    """A tree with parts of it replaced."""
-
-    def other(node: exp.Expr) -> exp.Expr:
-        return by.get(node, node)
-
-    return tree.transform(other)

@@ -6,20 +6,17 @@ SPARK-40434. The functions are those of ``harness/driver/state_functions.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import BIGINT, STRING, Row, Value
+from conformance.model.columns import BIGINT, STRING, Row
 from conformance.model.errors import Unpredictable
-from conformance.model.groups import Group, GroupKey, compared_group, grouped, late_and_fresh
+from conformance.model.groups import Emitted, Group, GroupKey, compared_group, grouped, late_and_fresh
 from conformance.model.operators import OperatorContext, OperatorResult, compared_row
 from conformance.model.plan import StateFunction, Timeout
 from conformance.model.progress import ComparedRow
 from conformance.model.rules import Rules
-
-Emitted = Iterator[tuple[Value, ...]]
-"""The rows that a function emits, values in the order of its columns."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,7 @@ KeptStates = Mapping[GroupKey, KeptState]
 
 
 class GroupState:
-    """The state of a group during one call (``GroupState`` of pyspark).
-
-    Args:
-        kept: what the last call left.
-        has_timed_out: whether the function is called for the timeout.
-        watermark_ms: the watermark of the micro-batch; None if the input has none.
-        timeout: of the operator.
-        rules: of the version.
-    """
+    """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
 
     def __init__(
         self, kept: KeptState | None, *, has_timed_out: bool, watermark_ms: int | None, timeout: Timeout, rules: Rules
@@ -161,12 +150,6 @@ def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
     """One micro-batch of ``applyInPandasWithState``.
-
-    Args:
-        node: the operator.
-        rows: of this micro-batch.
-        state: of each group.
-        context: watermarks and rules.
 
     Raises:
         Refused: the function fails.

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, STRING, TIMESTAMP, Row, Value
 from conformance.model.errors import Unpredictable
-from conformance.model.groups import Group, GroupKey, compared_group, grouped, late_and_fresh
+from conformance.model.groups import Emitted, Group, GroupKey, compared_group, grouped, late_and_fresh
 from conformance.model.operators import OperatorContext, OperatorResult, compared_row, is_late
 from conformance.model.plan import StatefulProcessor, TimeMode
 from conformance.model.progress import TimerCounts
-
-Emitted = Iterator[tuple[Value, ...]]
-"""The rows that a processor emits, values in the order of its columns."""
 
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 _HOUR_US = 3_600_000_000
@@ -161,15 +158,7 @@ def transform_with_state(
     context: OperatorContext,
     used: frozenset[int],
 ) -> OperatorResult:
-    """One micro-batch of ``transformWithState``.
-
-    Args:
-        node: the operator.
-        rows: of this micro-batch.
-        initial: the rows of the initial state.
-        state: of all groups.
-        context: watermarks and rules.
-        used: ids of the output columns that are used above.
+    """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above.
 
     Raises:
         Refused: a row comes out behind the watermark.

@@ -93,15 +93,7 @@ class WatermarkTracker:
         policy: Policy,
         rules: Rules,
     ) -> tuple[WatermarkTracker, WatermarkAdvance]:
-        """The watermarks after a micro-batch.
-
-        Args:
-            plan: the plan of the micro-batch.
-            seen: statistics of each watermark node, in plan order.
-            silent: streams without new rows.
-            policy: for several inputs.
-            rules: of the version.
-        """
+        """The watermarks after a micro-batch that saw these statistics of each watermark node, in plan order."""
         nodes = dict(self.nodes)
         readings = []
         places = slots(plan, silent, rules)

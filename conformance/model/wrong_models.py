@@ -2,190 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.model.catalogue import WrongModel, accepting, misreading
 
 _CONDITION = "join-delays/range-bounds-the-state"
-
-WRONG_JOIN_MODELS: tuple[WrongModel, ...] = (
-    misreading(
-        "an inclusive bound expires one millisecond early",
-        "join-delays/inclusive-bound-waits-one-millisecond-longer",
-        inclusive_bound_ms=0,
-    ),
-    misreading(
-        "a strict bound waits as long as an inclusive one",
-        f"{_CONDITION}.strictly-between",
-        strict_bound_ms=1,
-    ),
-    misreading(
-        "an inclusive bound waits a millisecond on the wrong side of the watermark",
-        f"{_CONDITION}.between",
-        inclusive_bound_ms=-1,
-    ),
-    misreading(
-        "a subtracted interval is added",
-        f"{_CONDITION}.minus-on-the-other-side",
-        subtracted_term_sign=1,
-    ),
-    misreading(
-        "subtracted intervals do not count",
-        f"{_CONDITION}.plus-on-the-own-side",
-        subtracted_term_sign=0,
-    ),
-    misreading(
-        "of two bounds of a side the higher counts",
-        f"{_CONDITION}.lower-of-two-is-the-first",
-        bound_of_several=max,
-    ),
-    misreading(
-        "of two bounds of a side the first counts",
-        f"{_CONDITION}.lower-of-two-is-the-second",
-        bound_of_several=lambda bounds: bounds[0],
-    ),
-    misreading(
-        "of two bounds of a side the last counts",
-        f"{_CONDITION}.lower-of-two-is-the-first",
-        bound_of_several=lambda bounds: bounds[-1],
-    ),
-    misreading(
-        "equal intervals of a range count once on 4.2.1 and later",
-        "join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice",
-        equal_terms_of_a_bound="count once",
-    ),
-    misreading(
-        "join state at its watermark is not evicted",
-        "join-delays/strict-bound-is-over-when-the-watermark-reaches-it",
-        join_state_goes=lambda us, ms: us < ms * 1000,
-    ),
-    misreading(
-        "rows evicted in their own micro-batch are not stored",
-        "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
-        stores_rows_that_go_at_once=False,
-    ),
-    misreading(
-        "a left semi join keeps matched rows",
-        "join-delays/left-semi-rows-that-cannot-match-are-not-stored",
-        semi_forgets_matched_rows=False,
-    ),
-    misreading(
-        "a matched row also gets a null row",
-        "join-delays/left-outer-pair-that-fails-the-condition-gets-its-null-row",
-        outer_emits_null_row="always",
-    ),
-    misreading(
-        "an unmatched row gets a null row in every micro-batch",
-        "event-time-column/sql-watermark-clause-on-both-sides-of-a-join",
-        outer_emits_null_row="if unmatched, each batch",
-    ),
-    misreading(
-        "null rows of one key share their values",
-        "join-delays/self-full-outer-no-null-row-for-a-matched-row",
-        evicted_rows_share_a_buffer=True,
-    ),
-    misreading(
-        "rows that cannot match are stored",
-        "join-delays/left-outer-row-that-cannot-match-comes-out-at-once",
-        rows_that_cannot_match="are stored",
-    ),
-    misreading(
-        "<=> in a join condition is not an equality of keys",
-        "join-delays/null-safe-key-beside-a-range.inner",
-        null_safe_keys="are none",
-    ),
-    misreading(
-        "two nulls do not match under <=>",
-        "join-delays/null-safe-key-beside-a-range.left-outer",
-        null_safe_keys="match no nulls",
-    ),
-    misreading(
-        "the watermark above a left semi join waits for both sides on 4.3 and later",
-        "join-delays/aggregation-after-a-left-semi-range-waits-for-the-left-side",
-        semi_join_output_waits_for="both sides",
-    ),
-    misreading(
-        "BETWEEN is two comparisons on 4.0 and later",
-        "join-delays/between-of-a-cast-time-bounds-its-own-side",
-        between_computes_its_operand=False,
-    ),
-)
-
-
-def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
-    return misreading(name, f"arbitrary-state/{detected_by}", **rules)
-
-
-def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
-    return accepting(name, f"arbitrary-state/{detected_by}", refusal)
-
-
-WRONG_STATE_FUNCTIONS: tuple[WrongModel, ...] = (
-    _wrong(
-        "late rows reach no state function",
-        "late-rows-reach-a-function-without-event-time-timeout.no-timeout",
-        functions_drop_late_rows="always",
-    ),
-    _wrong(
-        "late rows reach every state function", "function-decides-by-the-watermark", functions_drop_late_rows="never"
-    ),
-    _wrong(
-        "a timeout fires at a watermark equal to it",
-        "function-decides-by-the-watermark",
-        timeout_fires=lambda timeout, watermark: timeout <= watermark,
-    ),
-    _wrong(
-        "a timeout fires although rows of the micro-batch move it",
-        "rows-of-the-micro-batch-cancel-its-timeout",
-        rows_come_before_timeouts=False,
-    ),
-    _wrong(
-        "a timeout passed as a datetime is a number of days",
-        "timeout-may-be-a-datetime",
-        datetime_timeout_ms=lambda ms: ms // 86_400_000,
-    ),
-    _wrong(
-        "a state function loses rows with null in the first column",
-        "null-key-comes-out",
-        null_first_column_is_emitted=False,
-    ),
-    _wrong(
-        "a timer fires only behind the watermark",
-        "timer-fires-when-the-watermark-reaches-it",
-        timer_fires=lambda timer, watermark: timer < watermark,
-    ),
-    _wrong(
-        "an unused output column strips the initial state",
-        "initial-state-is-whole-whatever-is-selected-after",
-        initial_state="grouping columns below unused output",
-    ),
-    _wrong(
-        "nothing after a stateful processor has its watermark",
-        "transform-with-state-then-aggregation",
-        processors_pass_the_watermark_on=False,
-    ),
-    _wrong(
-        "a stateful processor may emit late rows",
-        "emitting-rows-behind-the-watermark-fails",
-        emitted_rows_may_be_late=True,
-    ),
-    _accepting(
-        "an event-time timeout needs no watermark",
-        "event-time-timeout-needs-a-watermark",
-        "event-time timeout without watermark",
-    ),
-    _accepting(
-        "a state function may have another output mode than the query",
-        "output-mode-of-the-function-must-be-that-of-the-query",
-        "state function in another mode",
-    ),
-    _accepting(
-        "a state function in update mode may follow an aggregation",
-        "update-function-after-an-aggregation-is-refused",
-        "update function with an aggregation",
-    ),
-)
-
 
 WRONG_MODELS: tuple[WrongModel, ...] = (
     # The watermark.
@@ -445,7 +264,92 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         deduplication_state_compares="whole rows",
     ),
     # Joins.
-    *WRONG_JOIN_MODELS,
+    misreading(
+        "an inclusive bound expires one millisecond early",
+        "join-delays/inclusive-bound-waits-one-millisecond-longer",
+        inclusive_bound_ms=0,
+    ),
+    misreading("a strict bound waits as long as an inclusive one", f"{_CONDITION}.strictly-between", strict_bound_ms=1),
+    misreading(
+        "an inclusive bound waits a millisecond on the wrong side of the watermark",
+        f"{_CONDITION}.between",
+        inclusive_bound_ms=-1,
+    ),
+    misreading("a subtracted interval is added", f"{_CONDITION}.minus-on-the-other-side", subtracted_term_sign=1),
+    misreading("subtracted intervals do not count", f"{_CONDITION}.plus-on-the-own-side", subtracted_term_sign=0),
+    misreading(
+        "of two bounds of a side the higher counts", f"{_CONDITION}.lower-of-two-is-the-first", bound_of_several=max
+    ),
+    misreading(
+        "of two bounds of a side the first counts",
+        f"{_CONDITION}.lower-of-two-is-the-second",
+        bound_of_several=lambda bounds: bounds[0],
+    ),
+    misreading(
+        "of two bounds of a side the last counts",
+        f"{_CONDITION}.lower-of-two-is-the-first",
+        bound_of_several=lambda bounds: bounds[-1],
+    ),
+    misreading(
+        "equal intervals of a range count once on 4.2.1 and later",
+        "join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice",
+        equal_terms_of_a_bound="count once",
+    ),
+    misreading(
+        "join state at its watermark is not evicted",
+        "join-delays/strict-bound-is-over-when-the-watermark-reaches-it",
+        join_state_goes=lambda us, ms: us < ms * 1000,
+    ),
+    misreading(
+        "rows evicted in their own micro-batch are not stored",
+        "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
+        stores_rows_that_go_at_once=False,
+    ),
+    misreading(
+        "a left semi join keeps matched rows",
+        "join-delays/left-semi-rows-that-cannot-match-are-not-stored",
+        semi_forgets_matched_rows=False,
+    ),
+    misreading(
+        "a matched row also gets a null row",
+        "join-delays/left-outer-pair-that-fails-the-condition-gets-its-null-row",
+        outer_emits_null_row="always",
+    ),
+    misreading(
+        "an unmatched row gets a null row in every micro-batch",
+        "event-time-column/sql-watermark-clause-on-both-sides-of-a-join",
+        outer_emits_null_row="if unmatched, each batch",
+    ),
+    misreading(
+        "null rows of one key share their values",
+        "join-delays/self-full-outer-no-null-row-for-a-matched-row",
+        evicted_rows_share_a_buffer=True,
+    ),
+    misreading(
+        "rows that cannot match are stored",
+        "join-delays/left-outer-row-that-cannot-match-comes-out-at-once",
+        rows_that_cannot_match="are stored",
+    ),
+    misreading(
+        "<=> in a join condition is not an equality of keys",
+        "join-delays/null-safe-key-beside-a-range.inner",
+        null_safe_keys="are none",
+    ),
+    misreading(
+        "two nulls do not match under <=>",
+        "join-delays/null-safe-key-beside-a-range.left-outer",
+        null_safe_keys="match no nulls",
+    ),
+    misreading(
+        "the watermark above a left semi join waits for both sides on 4.3 and later",
+        "join-delays/aggregation-after-a-left-semi-range-waits-for-the-left-side",
+        semi_join_output_waits_for="both sides",
+    ),
+    misreading(
+        "BETWEEN is two comparisons on 4.0 and later",
+        "join-delays/between-of-a-cast-time-bounds-its-own-side",
+        between_computes_its_operand=False,
+    ),
     # Several operators.
     misreading(
         "one watermark serves all operators on 3.5 and later",
@@ -521,7 +425,72 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "no-data-batches/none-after-restart-until-data",
         no_data_batch_after_restart=True,
     ),
-    *WRONG_STATE_FUNCTIONS,
+    # State functions and stateful processors.
+    misreading(
+        "late rows reach no state function",
+        "arbitrary-state/late-rows-reach-a-function-without-event-time-timeout.no-timeout",
+        functions_drop_late_rows="always",
+    ),
+    misreading(
+        "late rows reach every state function",
+        "arbitrary-state/function-decides-by-the-watermark",
+        functions_drop_late_rows="never",
+    ),
+    misreading(
+        "a timeout fires at a watermark equal to it",
+        "arbitrary-state/function-decides-by-the-watermark",
+        timeout_fires=lambda timeout, watermark: timeout <= watermark,
+    ),
+    misreading(
+        "a timeout fires although rows of the micro-batch move it",
+        "arbitrary-state/rows-of-the-micro-batch-cancel-its-timeout",
+        rows_come_before_timeouts=False,
+    ),
+    misreading(
+        "a timeout passed as a datetime is a number of days",
+        "arbitrary-state/timeout-may-be-a-datetime",
+        datetime_timeout_ms=lambda ms: ms // 86_400_000,
+    ),
+    misreading(
+        "a state function loses rows with null in the first column",
+        "arbitrary-state/null-key-comes-out",
+        null_first_column_is_emitted=False,
+    ),
+    misreading(
+        "a timer fires only behind the watermark",
+        "arbitrary-state/timer-fires-when-the-watermark-reaches-it",
+        timer_fires=lambda timer, watermark: timer < watermark,
+    ),
+    misreading(
+        "an unused output column strips the initial state",
+        "arbitrary-state/initial-state-is-whole-whatever-is-selected-after",
+        initial_state="grouping columns below unused output",
+    ),
+    misreading(
+        "nothing after a stateful processor has its watermark",
+        "arbitrary-state/transform-with-state-then-aggregation",
+        processors_pass_the_watermark_on=False,
+    ),
+    misreading(
+        "a stateful processor may emit late rows",
+        "arbitrary-state/emitting-rows-behind-the-watermark-fails",
+        emitted_rows_may_be_late=True,
+    ),
+    accepting(
+        "an event-time timeout needs no watermark",
+        "arbitrary-state/event-time-timeout-needs-a-watermark",
+        "event-time timeout without watermark",
+    ),
+    accepting(
+        "a state function may have another output mode than the query",
+        "arbitrary-state/output-mode-of-the-function-must-be-that-of-the-query",
+        "state function in another mode",
+    ),
+    accepting(
+        "a state function in update mode may follow an aggregation",
+        "arbitrary-state/update-function-after-an-aggregation-is-refused",
+        "update function with an aggregation",
+    ),
     # Refusals.
     accepting(
         "append mode runs without a watermark",

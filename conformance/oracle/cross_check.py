@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
@@ -80,22 +82,13 @@ class CrossCheck:
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         """Family → number of predicted cases, number of cases."""
-        ids = {case.id for case in self.predicted}
-        found: dict[str, tuple[int, int]] = {}
-        for case in self.cases:
-            predicted, of = found.get(case.family, (0, 0))
-            found[case.family] = predicted + (case.id in ids), of + 1
-        return found
+        predicted = Counter(case.family for case in self.predicted)
+        return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
-        runs: list[list[SparkVersion]] = [[]]
-        for version in self.versions:
-            if version in versions:
-                runs[-1].append(version)
-            elif runs[-1]:
-                runs.append([])
-        return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs if run)
+        runs = [[*run] for named, run in groupby(self.versions, key=lambda one: one in versions) if named]
+        return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs)
 
 
 def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> CrossCheck:
@@ -143,20 +136,18 @@ def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> Model
         for rule, altered in other_readings(version)
         if prediction.read.tell_apart(rules_of(version), altered) and _agrees(case, version, altered)
     }
-    return ModelDisagreement(verdict, (version,), tuple(settling.values()), tuple(_concerned(verdict)))
+    aspects = {finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings}
+    names = {name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ())}
+    concerned = tuple(rule for rule in catalogue().values() if rule.name in names)
+    return ModelDisagreement(verdict, (version,), tuple(settling.values()), concerned)
 
 
-def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool:
+def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
+    """Whether the model meets the expectations with these rules; None if it cannot predict the case."""
     try:
         return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:
-        return False
-
-
-def _concerned(verdict: Verdict) -> Iterator[Rule]:
-    aspects = dict.fromkeys(finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings)
-    names = dict.fromkeys(name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ()))
-    return (rule for rule in catalogue().values() if rule.name in names)
+        return None
 
 
 def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
@@ -198,22 +189,13 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
 def detects(case: Case, wrong: WrongModel) -> bool:
     """Whether the expectations of a case contradict a wrong model."""
     version = wrong.version
-    if not_applicable(case, version) is not None:
-        return False
-    try:
-        return verdict_on(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
-    except Unpredictable:
-        return False
+    return not_applicable(case, version) is None and _agrees(case, version, wrong.of(rules_of(version))) is False
 
 
 def detected(cases: Mapping[str, Case]) -> tuple[WrongModel, ...]:
-    """The wrong models that their named case detects.
+    """The wrong models that their named case detects, of these cases by id.
 
     Other cases may detect more of them, but checking every case against every model takes minutes.
-
-    Args:
-        cases: id → case.
     """
-    return tuple(
-        wrong for wrong in WRONG_MODELS if (case := cases.get(wrong.detected_by)) is not None and detects(case, wrong)
-    )
+    named = ((wrong, cases.get(wrong.detected_by)) for wrong in WRONG_MODELS)
+    return tuple(wrong for wrong, case in named if case is not None and detects(case, wrong))

@@ -5,7 +5,6 @@ The bounds are those with which the model evicts (`conformance.model.join_bounds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.core.errors import WrongUsage
@@ -18,7 +17,7 @@ from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.join_bounds import Bound, KeyBound, bounds
-from conformance.model.plan import Join, Plan
+from conformance.model.plan import Join, walk
 from conformance.model.rules import Rules
 
 _US = 1000
@@ -86,11 +85,8 @@ def join_state(
 ) -> tuple[KeptUntil, KeptUntil]:
     """When a row of each side is evicted, with the policy min for several watermarks.
 
-    Args:
-        condition: on the two event-time columns, as in the join; conditions on other columns do not matter and are left out.
-        left, right: the inputs.
-        version: of Spark.
-        at_ms: the event time of both rows, in ms.
+    The condition is on the two event-time columns, as in the join; conditions on other columns do not matter and are left out. The
+    event time of both rows is in ms.
 
     Raises:
         CannotTell: the condition or a delay is wrong, or the model does not know it.
@@ -99,7 +95,7 @@ def join_state(
     ids = Ids()
     try:
         frames = [_frame(name, one, rules, ids) for name, one in (("left", left), ("right", right))]
-        found = next(_joins(frames[0].join(frames[1], condition, "inner").plan))
+        joined = frames[0].join(frames[1], condition, "inner").plan
     except Refused as refused:
         raise CannotTell(f"Spark {version} rejects this: {refused.message.rstrip('.')}{_HINT}") from None
     except Unpredictable as unknown:
@@ -113,7 +109,7 @@ def join_state(
         seen = tuple((other.column, watermark + other.delay_ms) for other in watermarked)
         return KeptUntil(side, one.column, at_ms, watermark, seen)
 
-    of_left, of_right = bounds(found)
+    of_left, of_right = bounds(next(node for node in walk(joined) if isinstance(node, Join)))
     return kept("left", left, of_left), kept("right", right, of_right)
 
 
@@ -126,13 +122,6 @@ def _frame(name: str, one: JoinInput, rules: Rules, ids: Ids) -> Frame:
     frame = Frame.read(name, parse_schema(f"{one.column} TIMESTAMP"), rules, ids)
     one.delay_ms  # noqa: B018 – said before Spark's own wording
     return frame.with_watermark(one.column, one.delay) if one.delay else frame
-
-
-def _joins(plan: Plan) -> Iterator[Join]:
-    if isinstance(plan, Join):
-        yield plan
-    for child in plan.children:
-        yield from _joins(child)
 
 
 def _evicting(bound: Bound, at_ms: int, rules: Rules) -> int | None:

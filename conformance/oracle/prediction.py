@@ -5,7 +5,7 @@ The model gets the case without its expectations, so the code that judges an eng
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import cast
@@ -20,7 +20,7 @@ from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
-from conformance.query.reading import QueryReading, read_query
+from conformance.query.reading import read_query
 
 NOT_PREDICTED = frozenset({"plan"})
 """Keys of expectations that the model does not predict."""
@@ -117,13 +117,9 @@ class CasePredictions:
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
-    """Predict what a case does.
+    """Predict what a case does, whatever it expects, by the rules of the version or by others.
 
-    Args:
-        case: its expectations are ignored.
-        version: of Spark.
-        rules: the rules of the version by default.
-        read: is filled with the rules that the model reads, also if it cannot predict the case.
+    ``read`` is filled with the rules that the model reads, also if it cannot predict the case.
 
     Raises:
         Unpredictable: the case uses something that the model does not know.
@@ -148,7 +144,8 @@ def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: Rules
     if not in_partitions:
         return prediction
     digest = prediction.observation.behaviour_digest
-    if _depends_on_order(readings) and any(
+    # Where an operation takes some of several rows, the order of partitions may matter.
+    if any(of.deduplications or of.functions & _BY_ORDER or of.unread for of in readings) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
@@ -197,11 +194,6 @@ def _predicted_entry(entry: Differs) -> Differs | None:
         if (kept := change.model_fields_set - NOT_PREDICTED)
     }
     return entry.model_copy(update={"steps": steps}) if steps else None
-
-
-def _depends_on_order(readings: Sequence[QueryReading]) -> bool:
-    """Whether an operation takes some of several rows, so that the order of partitions may matter."""
-    return any(of.deduplications or of.functions & _BY_ORDER or of.unread for of in readings)
 
 
 def _comes_in_partitions(case: Case) -> bool:

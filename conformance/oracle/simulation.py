@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -43,25 +43,10 @@ from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
 from conformance.model.frame import Frame
 from conformance.model.functions import INTERVAL
-from conformance.model.plan import Plan, StreamSource, walk, watermarks
+from conformance.model.plan import StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query
 from conformance.model.rules import Rules
-
-
-def frame_of(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
-    """The frame of a pipeline.
-
-    Args:
-        pipeline: of the case, or of a restart that changes it.
-        case: defines the streams.
-        rules: of the version.
-
-    Raises:
-        Refused: Spark refuses it at analysis.
-        Unpredictable: the model does not know an operation.
-    """
-    return _FrameBuilder(case, rules).pipeline(pipeline)
 
 
 class _FrameBuilder:
@@ -74,6 +59,11 @@ class _FrameBuilder:
         self._views: dict[str, Frame] = {}
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
+        """
+        Raises:
+            Refused: Spark refuses it at analysis.
+            Unpredictable: the model does not know an operation.
+        """
         first, *rest = pipeline.operations
         if first.name != "from":
             raise Unpredictable(f"the operation {first.name}")
@@ -92,17 +82,18 @@ class _FrameBuilder:
         self._views |= {name.lower(): view for name, view in zip(names, frames, strict=True)}
         return sql.run(operation.arguments["sql"], self._views)
 
+    def apply_in_pandas_with_state(self, frame: Frame, operation: Operation) -> Frame:
+        of = operation.arguments[operation.name]
+        mode, timeout = of.get("outputMode", "append"), of.get("timeout", "NoTimeout")
+        return frame.apply_in_pandas_with_state(of["by"], of["with"], mode, timeout)
+
     def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
         of = operation.arguments[operation.name]
         initial = sql.run(of["initialState"], {"": frame}) if "initialState" in of else None
+        mode, time_mode = of.get("outputMode", "append"), of.get("timeMode", "None")
+        event_time, in_pandas = of.get("eventTimeColumn"), of.get("inPandas", True)
         return frame.transform_with_state(
-            of["by"],
-            of["with"],
-            of.get("outputMode", "append"),
-            of.get("timeMode", "None"),
-            of.get("eventTimeColumn"),
-            initial,
-            in_pandas=of.get("inPandas", True),
+            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas
         )
 
     def nested(self, operation: Operation) -> Frame:
@@ -120,20 +111,15 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
     "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
     "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "orderBy": lambda _, frame, of: frame.order_by(*map(sort_order, of.arguments["orderBy"])),
+    "orderBy": lambda _, frame, of: frame.order_by(*(sort_order(one).expression for one in of.arguments["orderBy"])),
     "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
-    "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
+    "distinct": lambda _, frame, of: frame.drop_duplicates() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
     "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
         *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
     ),
     "sql": _FrameBuilder.sql,
-    "applyInPandasWithState": lambda _, frame, of: frame.apply_in_pandas_with_state(
-        of.arguments[of.name]["by"],
-        of.arguments[of.name]["with"],
-        of.arguments[of.name].get("outputMode", "append"),
-        of.arguments[of.name].get("timeout", "NoTimeout"),
-    ),
+    "applyInPandasWithState": _FrameBuilder.apply_in_pandas_with_state,
     "transformWithState": _FrameBuilder.transform_with_state,
 }
 """Operation of the case language → the method of the frame."""
@@ -156,13 +142,7 @@ class StepProgress:
 
 
 class CaseSimulation:
-    """Runs the steps of a case on the reference model.
-
-    Args:
-        case: the case.
-        rules: of the version, or altered.
-        order: in which to read the partitions of each micro-batch; as written by default.
-    """
+    """Runs the steps of a case on the reference model, the partitions of each micro-batch in an order, by default as written."""
 
     def __init__(self, case: Case, rules: Rules, order: tuple[int, ...] = ()) -> None:
         self._case = case
@@ -290,7 +270,7 @@ class CaseSimulation:
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
-        frame = frame_of(self._pipeline, self._case, self._rules)
+        frame = _FrameBuilder(self._case, self._rules).pipeline(self._pipeline)
         self._types = tuple(one.type for one in frame.plan.columns)
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")
@@ -315,14 +295,14 @@ class CaseSimulation:
         read = self._pipeline.streams()
         self._left_out |= {name for name, placed in arrival.items() if any(placed.partitions)} - read
         return {
-            name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
+            name: tuple(self._row(name, row) for row in self._ordered(placed.partitions))
             for name, placed in arrival.items()
             if name in read
         }
 
-    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[tuple[Row, ...]]:
+    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[Row]:
         order = [place for place in self._order if place < len(partitions)]
-        return (partitions[place] for place in order or range(len(partitions)))
+        return (row for place in order or range(len(partitions)) for row in partitions[place])
 
     def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
         fields = self._case.streams[stream].fields
@@ -345,50 +325,31 @@ class CaseSimulation:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
-        statistics = batch.event_time
+        read = dict(batch.read)
+        names = [node.stream for node in walk(self._query.written) if isinstance(node, StreamSource)]
+        sources = [SourceRead(stream=name, rows=len(read.get(name, ())), moved=name in read) for name in names]
+        times = {} if batch.event_time is None else asdict(batch.event_time)
+        shown_times = {"watermark": batch.watermark_ms, **times} if has_watermark else {}
+        partitions = self._query.checkpoint.partitions
         return BatchSeen(
             id=batch.id,
             kind=batch.kind,
-            sources=tuple(self._sources(batch, self._query.written)),
+            sources=tuple(sources),
             watermark=batch.watermark_ms if has_watermark else None,
             logged=batch.watermark_ms,
             next_watermark=batch.advance.after_ms,
-            rows=tuple(self._wire(row) for row in batch.emitted),
+            rows=tuple(tuple(map(wire, row, self._types)) for row in batch.emitted),
             dropped=batch.dropped,
             state=tuple(operator.state_rows for operator in batch.operators),
-            event_time=None
-            if statistics is None
-            else EventTime(min=statistics.min, max=statistics.max, avg=statistics.avg),
+            event_time=EventTime(**times) if times else None,
             duration_ms=0,
-            progress=self._progress(batch, has_watermark=has_watermark),
+            progress={
+                "batchId": batch.id,
+                "numInputRows": sum(source.rows for source in sources),
+                "eventTime": {key: _instant(millis) for key, millis in shown_times.items()},
+                "stateOperators": [self._operator(one, partitions) for one in batch.operators],
+            },
         )
-
-    def _sources(self, batch: BatchProgress, plan: Plan) -> Iterator[SourceRead]:
-        rows = dict(batch.read)
-        for node in walk(plan):
-            if isinstance(node, StreamSource):
-                yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
-
-    def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
-        return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
-
-    def _progress(self, batch: BatchProgress, *, has_watermark: bool) -> dict[str, Json]:
-        """The part of a progress entry that the model predicts."""
-        if self._query is None:
-            raise AssertionError("a micro-batch without a query")
-        event_time: dict[str, str] = {}
-        if has_watermark:
-            event_time["watermark"] = _instant(batch.watermark_ms)
-            if batch.event_time is not None:
-                for key in ("min", "max", "avg"):
-                    event_time[key] = _instant(getattr(batch.event_time, key))
-        partitions = self._query.checkpoint.partitions
-        return {
-            "batchId": batch.id,
-            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.written)),
-            "eventTime": event_time,
-            "stateOperators": [self._operator(one, partitions) for one in batch.operators],
-        }
 
     def _operator(self, one: OperatorProgress, partitions: str | None) -> dict[str, Json]:
         known: dict[str, Json] = {
@@ -400,7 +361,8 @@ class CaseSimulation:
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)
-            known["numStateStoreInstances"] = int(partitions) * STATE_STORES.get(one.operator, 1)
+            # A join in state format 2 has four state stores in each partition (SPARK-35896).
+            known["numStateStoreInstances"] = int(partitions) * (4 if one.operator == "symmetricHashJoin" else 1)
         if one.operator.startswith("dedupe"):
             known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
         if one.timers is not None:
@@ -416,24 +378,17 @@ def without_metrics(observation: Observation, missing: frozenset[str]) -> Observ
     """What a version shows that does not report some keys of an operator's progress."""
     if not missing:
         return observation
-    steps = (
-        step.model_copy(update={"batches": tuple(_without_metrics(batch, missing) for batch in step.batches)})
-        for step in observation.steps
-    )
+
+    def without(batch: BatchSeen) -> BatchSeen:
+        kept = [
+            {key: value for key, value in operator.items() if key not in missing}
+            for operator in batch.progress["stateOperators"]
+        ]
+        dropped = None if kept and DROPPED_ROWS in missing else batch.dropped
+        return batch.model_copy(update={"dropped": dropped, "progress": {**batch.progress, "stateOperators": kept}})
+
+    steps = (step.model_copy(update={"batches": tuple(map(without, step.batches))}) for step in observation.steps)
     return observation.model_copy(update={"steps": tuple(steps)})
-
-
-def _without_metrics(batch: BatchSeen, missing: frozenset[str]) -> BatchSeen:
-    operators = [
-        {key: value for key, value in operator.items() if key not in missing}
-        for operator in batch.progress["stateOperators"]
-    ]
-    dropped = None if operators and DROPPED_ROWS in missing else batch.dropped
-    return batch.model_copy(update={"dropped": dropped, "progress": {**batch.progress, "stateOperators": operators}})
-
-
-STATE_STORES = {"symmetricHashJoin": 4}
-"""Operator → its state stores in each partition, where it has more than one: those of a join in state format 2 (SPARK-35896)."""
 
 
 def _value(value: Json, type_: DataType) -> Value:

@@ -6,13 +6,14 @@ Such a step passes if the rows come out a micro-batch too early or too late. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.observation import BatchSeen, Observation
 from conformance.core.versions import SparkVersion, releases
-from conformance.judging.expected import ExpectedStep, Steps, expected
+from conformance.judging.expected import Steps, expected
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 
@@ -66,12 +67,9 @@ def unstated_moments(cases: Iterable[Case]) -> Iterator[UnstatedMoment]:
             # Most steps emit nothing, or say where: ask the model only about the rest.
             if not _open_steps(case, version):
                 continue
-            try:
-                observation = predict(case, version).observation
-            except Unpredictable:
-                continue
-            for one in unstated_in(case, version, observation):
-                found.setdefault((one.path, one.line), one)
+            with suppress(Unpredictable):
+                for one in unstated_in(case, version, predict(case, version).observation):
+                    found.setdefault((one.path, one.line), one)
     yield from found.values()
 
 
@@ -94,16 +92,13 @@ def _open_steps(case: Case, version: SparkVersion) -> frozenset[int]:
     wanted = expected(case, version)
     if not isinstance(wanted, Steps):
         return frozenset()
+    emitting = (one for one in wanted.steps if "rows" in one.checked and one.expectation.rows != ())
     return frozenset(
         one.step.number
-        for one in wanted.steps
-        if "rows" in one.checked and one.expectation.rows != () and not _says(one)
+        for one in emitting
+        if one.expectation.batches is None
+        or not all("rows" in batch.model_fields_set for batch in one.expectation.batches)
     )
-
-
-def _says(step: ExpectedStep) -> bool:
-    batches = step.expectation.batches
-    return batches is not None and all("rows" in batch.model_fields_set for batch in batches)
 
 
 def _versions(case: Case) -> list[SparkVersion]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import divergence
-from conformance.model.catalogue import Rule, RuleValue, catalogue, rules_of
+from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.progress import BatchProgress
 from conformance.model.rules import Rules, differing
@@ -39,30 +39,18 @@ class VersionDivergence:
     here: BatchProgress | Refused | None
     """What the first version does there; None if it does nothing."""
     there: BatchProgress | Refused | None
-    rules: tuple[RuleChanged, ...]
+    rules: tuple[RuleChanged, ...] = ()
     """Every rule that alone would make the first version behave like the second there."""
 
 
 def version_divergence(case: Case, here: Prediction, there: Prediction) -> VersionDivergence | None:
-    """Where two versions first differ; None if they behave the same.
-
-    Args:
-        case: the case.
-        here, there: the predictions for the two versions.
-    """
+    """Where two versions first differ, by the predictions for both; None if they behave the same."""
     found = _first(here, there)
-    if found is None:
-        return None
-    step, batch, mine, theirs = found
-    rules = tuple(_responsible(case, here, there, found))
-    return VersionDivergence(step, batch, mine, theirs, rules)
+    return None if found is None else replace(found, rules=tuple(_responsible(case, here, there, found)))
 
 
-_Place = tuple[int, int | None, BatchProgress | Refused | None, BatchProgress | Refused | None]
-
-
-def _first(here: Prediction, there: Prediction) -> _Place | None:
-    """The step, the micro-batch, and what the model tells of it on both sides: a micro-batch, or the error instead."""
+def _first(here: Prediction, there: Prediction) -> VersionDivergence | None:
+    """Where they first differ, without the rules."""
     found = divergence(here.observation, there.observation, error_classes=False)
     if found is None or found.step is None:
         return None
@@ -75,13 +63,13 @@ def _first(here: Prediction, there: Prediction) -> _Place | None:
         for told, side in zip(batches, sides, strict=True)
     )
     batch = next((one.id for one in (mine, theirs) if isinstance(one, BatchProgress)), None)
-    return found.step, batch, mine, theirs
+    return VersionDivergence(found.step, batch, mine, theirs)
 
 
-def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place) -> Iterator[RuleChanged]:
+def _responsible(case: Case, here: Prediction, there: Prediction, found: VersionDivergence) -> Iterator[RuleChanged]:
     """The refusal that stops one of them here, or every rule that alone makes the first behave like the second."""
     mine, theirs = rules_of(here.version), rules_of(there.version)
-    refused = {one.name for one in found[2:] if isinstance(one, Refused)}
+    refused = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
     for altered, change in _alternatives(mine, theirs, here.version, there.version):
         if change.name in refused:
             yield change
@@ -92,13 +80,17 @@ def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place)
             other = predict(case, here.version, altered)
         except Unpredictable:
             continue
-        next_place = _first(other, there)
-        if next_place is None or (next_place[:2] != found[:2] and _after(next_place, found)):
+        following = _first(other, there)
+        if following is None or _is_later(following, found):
             yield change
 
 
-def _after(one: _Place, other: _Place) -> bool:
-    return (one[0], one[1] if one[1] is not None else 10**9) > (other[0], other[1] if other[1] is not None else -1)
+def _is_later(one: VersionDivergence, other: VersionDivergence) -> bool:
+    if one.step != other.step:
+        return one.step > other.step
+    if one.batch is None or other.batch is None:
+        return one.batch != other.batch
+    return one.batch > other.batch
 
 
 def _alternatives(
@@ -106,38 +98,16 @@ def _alternatives(
 ) -> Iterator[tuple[Rules, RuleChanged]]:
     for name in differing(mine, theirs):
         if name in catalogue():
-            rule: Rule = catalogue()[name]
-            one, other = rule.at(here), rule.at(there)
-            yield replace(mine, **{name: getattr(theirs, name)}), _changed(rule, one, other)
+            rule = catalogue()[name]
+            changed = RuleChanged(name, rule.source, rule.at(here).says, rule.at(there).says)
+            yield replace(mine, **{name: getattr(theirs, name)}), changed
     for refusal in refusals():
-        one_wording, other_wording = mine.refusals.get(refusal.name), theirs.refusals.get(refusal.name)
-        if one_wording != other_wording:
-            worded = {**mine.refusals}
-            worded.pop(refusal.name, None)
-            if other_wording is not None:
-                worded[refusal.name] = other_wording
-            yield (
-                replace(mine, refusals=worded),
-                RuleChanged(
-                    refusal.name,
-                    refusal.source,
-                    f"refused: {one_wording.text}" if one_wording else "not refused",
-                    f"refused: {other_wording.text}" if other_wording else "not refused",
-                ),
-            )
+        wordings = [rules.refusals.get(refusal.name) for rules in (mine, theirs)]
+        if wordings[0] != wordings[1]:
+            worded = {**mine.refusals, refusal.name: wordings[1]}
+            known = {name: wording for name, wording in worded.items() if wording is not None}
+            said = [f"refused: {wording.text}" if wording else "not refused" for wording in wordings]
+            yield replace(mine, refusals=known), RuleChanged(refusal.name, refusal.source, *said)
     for feature in sorted(mine.features ^ theirs.features):
-        available_there = feature in theirs.features
-        having = mine.features | {feature} if available_there else mine.features - {feature}
-        yield (
-            replace(mine, features=having),
-            RuleChanged(
-                feature,
-                features()[feature].link,
-                f"{feature} is {'not ' if available_there else ''}available",
-                f"{feature} is {'' if available_there else 'not '}available",
-            ),
-        )
-
-
-def _changed(rule: Rule, here: RuleValue, there: RuleValue) -> RuleChanged:
-    return RuleChanged(rule.name, rule.source, here.says, there.says)
+        said = [f"{feature} is {'' if feature in rules.features else 'not '}available" for rules in (mine, theirs)]
+        yield replace(mine, features=mine.features ^ {feature}), RuleChanged(feature, features()[feature].link, *said)

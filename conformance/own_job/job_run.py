@@ -18,7 +18,7 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.judging.checkpoint_verdict import cuts
 from conformance.language.printing import printed
 from conformance.own_job.sample import Arrival, Sample, arrivals
-from conformance.query.plan import PHYSICAL_PLAN
+from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery

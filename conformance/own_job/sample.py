@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
-from conformance.language.rows import FORMATS, NotRows, rows_of
+from conformance.language.streams import FORMATS, NotRows, rows_in
 
 Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]
@@ -107,7 +107,7 @@ def _rows(path: Path, content: bytes, schema: Schema | None) -> list[tuple[int, 
     """Each row with its line; values of CSV are text without a schema."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}
     try:
-        return list(rows_of(content, path.suffix, columns))
+        return list(rows_in(content, path.suffix, columns))
     except NotRows as problem:
         raise UnusableSample(path, str(problem)) from None
 

@@ -24,8 +24,7 @@ from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
-from conformance.query.plan import read_plan
-from conformance.query.reading import read_query
+from conformance.query.reading import read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes

@@ -73,8 +73,8 @@ class Reader:
         self.unread: list[str] = []
         self.uses_sql = False
 
-    def reading(self) -> QueryReading:
-        """What was noted so far."""
+    def read(self, pipeline: Pipeline) -> QueryReading:
+        self.pipeline(pipeline)
         unread = tuple(dict.fromkeys(self.unread))
         return QueryReading(tuple(self.operators), frozenset(self.functions), self.uses_sql, unread)
 
@@ -126,8 +126,6 @@ class Reader:
             case "limit":
                 self._note(rows, Limit())
                 return replace(rows, filtered=True)
-            case "orderBy":
-                return rows
             case "applyInPandasWithState" | "transformWithState":
                 self._note(rows, StateFunction(operation.name, arguments[operation.name]["with"]))
                 return _Rows()
@@ -136,7 +134,7 @@ class Reader:
                 for name, nested in zip(arguments.get("views", ()), operation.nested, strict=True):
                     views[name.lower()] = self.pipeline(nested)
                 return self._sql(str(value), views)
-            case "alias":
+            case "alias" | "orderBy":
                 return rows
             case "call":
                 for nested in operation.nested:
@@ -188,11 +186,16 @@ class Reader:
             case exp.Subquery():
                 return self._query(tree.this, views)
             case exp.SetOperation():
-                return self._limited(tree, self._set_operation(tree, views))
+                rows = self._set_operation(tree, views)
             case exp.Select():
-                return self._limited(tree, self._select(tree, views))
-        self.unread.append(f"the statement {written(tree)}")
-        return _Rows()
+                rows = self._select(tree, views)
+            case _:
+                self.unread.append(f"the statement {written(tree)}")
+                return _Rows()
+        if not tree.args.get("limit"):
+            return rows
+        self._note(rows, Limit())
+        return replace(rows, filtered=True)
 
     def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
         left, right = self._query(tree.this, views), self._query(tree.expression, views)
@@ -257,12 +260,6 @@ class Reader:
                 rows = replace(rows, columns={**rows.columns, clause.name.lower(): None})
         return rows
 
-    def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:
-        if not tree.args.get("limit"):
-            return rows
-        self._note(rows, Limit())
-        return replace(rows, filtered=True)
-
     def _selected(self, rows: _Rows, items: Sequence[exp.Expr]) -> _Rows:
         columns: dict[str, _Origin | None] = {}
         for at, item in enumerate(items):
@@ -314,7 +311,8 @@ class Reader:
         if rows.keys and tree in rows.keys:
             return rows.keys[tree]
         if isinstance(tree, exp.Column):
-            return _column_of(rows, tree)
+            field = tree.table and tree.table.lower() in rows.columns  # such as window.start
+            return None if field else rows.columns.get(tree.name.lower())
         call = window_call(tree)
         return self._window(rows, call) if call else None
 
@@ -338,12 +336,6 @@ class Reader:
         if window not in self.operators:
             self.operators.append(window)
         return window
-
-
-def _column_of(rows: _Rows, tree: exp.Column) -> _Origin | None:
-    if tree.table and tree.table.lower() in rows.columns:
-        return None  # a field of a column, such as window.start
-    return rows.columns.get(tree.name.lower())
 
 
 def _name_of(item: exp.Expr) -> str:

@@ -1,14 +1,19 @@
-"""The reading of a query: its sources, watermarks, windows and stateful operators, from its pipeline and its SQL.
+"""The reading of a query: its sources, watermarks, windows and stateful operators, from its pipeline and its SQL, or from its plan.
 
 What cannot be read, such as own code, is named in ``QueryReading.unread``: nothing is known of it, which is not the same as that it
 does nothing.
+
+A plan is all that is known of a query that own code built: the text that ``explain(extended=True)`` prints, the only form in which
+every version from 3.0 on gives it. The names of its operators are those of Spark's ``statefulOperators.scala`` and
+``StreamingSymmetricHashJoinExec``, the same from 3.0 to 4.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from conformance.core.case import Pipeline
 from conformance.core.spark_types import Schema
@@ -139,6 +144,16 @@ Stateful: TypeAlias = Join | Aggregation | Deduplication | StateFunction
 _Kind = TypeVar("_Kind", bound=Operator)
 
 
+class _All(Generic[_Kind]):
+    """The operators of one kind, as an attribute of a reading."""
+
+    def __init__(self, kind: type[_Kind]) -> None:
+        self._kind = kind
+
+    def __get__(self, reading: QueryReading, _: type[QueryReading]) -> tuple[_Kind, ...]:
+        return tuple(one for one in reading.operators if isinstance(one, self._kind))
+
+
 @dataclass(frozen=True)
 class QueryReading:
     """What a query consists of."""
@@ -152,44 +167,15 @@ class QueryReading:
     unread: tuple[str, ...] = ()
     """What could not be read, as a phrase: ``the function jobs:totals``. Nothing is known of it."""
 
-    def _all(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
-        return tuple(one for one in self.operators if isinstance(one, kind))
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        return self._all(Source)
-
-    @property
-    def watermarks(self) -> tuple[Watermark, ...]:
-        return self._all(Watermark)
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        return self._all(Window)
-
-    @property
-    def joins(self) -> tuple[Join, ...]:
-        return self._all(Join)
-
-    @property
-    def aggregations(self) -> tuple[Aggregation, ...]:
-        return self._all(Aggregation)
-
-    @property
-    def deduplications(self) -> tuple[Deduplication, ...]:
-        return self._all(Deduplication)
-
-    @property
-    def state_functions(self) -> tuple[StateFunction, ...]:
-        return self._all(StateFunction)
-
-    @property
-    def unions(self) -> tuple[Union, ...]:
-        return self._all(Union)
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        return self._all(Limit)
+    sources = _All(Source)
+    watermarks = _All(Watermark)
+    windows = _All(Window)
+    joins = _All(Join)
+    aggregations = _All(Aggregation)
+    deduplications = _All(Deduplication)
+    state_functions = _All(StateFunction)
+    unions = _All(Union)
+    limits = _All(Limit)
 
     @property
     def stateful(self) -> tuple[Stateful, ...]:
@@ -199,14 +185,92 @@ class QueryReading:
 
 
 def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:
-    """Read a query.
-
-    Args:
-        pipeline: of the query.
-        streams: the schemas of the streams that it may read, by name.
-    """
+    """Read a query; ``streams``: the schemas of the streams that it may read, by name."""
     from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
 
-    reader = Reader(streams)
-    reader.pipeline(pipeline)
-    return reader.reading()
+    return Reader(streams).read(pipeline)
+
+
+PHYSICAL_PLAN = "== Physical Plan =="
+"""The head of the part of an extended plan that says what runs."""
+
+_NODE = re.compile(r"^(?P<indent>[\s:+-]*)(?:\*\s*\(\d+\)\s*)?(?P<name>[A-Za-z]\w*)(?P<arguments>.*)$")
+_JOIN_KINDS: Mapping[str, JoinKind] = {
+    "LeftOuter": "leftOuter",
+    "RightOuter": "rightOuter",
+    "FullOuter": "fullOuter",
+    "LeftSemi": "leftSemi",
+    "LeftAnti": "leftAnti",
+}
+_JOIN_KIND = re.compile(rf"\b(Inner|Cross|{'|'.join(_JOIN_KINDS)})\b")
+_WATERMARK = re.compile(r"(?P<column>[^\s,]+)#\d+[^,]*(?:<.*>)?, (?P<delay>.*)")
+_JOINS_WITH_TABLES = ("BroadcastHashJoin", "BroadcastNestedLoopJoin", "ShuffledHashJoin", "SortMergeJoin")
+_STATE_FUNCTIONS = re.compile(r"(FlatMapGroups(InPandas)?|MapGroups)WithState|TransformWithState\w*")
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """An operator of a plan."""
+
+    name: str
+    arguments: str
+    """As they are printed."""
+    children: tuple[PlanNode, ...]
+
+    def upwards(self) -> Iterator[PlanNode]:
+        """Every operator in the order in which rows pass them."""
+        for child in self.children:
+            yield from child.upwards()
+        yield self
+
+
+def physical_plan(text: str) -> tuple[PlanNode, ...]:
+    """The roots of the physical plan in an extended plan; a printed plan has one."""
+    lines = (_NODE.match(line) for line in text.rpartition(PHYSICAL_PLAN)[2].splitlines())
+    nodes = [(len(line["indent"]), line["name"], line["arguments"]) for line in lines if line]
+    return tuple(_trees(nodes))
+
+
+def _trees(nodes: list[tuple[int, str, str]]) -> Iterator[PlanNode]:
+    while nodes:
+        indent, name, arguments = nodes[0]
+        below = next((at for at, node in enumerate(nodes) if at and node[0] <= indent), len(nodes))
+        yield PlanNode(name, arguments, tuple(_trees(nodes[1:below])))
+        nodes = nodes[below:]
+
+
+def read_plan(text: str) -> QueryReading:
+    """Read a query from its extended plan, which shows neither its sources nor its functions."""
+    return QueryReading(tuple(of for root in physical_plan(text) for node in root.upwards() for of in _operators(node)))
+
+
+def _operators(node: PlanNode) -> Iterator[Operator]:
+    match node.name:
+        case "StateStoreSave" | "SessionWindowStateStoreSave":
+            keys = tuple(node.arguments.partition("[")[2].partition("]")[0].split(", "))
+            windows = [Window(None, "", None, None, 0, (), filtered=False) for key in keys if key.startswith("window#")]
+            if node.name.startswith("Session"):
+                windows = [Window("session", "", None, None, 0, (), filtered=False)]
+            yield Aggregation(keys, tuple(windows))
+        case "StreamingSymmetricHashJoin":
+            yield Join(_join_kind(node), "")
+        case "StreamingDeduplicate" | "StreamingDeduplicateWithinWatermark":
+            yield Deduplication((), within_watermark=node.name.endswith("Watermark"))
+        case "Union":
+            yield Union()
+        case "EventTimeWatermark":
+            # From 4.1 on, the id of the operator comes first.
+            printed = _WATERMARK.search(node.arguments)
+            yield Watermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
+        case "StreamingGlobalLimit":
+            yield Limit()
+        case name if name in _JOINS_WITH_TABLES:
+            yield Join(_join_kind(node), "", stateful=False)
+        case name if _STATE_FUNCTIONS.fullmatch(name):
+            yield StateFunction(name, "")
+
+
+def _join_kind(node: PlanNode) -> JoinKind:
+    # Behind the lists of keys, in which a column may have any name.
+    printed = _JOIN_KIND.search(re.sub(r"\[[^\]]*\]", "", node.arguments))
+    return _JOIN_KINDS.get(printed[1], "inner") if printed else "inner"

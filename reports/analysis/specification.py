@@ -15,9 +15,8 @@ from typing import Any, Literal, TypeAlias
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
 from conformance.model.catalogue import catalogue as model_rules
-from conformance.model.rule_text import RuleReader, readers, value_text
+from conformance.model.source_text import VARIES, RuleReader, UnpredictedConstruct, readers, unpredicted, value_text
 from conformance.model.versioned_data import Wording, features
-from conformance.oracle.unpredicted import VARIES, UnpredictedConstruct, unpredicted
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target

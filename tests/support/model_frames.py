@@ -35,4 +35,4 @@ def played(frame, *batches, mode="append"):
     for rows in batches:
         query.arrive([{"events": [(t * SECOND, n, s) for t, n, s in rows]}])
         emitted.append([row for story in query.run() for row in story.emitted])
-    return emitted, query.watermark_ms / 1000
+    return emitted, query.checkpoint.watermark_ms / 1000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from conformance.model.aggregates import BY_ORDER
-from conformance.model.columns import BOOLEAN, Attribute
+from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import (
     ORDERINGS,
@@ -20,7 +20,6 @@ from conformance.model.expressions import (
     must_not_be_null,
     substitute,
 )
-from conformance.model.expressions import column as column_expression
 from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
     Aggregate,
@@ -54,9 +53,7 @@ def inferred(join: Join) -> Iterator[Expression]:
     """The constraints of a column, applied to each column that a join compares it with."""
     known = [*conjuncts(join.condition), *constraints(join.left), *constraints(join.right)]
     for equality in known:
-        if not (
-            equality.kind == "call" and equality.name == "=" and all(one.kind == "column" for one in equality.args)
-        ):
+        if equality.name != "=" or any(one.kind != "column" for one in equality.args):
             continue
         one, other = equality.args
         for condition in known:
@@ -76,11 +73,20 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
         case Watermark() | Deduplicate() | Limit():
             return constraints(plan.child)
         case Project():
-            return (*_constants(plan.named), *_renamed_by(plan.named, constraints(plan.child)))
+            # The values of constant columns: `UnaryNode.getAllValidConstraints`.
+            constants = (
+                Expression("call", BOOLEAN, (column(one.column), one.expression), "<=>")
+                for one in plan.named
+                if one.expression.is_constant
+            )
+            return (*constants, *_renamed_by(plan.named, constraints(plan.child)))
         case Aggregate():
             return tuple(_renamed_by(plan.outputs, _renamed_by(plan.keys, constraints(plan.child))))
         case Union():
-            of_each = [tuple(_renamed(constraints(branch), branch.columns, plan.columns)) for branch in plan.branches]
+            of_each = []
+            for branch in plan.branches:
+                names = {its.id: column(ours) for its, ours in zip(branch.columns, plan.columns, strict=True)}
+                of_each.append([substitute(condition, names) for condition in constraints(branch)])
             return tuple(one for one in of_each[0] if all(one in others for others in of_each[1:]))
         case Join(how="inner"):
             return (*conjuncts(plan.condition), *constraints(plan.left), *constraints(plan.right))
@@ -92,26 +98,12 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
             return ()
 
 
-def _constants(named: Iterable[NamedExpression]) -> Iterator[Expression]:
-    """The values of constant columns. Source: `UnaryNode.getAllValidConstraints`."""
-    for one in named:
-        if one.expression.is_constant:
-            yield Expression("call", BOOLEAN, (column(one.column), one.expression), "<=>")
-
-
 def _renamed_by(named: Iterable[NamedExpression], conditions: Iterable[Expression]) -> Iterator[Expression]:
     """The conditions on columns that are passed through, by their new names."""
     names = {one.expression.value: column(one.column) for one in named if one.expression.kind == "column"}
     for condition in conditions:
         if condition.references <= names.keys():
             yield substitute(condition, names)
-
-
-def _renamed(
-    conditions: Iterable[Expression], by: Iterable[Attribute], to: Iterable[Attribute]
-) -> Iterator[Expression]:
-    names = {its.id: column(ours) for its, ours in zip(by, to, strict=True)}
-    return (substitute(condition, names) for condition in conditions)
 
 
 IGNORING_DUPLICATES = frozenset(
@@ -210,7 +202,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
         case Limit() | EmptySide():
             _need(plan.child, columns, found)
         case Sort():
-            _need(plan.child, columns | _read(key.expression for key in plan.keys), found)
+            _need(plan.child, columns | _read(plan.keys), found)
         case StateFunction() | StatefulProcessor():
             _need(plan.child, frozenset(one.id for one in plan.child.columns), found)
         case Join():
@@ -234,7 +226,8 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     _check_random_comparisons(plan, rules)
     check_changing_values(plan)
     found = _optimized(plan, rules)
-    if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
+    cut = [node for node in walk(found) if isinstance(node, LocalRelation) and node.is_cut]
+    if cut and beneath(found) not in cut:
         raise Unpredictable("a filter that is always false, below others")
     return found
 
@@ -252,10 +245,6 @@ def _compares_rand(node: Expression) -> bool:
         and any(side.name == "rand" for side in node.args)
         and any(side.is_constant for side in node.args)
     )
-
-
-def _is_cut(plan: Plan) -> bool:
-    return isinstance(plan, LocalRelation) and plan.is_cut
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
@@ -287,8 +276,8 @@ def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
     return child
 
 
-def _not_null(column: Expression) -> Expression:
-    return Expression("call", BOOLEAN, (column,), "is not null")
+def _not_null(of: Expression) -> Expression:
+    return Expression("call", BOOLEAN, (of,), "is not null")
 
 
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
@@ -314,9 +303,7 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
         case Union():
             below = []
             for branch in plan.branches:
-                names = {
-                    ours.id: column_expression(its) for ours, its in zip(plan.columns, branch.columns, strict=True)
-                }
+                names = {ours.id: column(its) for ours, its in zip(plan.columns, branch.columns, strict=True)}
                 below.append(_place(substitute(condition, names), branch, rules))
             return replace(plan, branches=tuple(below))
         case Aggregate() if condition.references and condition.references <= {key.column.id for key in plan.keys}:
@@ -355,7 +342,7 @@ def _narrowed_outer_join(condition: Expression, join: Join) -> Join:
     wanted = must_not_be_null(condition)
     left = "left" in PRESERVED[join.how] and not wanted & {one.id for one in join.right.columns}
     right = "right" in PRESERVED[join.how] and not wanted & {one.id for one in join.left.columns}
-    if join.how in ("inner", "leftSemi"):
+    if not PRESERVED[join.how]:
         return join
     how: JoinType = "fullOuter" if left and right else "leftOuter" if left else "rightOuter" if right else "inner"
     return replace(join, how=how)
@@ -381,7 +368,7 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
             continue
         for one in plan.columns:
             if one.id in not_null:
-                sides[name] = _place(_not_null(column_expression(one)), sides[name], rules)
+                sides[name] = _place(_not_null(column(one)), sides[name], rules)
     return _with_inferred(replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest)), rules)
 
 
@@ -405,14 +392,7 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:
-    """The constant value of a column in the current plan; None if it is not constant.
-
-    Args:
-        id: of the column.
-        plan: the node.
-        silent: streams without new rows in this micro-batch.
-        rules: whether their branches of a union are removed.
-    """
+    """The constant value of a column of a node in a micro-batch without new rows on the silent streams; None if it is not constant."""
     match plan:
         case Project():
             expression = next(one.expression for one in plan.named if one.column.id == id)
@@ -442,18 +422,12 @@ def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
     Source: the batch "LocalRelation early". Neither filters nor constants of such a side reach the other one.
     """
 
-    def changed(child: Plan) -> Plan:
-        return with_empty_sides(child, silent)
-
-    found = with_children(plan, changed)
+    found = with_children(plan, lambda child: with_empty_sides(child, silent))
     if not (isinstance(found, Join) and found.is_of_streams):
         return found
-    left, right = (EmptySide(side) if _is_relation(side, silent) else side for side in found.children)
+    empty = (is_empty(side, silent) and not stateful(side) for side in found.children)
+    left, right = (EmptySide(side) if is_it else side for side, is_it in zip(found.children, empty, strict=True))
     return replace(found, left=left, right=right)
-
-
-def _is_relation(side: Plan, silent: frozenset[str]) -> bool:
-    return is_empty(side, silent) and not stateful(side)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:

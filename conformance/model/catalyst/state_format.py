@@ -183,12 +183,7 @@ def _together(node: Filter) -> tuple[list[Expression], Plan]:
 
 
 def opens_store_of_another(plan: Plan, *, partitions: int) -> bool:
-    """Whether an operator finds the store of an aggregation below it in the same task, instead of its own.
-
-    Args:
-        plan: of a query with state in RocksDB.
-        partitions: of its state.
-    """
+    """Whether an operator of a query in RocksDB finds the store of an aggregation below it in the same task, instead of its own."""
     return any(_opens_store_below(node, partitions) for node in stateful(plan))
 
 

@@ -64,7 +64,7 @@ def test_in_append_mode_a_window_comes_out_once_and_no_row_is_lost(version, trac
     assert max(ends.values(), default=1) == 1
     emitted = sum(count for story in stories for _, count in story.emitted)
     late = sum(one.rows for story in stories for operator in story.operators for one in operator.late)
-    state_rows = sum(value for one in stories[-1].operators[0].state for name, _, value in one.what if name == "n")
+    state_rows = sum(value for one in stories[-1].operators[0].shown for name, _, value in one.what if name == "n")
     assert emitted + late + state_rows == sum(1 for rows in trace for time, _ in rows if time is not None)
 
 

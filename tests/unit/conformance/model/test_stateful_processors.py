@@ -37,7 +37,7 @@ def test_state_updates_and_removals_are_counted() -> None:
     ]
     assert counts == [(2, 0, 2), (1, 0, 3), (0, 1, 2)]
     assert [row.time_us for row in third.operators[0].evicted] == [at(12)]
-    assert sorted(row.time_us for row in third.operators[0].state) == [at(13), at(22.5)]
+    assert sorted(row.time_us for row in third.operators[0].shown) == [at(13), at(22.5)]
 
 
 def test_timers_are_counted_as_they_are_registered_and_deleted_and_those_that_fire_as_deleted() -> None:

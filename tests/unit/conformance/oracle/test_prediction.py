@@ -143,4 +143,4 @@ def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):
     with pytest.raises(ModelDefect, match="KeyError: 'from'") as none:
         predict(case_of({"where": "id = 1"}), VERSIONS[0])
     assert none.value.construct.startswith(DEFECT)
-    assert isinstance(none.value.cause, KeyError)
+    assert isinstance(none.value.__cause__, KeyError)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.query.plan import physical_plan, read_plan
 from conformance.query.reading import (
     Aggregation,
     Deduplication,
@@ -15,6 +14,8 @@ from conformance.query.reading import (
     Union,
     Watermark,
     Window,
+    physical_plan,
+    read_plan,
 )
 
 LOGICAL = "== Optimized Logical Plan ==\nDeduplicate [user#1]\n+- EventTimeWatermark t#0: timestamp, 10 minutes\n\n"

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from conformance.cli.main import main
+from conformance.model.source_text import unpredicted
 from conformance.model.versioned_data import features
-from conformance.oracle.unpredicted import unpredicted
 from reports.analysis.specification import questions
 from reports.html.specification_pages import (
     APPENDIX,

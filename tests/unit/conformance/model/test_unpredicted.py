@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.oracle.unpredicted import VARIES, constructs_in, unpredicted
+from conformance.model.source_text import VARIES, constructs_in, unpredicted
 
 ROOT = Path(__file__).parents[4]
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from conformance.model.catalogue import RULE_FUNCTIONS, catalogue
-from conformance.model.rule_text import readers, value_text
+from conformance.model.source_text import readers, value_text
 
 TRIED = ((10_000_000, 10_000), (10_000_001, 10_000), (9, 2), (None, 1))
 """Arguments, of which a function takes one or two."""

@@ -1,0 +1,309 @@
+"""What the rows and the streams of a case must agree on: streams that are declared and read, rows that arrive and are expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from conformance.core.case import STATEFUL
+from conformance.core.data import Json
+from conformance.core.spark_types import DataType, Schema
+from conformance.core.values import NotAValue, canonical
+from conformance.core.wording import counted
+from conformance.language.pipelines import operations_in, queries_of
+from conformance.language.query_checks import Columns
+from conformance.language.shape import literal
+from conformance.language.source import (
+    Entries,
+    Entry,
+    Items,
+    Node,
+    Report,
+    Scalar,
+    SourceLocation,
+    child,
+    entries_of,
+    inside,
+    items_of,
+    text_of,
+    unknown,
+)
+from conformance.language.steps import step_number, triggers_of
+from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
+
+REAL_TIME = "realTime"
+
+
+def check_memory(case: Node, report: Report) -> None:
+    """Report memory streams without a real-time trigger, and actions that they do not support."""
+    streams = entries_of(child(case, "streams"))
+    in_memory = {str(one.key.value): one.value for one in streams if text_of(child(one.value, "source")) == MEMORY}
+    triggers = triggers_of(case)
+    if in_memory and REAL_TIME not in triggers:
+        for stream in in_memory.values():
+            message = "`source: memory` is for a case with `trigger: realTime`: add it"
+            report.add(child(stream, "source") or stream, message)
+    if REAL_TIME in triggers:
+        report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
+    for step in items_of(child(case, "steps")):
+        for entry in entries_of(child(step, "add")):
+            placed = child(entry.value, "partitions")
+            if str(entry.key.value) in in_memory and placed is not None:
+                report.add(placed, "a stream in memory has one partition: write its rows as a list")
+        restart = child(step, "restart")
+        if in_memory and "kill" in (text_of(restart), text_of(child(restart, "how"))):
+            message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
+            report.add(restart or step, message)
+        if in_memory or REAL_TIME in triggers:
+            message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
+            report.forbid(step, "backlog", message)
+
+
+def check_streams(case: Node, report: Report) -> None:
+    declared = child(case, "streams")
+    if not isinstance(declared, Entries):
+        return
+    names = [str(entry.key.value) for entry in declared.entries]
+    read: set[str] = set()
+    queries = [query for query, _ in queries_of(case)]
+    for place, name in (one for query in queries for one in _streams_in(query)):
+        read.add(name)
+        if name not in names:
+            report.add(place, unknown("stream", name, names))
+    # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
+    all_known = all(map(report.is_valid, queries)) and read <= set(names)
+    for entry in declared.entries:
+        if all_known and report.is_valid(entry.key) and entry.key.value not in read:
+            report.add(entry.key, f"unused stream {entry.key.value!r}: no query reads it")
+    known = schemas(declared, report)
+    _check_topics(case, declared, report)
+    for entry in _arrivals(case):
+        name = str(entry.key.value)
+        if name not in names:
+            report.add(entry.key, unknown("stream", name, names))
+        elif name in known and report.is_valid(entry.value):
+            for row in rows_of(entry.value):
+                _check_row(row, known[name], report)
+            _check_records(case, entry, child(declared, name), known[name], report)
+
+
+def _streams_in(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
+    """The streams that a pipeline reads."""
+    for operation in operations_in(pipeline):
+        for stream in (child(operation, "from"), *items_of(child(operation, "with"))):
+            if stream is not None and (name := text_of(stream)) is not None:
+                yield stream, name
+
+
+def _arrivals(case: Node) -> Iterator[Entry]:
+    for step in items_of(child(case, "steps")):
+        yield from entries_of(child(step, "add"))
+        yield from entries_of(child(step, "restart", "add"))
+        for entry in items_of(child(step, "backlog")):
+            yield from entries_of(entry)
+
+
+def _check_row(row: Node, schema: Schema, report: Report) -> None:
+    names = [field.name for field in schema.fields]
+    if isinstance(row, Entries):
+        given = {entry.key.value: entry.key for entry in row.entries}
+        for name in given.keys() - set(names):
+            report.add(given[name], unknown("column", str(name), names))
+        if missing := [name for name in names if name not in given]:
+            what = "column" if len(missing) == 1 else "columns"
+            report.add(row, f"this row lacks the {what} {', '.join(missing)}; write null for a missing value")
+    check_values(row, [(field.name, field.type) for field in schema.fields], "its schema", report)
+
+
+def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whose: str, report: Report) -> None:
+    """Report a wrong number of values in a row, and values that do not match the type of their column, if that is known."""
+    if isinstance(row, Scalar):
+        return
+    if isinstance(row, Items) and len(row.items) != len(columns):
+        has = f"this row has {counted(len(row.items), 'value')}"
+        names = ", ".join(name or "?" for name, _ in columns)
+        report.add(row, f"{has}, but {whose} has {counted(len(columns), 'column')}: {names}")
+        return
+    plain: Json = row.plain()
+    for index, (name, type) in enumerate(columns):
+        step = name if isinstance(row, Entries) else index
+        if type is None or (isinstance(row, Entries) and step not in plain):
+            continue
+        try:
+            canonical(plain[step], type)
+        except NotAValue as wrong:
+            report.add(inside(row, (step, *wrong.path)), f"column {name!r}: {wrong}")
+
+
+def _check_topics(case: Node, declared: Entries, report: Report) -> None:
+    """Restarts that change a topic where there is none."""
+    topics = {str(one.key.value) for one in declared.entries if text_of(child(one.value, "source")) == KAFKA}
+    for step in items_of(child(case, "steps")):
+        for grown in entries_of(child(step, "restart", "change", "partitions")):
+            if grown.key.value not in topics:
+                report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
+        aged = child(step, "restart", "agedOut")
+        if aged is not None and not topics:
+            report.add(aged, "no stream has `source: kafka`, whose records could be gone")
+
+
+def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
+    """Rows that cannot be records of the stream's topic, if it has one."""
+    if text_of(child(stream, "source")) != KAFKA:
+        return
+    grown = ("restart", "change", "partitions", str(arrival.key.value))
+    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
+    partitions = max((one.value for one in given if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
+    placed = items_of(child(arrival.value, "partitions"))
+    if len(placed) > partitions:
+        has = f"the topic has {counted(partitions, 'partition')}"
+        message = f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
+        report.add(placed[partitions], message)
+    names = [field.name for field in schema.fields]
+    column = text_of(child(stream, "timestamp"))
+    if column not in names:
+        return
+    place = names.index(column)
+    for row in rows_of(arrival.value):
+        value = child(row, column) if isinstance(row, Entries) else next(iter(items_of(row)[place:]), None)
+        try:
+            micros = canonical(value.plain(), schema.fields[place].type) if value else None
+        except NotAValue:  # reported where values are checked
+            continue
+        if not isinstance(micros, int) or micros < 0 or micros % 1000:
+            report.add(value or row, "a record's timestamp is a whole number of milliseconds from 1970 on")
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """An expectation of a step, in the steps or in ``differs``."""
+
+    node: Node
+    query: int
+    """The query of the case that the step runs, from 0."""
+    complete: bool
+    """Whether the step runs in complete mode."""
+
+
+def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
+    """Expected rows must have the columns of their query, and must not contradict the rows of their own batches.
+
+    ``columns``: for each query of the case the columns of its result, None if unknown.
+    """
+    first: dict[int, Items] = {}
+    operators = [_most_operators(query) for query, _ in queries_of(case)]
+    for expected in _expectations(case):
+        known = columns[expected.query]
+        for row in _rows(expected.node):
+            if known is not None:
+                _check_expected_row(row, known, report)
+            elif isinstance(row, Items):
+                _check_like_the_first(row, first.setdefault(expected.query, row), report)
+        _check_rows_of_batches(expected, report)
+        _check_counts_of_operators(expected, operators[expected.query], report)
+        _check_state_of_the_last_batch(expected.node, report)
+
+
+def _expectations(case: Node) -> Iterator[_Expected]:
+    steps = items_of(child(case, "steps"))
+    query, mode, found = 0, text_of(child(case, "outputMode")), []
+    for step in steps:
+        change = child(step, "restart", "change")
+        query += child(change, "query") is not None
+        mode = text_of(child(change, "outputMode")) or mode
+        found.append((query, mode == "complete"))
+        if (expect := child(step, "expect")) is not None:
+            yield _Expected(expect, *found[-1])
+    for entry in items_of(child(case, "differs")):
+        for step_entry in entries_of(child(entry, "steps")):
+            number = step_number(step_entry.key.value, steps)
+            if number is not None:
+                yield _Expected(step_entry.value, *found[number - 1])
+
+
+def _rows(expect: Node) -> Iterator[Node]:
+    yield from items_of(child(expect, "rows"))
+    for batch in items_of(child(expect, "batches")):
+        yield from items_of(child(batch, "rows"))
+
+
+def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
+    names = [column.name for column in columns]
+    if isinstance(row, Entries) and all(names):
+        for entry in row.entries:
+            if str(entry.key.value).lower() not in {name.lower() for name in names}:
+                report.add(entry.key, unknown("column", str(entry.key.value), names))
+    if isinstance(row, Items) or len({name or "?" for name in names}) == len(names):
+        check_values(row, [(column.name, column.type) for column in columns], "the query", report)
+
+
+def _check_like_the_first(row: Items, first: Items, report: Report) -> None:
+    """Where the columns are unknown, the rows must at least agree with each other."""
+    if len(row.items) != len(first.items):
+        has = f"this row has {counted(len(row.items), 'value')}"
+        report.add(row, f"{has}, but the row expected in line {first.line} has {len(first.items)}")
+
+
+def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
+    """`rows` are those of all batches, in complete mode those of the last one."""
+    rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
+    if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
+        return
+    counted_batches = batches.items[-1:] if expected.complete else batches.items
+    of_batches = [child(batch, "rows") for batch in counted_batches]
+    listed = [row for one in of_batches for row in items_of(one)]
+    all_listed = all(isinstance(one, Items) for one in of_batches)
+    where = "the last of `batches` has" if expected.complete else "its `batches` have"
+    if len(listed) > len(rows.items) or (all_listed and len(listed) < len(rows.items)):
+        report.add(rows, f"`rows` has {counted(len(rows.items), 'row')}, but {where} {len(listed)}: both cannot hold")
+    elif all_listed and (other := _only_in(rows.items, listed)) is not None:
+        report.add(other, f"`rows` has this row, but {where} other values: both cannot hold")
+
+
+def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
+    """A list per operator is not longer than the query has operators."""
+    for place in (expected.node, *items_of(child(expected.node, "batches"))):
+        for key in ("dropped", "state"):
+            counts = child(place, key)
+            if isinstance(counts, Items) and most is not None and len(counts.items) > most:
+                has = "no stateful operator" if most == 0 else f"at most {counted(most, 'stateful operator')}"
+                report.add(counts, f"`{key}` lists {counted(len(counts.items), 'operator')}, but the query has {has}")
+
+
+def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
+    """The state after a step is that after its last batch."""
+    state, batches = child(expected, "state"), items_of(child(expected, "batches"))
+    last = child(batches[-1], "state") if batches else None
+    if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
+        return
+    one, other = state.plain(), last.plain()
+    if isinstance(one, list) != isinstance(other, list):
+        one, other = (sum(counts) if isinstance(counts, list) else counts for counts in (one, other))
+    if one != other:
+        shown = f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}"
+        report.add(state, f"{shown}: both cannot hold")
+
+
+def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
+    """A row with a number that no row of the others has in its place; texts may be times in another notation."""
+    lists = [one.items for one in (*rows, *others) if isinstance(one, Items)]
+    if len(lists) < len(rows) + len(others):
+        return None
+    for index in range(min(map(len, lists), default=0)):
+        column = [row[index] for row in lists]
+        if not all(isinstance(node, Scalar) and type(node.value) in (int, float) for node in column):
+            continue
+        left = Counter(node.plain() for node in column[: len(rows)])
+        left.subtract(node.plain() for node in column[len(rows) :])
+        for row, node in zip(rows, column, strict=False):
+            if left[node.plain()] > 0:
+                return row
+    return None
+
+
+def _most_operators(query: Node | None) -> int | None:
+    """How many stateful operators a query can have at most; None if SQL or code may bring any number."""
+    names = [str(entry.key.value) for operation in operations_in(query) for entry in islice(entries_of(operation), 1)]
+    return None if "sql" in names or "call" in names else sum(name in STATEFUL for name in names)
