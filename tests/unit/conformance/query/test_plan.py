@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.query.reading import (
+    PHYSICAL_PLAN,
     Aggregation,
     Deduplication,
     Join,
@@ -73,3 +74,15 @@ def test_a_plan_is_a_tree() -> None:
         *("EventTimeWatermark", "Exchange", "EventTimeWatermark", "Exchange"),
         "StreamingSymmetricHashJoin",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "delay"),
+    [
+        ("EventTimeWatermark shown_at#0: timestamp, 5 minutes", "shown_at", "5 minutes"),
+        ("EventTimeWatermark c0545a3c-219a-4e02-ab52-502b0b052058, ts#0: timestamp, 10 minutes", "ts", "10 minutes"),
+        ("EventTimeWatermark window#10: struct<start:timestamp,end:timestamp>, 10 minutes", "window", "10 minutes"),
+    ],
+)
+def test_the_column_of_a_watermark_with_and_without_the_id_of_4_1(line: str, column: str, delay: str) -> None:
+    assert read_plan(f"{PHYSICAL_PLAN}\n{line}\n").watermarks == (Watermark(None, column, delay),)
