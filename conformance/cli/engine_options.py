@@ -114,7 +114,7 @@ class Settings:
         """Spark settings of each engine.
 
         Raises:
-            NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
+            WrongUsage: see `harness.runtimes.cluster`.
         """
         of_the_file = settings_in(self.properties_file) if self.properties_file else {}
         return {**of_the_file, **settings_of(self.conf or ())}
@@ -237,11 +237,7 @@ def runtime_options(
     Raises:
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
-        NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
-        NoSuchFolder, NotRequirements, NotAPackage, NotAProject: see `Code.job`.
-        NotSet: see `variables_named`.
-        NotABroker: see `harness.runtimes.kafka`.
-        NotAnEndpoint: see `harness.runtimes.connect`.
+        WrongUsage: the text of an option, or a file that it names, is wrong.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
     for name in (CONNECT, STORAGE):

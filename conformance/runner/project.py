@@ -103,8 +103,7 @@ def own_job(
     """What the options of a command and the settings of the project say; an option replaces the key, ``conf`` is laid over it.
 
     Raises:
-        WrongUsage: ``code`` without ``allow_code``.
-        NoSuchFolder, NotRequirements, NotAPackage: an option or a key is wrong.
+        WrongUsage: ``code`` without ``allow_code``, or an option or a key is wrong.
     """
     if code and not allow_code:
         raise WrongUsage("--code: cases run your code only with --allow-code: add it")

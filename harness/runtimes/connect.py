@@ -34,17 +34,6 @@ from harness.targets.targets import Target
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 
 
-class NotAnEndpoint(WrongUsage):
-    """A text that is not the address of a Connect server."""
-
-    def __init__(self) -> None:
-        # The text itself may hold a token.
-        super().__init__(
-            "--connect takes the address of a Spark Connect server, sc://host:15002, with optional parameters after /;, as in "
-            "sc://host:443/;use_ssl=true;token=…; you can also set it in the variable CONFORMANCE_CONNECT"
-        )
-
-
 class NoConnect(HarnessError):
     """The version's Connect does not run streaming queries."""
 
@@ -53,30 +42,6 @@ class NoConnect(HarnessError):
             f"{target.name} does not run streaming queries through Spark Connect. Choose a line that has `connect` in targets.yaml, "
             "such as --spark newest"
         )
-
-
-class EndpointFailed(HarnessError):
-    """The server did not open a session.
-
-    Attributes:
-        endpoint: its address, without parameters.
-    """
-
-    def __init__(self, endpoint: str, why: str) -> None:
-        super().__init__(f"{endpoint} did not open a session: {why}")
-        self.endpoint = endpoint
-
-
-class OtherVersion(HarnessError):
-    """The server runs another Spark version than requested, whose expectations differ.
-
-    Attributes:
-        spark: its version, as it reports it.
-    """
-
-    def __init__(self, endpoint: str, spark: str, target: Target) -> None:
-        super().__init__(f"{endpoint} runs Spark {spark}, not {target.version}; use --spark {_number(spark)}")
-        self.spark = spark
 
 
 @dataclass(frozen=True)
@@ -90,10 +55,14 @@ class Endpoint:
     def parse(cls, url: str) -> Endpoint:
         """
         Raises:
-            NotAnEndpoint: it is not the address of a Connect server.
+            WrongUsage: it is not the address of a Connect server.
         """
         if not _URL.fullmatch(url.strip()):
-            raise NotAnEndpoint
+            # The text itself may hold a token.
+            raise WrongUsage(
+                "--connect takes the address of a Spark Connect server, sc://host:15002, with optional parameters after /;, as "
+                "in sc://host:443/;use_ssl=true;token=…; you can also set it in the variable CONFORMANCE_CONNECT"
+            )
         return cls(url.strip())
 
     def __repr__(self) -> str:
@@ -191,11 +160,12 @@ class ConnectRuntime:
             )
         except EngineNotStarted as error:
             if error.reason is FailureReason.CONNECT_REFUSED:
-                raise EndpointFailed(str(self.endpoint), error.detail) from None
+                raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
-        if _number(engine.identity.spark) != target.version:
+        spark = engine.identity.spark
+        if (number := _number(spark)) != target.version:
             engine.close()
-            raise OtherVersion(str(self.endpoint), engine.identity.spark, target)
+            raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
 
     def close(self) -> None:

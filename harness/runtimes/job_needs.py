@@ -22,21 +22,6 @@ _EVERY = "all"
 _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
 
-class NotRequirements(WrongUsage):
-    """A file of requirements cannot be read, or a line is not a requirement."""
-
-
-class NotAPackage(WrongUsage):
-    """A text is not a Java package for a version."""
-
-    def __init__(self, text: str, where: str) -> None:
-        super().__init__(
-            f"{where}: {text!r} is not VERSION=GROUP:ARTIFACT:VERSION, such as 3.5=io.delta:delta-spark_2.12:3.2.0; "
-            "the first VERSION is a Spark version, a line or all"
-        )
-        self.text = text
-
-
 @dataclass(frozen=True)
 class JarPackage:
     """A Java package for some versions of Spark."""
@@ -50,11 +35,14 @@ class JarPackage:
     def parse(cls, text: str, where: str = "--package") -> JarPackage:
         """
         Raises:
-            NotAPackage: the text has another form.
+            WrongUsage: the text has another form.
         """
         spark, _, coordinate = text.partition("=")
         if not re.fullmatch(r"\d+\.\d+(\.\d+)?|all", spark.strip()) or not _COORDINATE.fullmatch(coordinate.strip()):
-            raise NotAPackage(text, where)
+            raise WrongUsage(
+                f"{where}: {text!r} is not VERSION=GROUP:ARTIFACT:VERSION, such as 3.5=io.delta:delta-spark_2.12:3.2.0; "
+                "the first VERSION is a Spark version, a line or all"
+            )
         return cls(spark.strip(), coordinate.strip())
 
     def is_for(self, version: SparkVersion) -> bool:
@@ -77,12 +65,12 @@ def requirements_in(file: Path) -> tuple[str, ...]:
     """The requirements in a file, in order; without pyspark itself, which is that of each version.
 
     Raises:
-        NotRequirements: it cannot be read, or a line is not a requirement.
+        WrongUsage: it cannot be read, or a line is not a requirement.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise NotRequirements(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+        raise WrongUsage(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     found = []
     for number, line in enumerate(lines, 1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
@@ -91,7 +79,7 @@ def requirements_in(file: Path) -> tuple[str, ...]:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
-            raise NotRequirements(
+            raise WrongUsage(
                 f"{file}:{number}: {text!r} is not a requirement such as pandas==2.2.3; options of pip are not read"
             ) from None
         if canonicalize_name(requirement.name) not in _SPARK:

@@ -18,14 +18,6 @@ _LARGEST = 1 << 20
 _ZIP = "own_code.zip"
 
 
-class NoSuchFolder(WrongUsage):
-    """A folder of the user's code does not exist."""
-
-    def __init__(self, folder: Path, where: str) -> None:
-        super().__init__(f"{where}: {folder} is not a folder; name the folder that holds your modules, such as src")
-        self.folder = folder
-
-
 @dataclass(frozen=True)
 class OwnCode:
     """The modules that ``call`` may name."""
@@ -42,12 +34,14 @@ class OwnCode:
             where: what names them, for the error.
 
         Raises:
-            NoSuchFolder: one is not a folder.
+            WrongUsage: one is not a folder.
         """
         found = []
         for folder in folders:
             if not folder.is_dir():
-                raise NoSuchFolder(folder, where)
+                raise WrongUsage(
+                    f"{where}: {folder} is not a folder; name the folder that holds your modules, such as src"
+                )
             found.append(folder.resolve())
         return cls(tuple(dict.fromkeys(found)))
 

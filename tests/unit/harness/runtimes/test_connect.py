@@ -5,9 +5,10 @@ from itertools import product
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from harness.engine.engine import NOTHING_ELSE
 from harness.progress import ignore_progress
-from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
+from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.options import RuntimeOptions, runtime
 from harness.runtimes.storage import StorageUrl
@@ -28,7 +29,7 @@ def test_addresses(url):
     "url", ["", "localhost:15002", "http://localhost:15002", "sc://", "sc://host:443/token=dapi-4711"]
 )
 def test_invalid_addresses(url):
-    with pytest.raises(NotAnEndpoint, match="sc://host:15002") as raised:
+    with pytest.raises(WrongUsage, match="sc://host:15002") as raised:
         Endpoint.parse(url)
     assert "dapi-4711" not in str(raised.value)
 
