@@ -309,7 +309,7 @@ def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tupl
 
     Raises:
         typer.BadParameter: it means several.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return single_target(
         spec,

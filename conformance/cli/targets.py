@@ -17,6 +17,7 @@ from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, output_console, print_json
 from conformance.cli.options import option
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
@@ -151,7 +152,7 @@ def build(
         try:
             with _progress(target.name, console) as on_progress:
                 name = build_image(target, base=base, ca=ca, index_url=index_url, on_progress=on_progress)
-        except HarnessError as error:
+        except (HarnessError, WrongUsage) as error:
             console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
             failed.append((target, error.exit_code))
         else:
@@ -192,14 +193,14 @@ def _remove_leftovers(console: Console, everything: bool) -> None:
 
     client = connect()
     removed, kept = 0, 0
-    for leftover in daemon.find(client):
+    for leftover in daemon.find_leftovers(client):
         if not everything and leftover.owner.is_alive() is not False:
             console.print(
                 f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
             kept += 1
             continue
-        daemon.remove(client, leftover)
+        daemon.remove_leftover(client, leftover)
         console.print(f"✓ removed: {leftover.kind} {leftover.name}")
         removed += 1
     console.print(f"{removed} removed" + (f", {kept} kept; --all removes them too" if kept else ""))
@@ -207,10 +208,10 @@ def _remove_leftovers(console: Console, everything: bool) -> None:
 
 def _remove_environments(console: Console) -> None:
     freed = 0
-    for environment in cache_directory.stored(cache_dir()):
+    for environment in cache_directory.stored_environments(cache_dir()):
         archives = f", {_megabytes(environment.archives)} of it class archives" if environment.archives else ""
         what = f"environment {escape(environment.root.name)}"
-        if (why := cache_directory.remove(environment)) is not None:
+        if (why := cache_directory.remove_environment(environment)) is not None:
             console.print(f"○ kept: {what}: {why}", soft_wrap=True)
             continue
         console.print(f"✓ removed: {what}, {_megabytes(environment.size)}{archives}", soft_wrap=True)

@@ -128,7 +128,7 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
     """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
+        WrongUsage, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
         CannotWrite: see ``working_folder``.
     """
     with (
@@ -193,7 +193,7 @@ def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> C
         spark_home: an unpacked Spark, which ``installed`` means then.
 
     Raises:
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
@@ -209,7 +209,7 @@ def single_target(
         runs: whether the target must be able to run here.
 
     Raises:
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
     if len(choice.targets) != 1:

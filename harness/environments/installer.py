@@ -22,7 +22,7 @@ from packaging.version import Version
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming
 from harness.environments.pythons import Python, search_path, specifier
 from harness.errors import HarnessError
-from harness.progress import ProgressCallback, ignore_progress
+from harness.progress import ProgressCallback
 
 FILE = "hashes.txt"
 """Beside this module; ``tools/package_hashes.py`` writes it."""
@@ -71,7 +71,7 @@ _SECTIONS = ("global", "install")
 
 def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     """uv's variables for what pip's variables and files tell pip; those that are already set for uv are left out."""
-    configured = settings(environ)
+    configured = index_settings(environ)
     variables: dict[str, str] = {}
     for setting, variable in _PIP_TO_UV.items():
         value = configured.get(setting, "").strip()
@@ -95,7 +95,7 @@ def _exists(place: str) -> bool:
     return folder.is_absolute() and folder.exists()
 
 
-def settings(environ: Mapping[str, str]) -> dict[str, str]:
+def index_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """pip's settings for package sources, from its variables and files, under the names that its files use."""
     found: dict[str, str] = {}
     for path in _files(environ):
@@ -156,12 +156,7 @@ _NETWORK = ("dns error", "error sending request", "failed to fetch", "connect", 
 
 
 class InstallFailed(HarnessError):
-    """uv failed.
-
-    Attributes:
-        command: what was run.
-        tail: the last lines of its output.
-    """
+    """uv failed. ``tail``: the last lines of its output."""
 
     def __init__(self, doing: str, command: Sequence[str], tail: Sequence[str]) -> None:
         text = "\n".join(tail).strip() or "(no output)"
@@ -169,7 +164,6 @@ class InstallFailed(HarnessError):
             f"{doing} failed. uv says:\n" + "\n".join(f"  {line}" for line in text.splitlines()) + f"\n{_advice(text)}"
             f"\nThe command was: {shlex.join(command)}"
         )
-        self.command = tuple(command)
         self.tail = tuple(tail)
 
 
@@ -213,9 +207,9 @@ class Uv:
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
-        command: tuple[str, ...] = ("pip", "install", "--no-cache", "--verify-hashes", "--python", str(python))
-        if self._environ.get("UV_NO_INDEX") == "1":  # see `package_index`; uv has no such variable
-            command += ("--no-index",)
+        command = ["pip", "install", "--no-cache", "--verify-hashes", "--python", str(python)]
+        if self._environ.get("UV_NO_INDEX") == "1":  # see `for_uv`; uv has no such variable
+            command.append("--no-index")
         ours = files("harness.environments")
         with (
             as_file(ours / "setuptools.cfg") as stored,
@@ -281,7 +275,7 @@ class Uv:
         return run_streaming(command, environ, on_line, keep=_TAIL_LINES)
 
 
-def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCallback = ignore_progress) -> str | None:
+def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCallback) -> str | None:
     """Download an interpreter. None on success, else the reason in one line."""
     try:
         installer.download_python(wanted, on_progress=on_progress)

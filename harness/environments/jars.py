@@ -58,19 +58,13 @@ class Jar:
 
 
 class NoJar(HarnessError):
-    """A jar cannot be had.
-
-    Attributes:
-        jar: the jar.
-        path: where it would lie.
-    """
+    """A jar cannot be had."""
 
     def __init__(self, jar: Jar, path: Path, why: str) -> None:
         super().__init__(
-            f"{jar.address} cannot be had: {why}.\nWithout a connection, put the file at {path}; it must have the SHA-256 {jar.sha256}."
+            f"{jar.address} cannot be had: {why}.\n"
+            f"Without a connection, put the file at {path}; it must have the SHA-256 {jar.sha256}."
         )
-        self.jar = jar
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,7 @@ class Coordinate:
 
 
 class JarsNotFetched(HarnessError):
-    """A module, or one that it needs, cannot be had.
-
-    Attributes:
-        unreachable: whether the repository did not answer; if not, it lacks the module.
-    """
+    """A module, or one that it needs, cannot be had. ``unreachable``: whether the repository did not answer."""
 
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")

@@ -24,7 +24,7 @@ from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
 from harness.environments.installer import Installer, Uv, download
 from harness.environments.java import Java, NoSuchJava
-from harness.environments.pythons import NoSuchPython, Python
+from harness.environments.pythons import Python
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.targets import Target
@@ -45,14 +45,10 @@ print(json.dumps({
 """
 
 
-class BrokenEnvironment(HarnessError):
-    """An environment does not work."""
-
-    def __init__(self, root: Path, why: str) -> None:
-        super().__init__(
-            f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
-        )
-        self.root = root
+def _broken(root: Path, why: str) -> HarnessError:
+    return HarnessError(
+        f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
+    )
 
 
 def prepare(
@@ -71,7 +67,7 @@ def prepare(
         installer: by default uv.
 
     Raises:
-        HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or BrokenEnvironment.
+        HarnessError: there is no Java or no Python, or the environment cannot be installed or does not work.
     """
     if target.installed is not None:
         return _installed(target, environ)
@@ -124,17 +120,14 @@ def embeddable(target: Target) -> bool:
 
 def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
     """What to install, and the Java of the host if it has a suitable one."""
+    requirements = (target.requirement, *target.packages)
     try:
-        return EnvironmentSpec(target.version, target.python, (target.requirement, *target.packages)), javas.find(
-            target.java, environ
-        )
+        return EnvironmentSpec(target.version, target.python, requirements), javas.find(target.java, environ)
     except NoSuchJava:
         if not embeddable(target):
             raise
         assert target.java.embedded is not None
-        return EnvironmentSpec(
-            target.version, target.python, (target.requirement, *target.packages, target.java.embedded)
-        ), None
+        return EnvironmentSpec(target.version, target.python, (*requirements, target.java.embedded)), None
 
 
 def _make(
@@ -156,7 +149,7 @@ def _make(
         installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)
         on_progress("compiling what engines import")
         if (failure := compile_imported(manifest.interpreter(root))) is not None:
-            raise BrokenEnvironment(root, f"its Python does not compile its packages: {failure}")
+            raise _broken(root, f"its Python does not compile its packages: {failure}")
         made = _inspect(root, target, python, spec)
         made.write(root)
     except BaseException:
@@ -174,26 +167,35 @@ def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Ins
     found = installer.pythons()
     if (python := pythons.newest(found, spec.python)) is not None:
         return python
-    raise NoSuchPython(spec.python, found, failure or "the downloaded one is not in the range")
+    places = "\n".join(f"  {python.executable} is {python.version}" for python in found) or "  none"
+    raise HarnessError(
+        f"CPython {pythons.specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
+        f"and found:\n{places}\n"
+        f"uv could not download one: {failure or 'the downloaded one is not in the range'}\n"
+        "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;\n"
+        "behind a mirror, UV_PYTHON_INSTALL_MIRROR tells uv where to download from."
+    )
 
 
 def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) -> Manifest:
     """Ask the new environment about its contents.
 
     Raises:
-        BrokenEnvironment: it does not answer.
+        HarnessError: it does not answer.
     """
     command = [str(manifest.interpreter(root)), "-I", "-c", _INSPECTION]
     answer = run(command, cwd=OUTSIDE, environ=os.environ)
     if answer.returncode:
-        raise BrokenEnvironment(
-            root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1]
-        )
+        raise _broken(root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1])
     contents = json.loads(answer.stdout)
     home = Path(contents["jdk"], "java-runtime") if contents["jdk"] else None
     if home is not None and target.java.embedded_missing:
         javas.wrap(root / "java-home", home, target.java.embedded_missing)
         home = root / "java-home"
+    try:
+        version = javas.inspect(manifest.java(home)).version if home else None
+    except javas.NotAJava as error:
+        raise _broken(root, f"its Java {error}") from None
     return Manifest(
         order=spec.as_json(),
         base_python=python.executable,
@@ -201,16 +203,9 @@ def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) 
         pyspark=contents["pyspark"],
         spark_home=Path(contents["spark_home"]),
         java_home=home,
-        java_version=_version(root, home) if home else None,
+        java_version=version,
         bytecode=True,
     )
-
-
-def _version(root: Path, home: Path) -> str:
-    try:
-        return javas.inspect(manifest.java(home)).version
-    except javas.NotAJava as error:
-        raise BrokenEnvironment(root, f"its Java {error}") from None
 
 
 def _environment(target: Target, root: Path, made: Manifest, java: Java | None) -> Environment:
@@ -244,19 +239,6 @@ def _installed(target: Target, environ: Mapping[str, str]) -> Environment:
         java_version=java.version,
         python_path=target.installed.python_path,
     )
-
-
-class CannotRunHere(HarnessError):
-    """This machine cannot run a target that was chosen by name."""
-
-    def __init__(self, target: Target) -> None:
-        major = target.java.majors[-1]
-        super().__init__(
-            f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
-            f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
-            f" or use an image: --runtime container --image {target.version.line}=IMAGE"
-        )
-        self.target = target
 
 
 @dataclass(frozen=True)
@@ -296,11 +278,16 @@ def check_those_by_name(targets: Iterable[Target]) -> None:
     """Before anything runs: few machines can run a target that is chosen by name.
 
     Raises:
-        CannotRunHere: this one cannot.
+        HarnessError: this one cannot.
     """
     for target in targets:
         if target.by_name and obstacle(target) is not None:
-            raise CannotRunHere(target)
+            major = target.java.majors[-1]
+            raise HarnessError(
+                f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
+                f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
+                f" or use an image: --runtime container --image {target.version.line}=IMAGE"
+            )
 
 
 def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-
-from harness.errors import HarnessError
 
 
 @dataclass(frozen=True)
@@ -20,30 +18,6 @@ class Python:
 
     executable: Path
     version: Version
-
-
-class NoSuchPython(HarnessError):
-    """No interpreter of this machine is in the range, and none could be downloaded.
-
-    Attributes:
-        wanted: the range.
-        found: the interpreters outside the range.
-    """
-
-    def __init__(self, wanted: SpecifierSet, found: Sequence[Python], download: str) -> None:
-        super().__init__(
-            "\n".join(
-                [
-                    f"CPython {specifier(wanted)} is needed. Looked on PATH and in the interpreters of pyenv and uv, and found:",
-                    *([f"  {python.executable} is {python.version}" for python in found] or ["  none"]),
-                    f"uv could not download one: {download}",
-                    "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;",
-                    "behind a mirror, UV_PYTHON_INSTALL_MIRROR tells uv where to download from.",
-                ]
-            )
-        )
-        self.wanted = wanted
-        self.found = tuple(found)
 
 
 def newest(pythons: Iterable[Python], wanted: SpecifierSet) -> Python | None:

@@ -21,11 +21,8 @@ from harness.progress import ProgressCallback
 _NAME = "uv.exe" if os.name == "nt" else "uv"
 
 
-class NoUv(HarnessError):
-    """uv is neither installed nor can it be downloaded."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"uv, which makes the environments, is not installed, and {why}. Install it: pip install uv")
+def _no_uv(why: str) -> HarnessError:
+    return HarnessError(f"uv, which makes the environments, is not installed, and {why}. Install it: pip install uv")
 
 
 def find(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -43,7 +40,7 @@ def obtain(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
     """The same; if there is none, the version in ``hashes.txt`` is downloaded. It takes 40 MB, and who runs no engine needs none.
 
     Raises:
-        NoUv: there is no pip, it failed, or the index has another file.
+        HarnessError: there is no pip, it failed, or the index has another file.
     """
     if found := find(environ):
         return found
@@ -63,7 +60,7 @@ def _cached(environ: Mapping[str, str]) -> Path:
 
 def _install(place: Path, environ: Mapping[str, str]) -> None:
     if find_spec("pip") is None:
-        raise NoUv("there is no pip to download it with")
+        raise _no_uv("there is no pip to download it with")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
         made = Path(folder) / "uv"
         command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
@@ -78,12 +75,12 @@ def _install(place: Path, environ: Mapping[str, str]) -> None:
                 environ=as_seen_from_here(environ) | settings,
             )
         if "DO NOT MATCH THE HASHES" in done.stderr:
-            raise NoUv(f"the index has another file of {installer.uv()} than PyPI has, which was not installed")
+            raise _no_uv(f"the index has another file of {installer.uv()} than PyPI has, which was not installed")
         if done.returncode != 0:
             last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
-            raise NoUv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")
+            raise _no_uv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")
         if not (made / "bin" / _NAME).is_file():
-            raise NoUv("what pip downloaded has no program")
+            raise _no_uv("what pip downloaded has no program")
         # What a killed process left has no program in it.
         shutil.rmtree(place, ignore_errors=True)
         made.rename(place)

@@ -106,16 +106,11 @@ _TAIL = 2_000
 
 
 class PolicyEngineFailed(HarnessError):
-    """A policy engine did not start, ended, or wrote something that is no answer.
-
-    Attributes:
-        engine: which one.
-    """
+    """A policy engine did not start, ended, or wrote something that is no answer."""
 
     def __init__(self, engine: PolicyEngine, why: str, printed: str) -> None:
         said = f" It printed:\n{printed.strip()[-_TAIL:]}" if printed.strip() else ""
         super().__init__(f"{engine.title} {why}.{said}")
-        self.engine = engine
 
 
 class RunningPolicyEngine:

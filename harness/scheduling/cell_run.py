@@ -50,12 +50,12 @@ class SlotClosed(HarnessError):
         super().__init__(f"{target.name} was stopped")
 
 
+@dataclass(eq=False)
 class SlotUse:
     """One use of the engine."""
 
-    def __init__(self) -> None:
-        self.shared = False
-        """Whether the engine had other users meanwhile, who may have caused what happened to it."""
+    shared: bool = False
+    """Whether the engine had other users meanwhile, who may have caused what happened to it."""
 
 
 class EngineSlot:

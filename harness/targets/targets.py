@@ -106,39 +106,16 @@ def runs_anywhere(_target: Target) -> None:
 
 
 class UnknownTarget(WrongUsage):
-    """A selection matches no target.
-
-    Attributes:
-        spec: the selection.
-        known: the versions of the catalogue, oldest first.
-        nearest: similar selections, best first.
-    """
+    """A selection matches no target."""
 
     def __init__(self, spec: str, known: Sequence[SparkVersion], nearest: Sequence[str], why: str) -> None:
+        """``known``: the versions of the catalogue, oldest first; ``nearest``: similar selections, best first."""
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
         super().__init__(
             f"{spec!r} {why}.{meant}\n"
             f"Targets: {', '.join(map(str, known))}\n"
             f"Also: a line such as {known[-1].line}, a range such as '>={known[-1].line}', {', '.join(WORDS)}"
         )
-        self.spec = spec
-        self.known = tuple(known)
-        self.nearest = tuple(nearest)
-
-
-class NothingRuns(HarnessError):
-    """`newest` was selected, and this machine can run no target."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"This machine cannot run any target. The newest one fails because:\n{why}")
-
-
-class NoSuchStore(HarnessError):
-    """No target has the state store provider."""
-
-    def __init__(self, store: StateStore) -> None:
-        super().__init__(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
-        self.store = store
 
 
 @dataclass(frozen=True)
@@ -181,8 +158,7 @@ class Targets:
 
         Raises:
             UnknownTarget: a spec matches nothing.
-            NothingRuns: ``newest``, and nothing runs here.
-            NoPyspark, NotASpark, UnusablePyspark: ``installed``, and there is none.
+            HarnessError: ``newest``, and nothing runs here; or ``installed``, and there is none.
         """
         chosen: dict[str, Target] = {}
         notes: list[str] = []
@@ -218,7 +194,7 @@ class Targets:
         """The installed pyspark, or that of ``spark_home``, with the needs of its line.
 
         Raises:
-            NoPyspark, NotASpark, UnusablePyspark: see `harness.targets.installed`.
+            HarnessError: see `harness.targets.installed`.
         """
         found = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
         try:
@@ -265,7 +241,7 @@ class Targets:
                 note = first and f"newest means {target} here: this machine cannot run {newest}.\n{first}"
                 return (target,), note
             first = first or why
-        raise NothingRuns(first or "")
+        raise HarnessError(f"This machine cannot run any target. The newest one fails because:\n{first or ''}")
 
     def _unnamed(self) -> tuple[Target, ...]:
         return tuple(target for target in self.entries if not target.by_name)
@@ -295,11 +271,11 @@ def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
     """The targets that have this state store provider, in the same order.
 
     Raises:
-        NoSuchStore: none has it.
+        HarnessError: none has it.
     """
     found = tuple(target for target in targets if store.on(target.version))
     if not found:
-        raise NoSuchStore(store)
+        raise HarnessError(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
     return found
 
 

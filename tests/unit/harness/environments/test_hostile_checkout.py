@@ -13,6 +13,7 @@ from harness.environments import uv_program
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import interpreter
 from harness.environments.installer import InstallFailed, Uv
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
 
@@ -99,7 +100,7 @@ def test_pip_is_not_that_of_the_checkout(
 ) -> None:
     """After a plain ``pip install watermark-conformance`` there is no uv, and pip fetches it."""
     monkeypatch.setitem(sys.modules, "uv", None)
-    with pytest.raises(uv_program.NoUv):
+    with pytest.raises(HarnessError, match="uv, which makes the environments, is not installed"):
         uv_program.obtain({**environ, "PATH": "", "PIP_NO_INDEX": "1"}, ignore_progress)
     assert not canary.exists()
 

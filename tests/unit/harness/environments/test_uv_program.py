@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.environments import installer, uv_program
-from harness.environments.uv_program import NoUv, find, obtain
+from harness.environments.uv_program import find, obtain
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
 
@@ -72,7 +73,7 @@ def test_another_file_than_the_known_one_is_not_installed(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installer, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{'0' * 64}"})
-    with pytest.raises(NoUv, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
+    with pytest.raises(HarnessError, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
         obtain(environ, ignore_progress)
     assert caught.value.exit_code == 3
     assert find(environ) is None
@@ -94,10 +95,10 @@ def test_what_a_killed_process_left_is_replaced(environ: dict[str, str]) -> None
 
 def test_why_there_is_none(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        NoUv, match=r"^uv, which.*, is not installed, and pip could not.*\(.*\)\. Install it: pip install uv"
+        HarnessError, match=r"^uv, which.*, is not installed, and pip could not.*\(.*\)\. Install it: pip install uv"
     ):
         obtain({**environ, "PIP_FIND_LINKS": str(tmp_path)}, ignore_progress)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["uv.lock"]
     monkeypatch.setattr(uv_program, "find_spec", lambda name: None)
-    with pytest.raises(NoUv, match=r"and there is no pip to download it with\. Install it: pip install uv"):
+    with pytest.raises(HarnessError, match=r"and there is no pip to download it with\. Install it: pip install uv"):
         obtain(environ, ignore_progress)
