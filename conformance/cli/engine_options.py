@@ -15,12 +15,11 @@ from conformance.core.wording import counted
 from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster as ClusterMaster
-from harness.runtimes.cluster import settings_in, settings_of
+from harness.runtimes.cluster import parse_storage, settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
-from harness.runtimes.storage import parse_storage
 from harness.targets.targets import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"

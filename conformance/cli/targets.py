@@ -22,8 +22,8 @@ from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
+from harness.environments.installer import specifier
 from harness.environments.provision import Readiness
-from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.installed import NoPyspark, UnusablePyspark

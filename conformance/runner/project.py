@@ -14,8 +14,7 @@ from typing import Any
 
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from harness.runtimes.job_needs import JarPackage, requirements_in
-from harness.runtimes.own_code import OwnCode
+from harness.runtimes.own_code import JarPackage, OwnCode, requirements_in
 
 PYPROJECT = "pyproject.toml"
 TABLE = "[tool.conformance]"

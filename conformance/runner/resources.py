@@ -18,10 +18,9 @@ from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import Runtime
 from harness.environments import provision
 from harness.errors import HarnessError
-from harness.runtimes.cluster import Cluster
+from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
-from harness.runtimes.storage import Storage, StorageUrl
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Choice, Target, Targets

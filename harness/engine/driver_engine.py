@@ -348,8 +348,8 @@ class DriverEngine:
         self._finish = finish
         self._counting = threading.Lock()
         self._running = self._answered = 0
-        remote = {"master": place.master} if place.runtime == "connect" and place.master else {}
-        self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, **remote)
+        master = (place.runtime == "connect" and place.master) or "the engine's JVM"
+        self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, master=master)
         self.identity = self._connection.hello.identity
         self.slots = self._connection.hello.slots
 
@@ -368,13 +368,12 @@ class DriverEngine:
         try:
             with self._connection.conversation(request.case, request) as mailbox:
                 seen = self._follow(request, mailbox, step_timeout, steps, emitted)
-        except EngineFailed as error:
-            error.steps, error.emitted = tuple(steps), tuple(emitted)
-            raise
-        else:
             with self._counting:
                 self._answered += 1
             return seen
+        except EngineFailed as error:
+            error.steps, error.emitted = tuple(steps), tuple(emitted)
+            raise
         finally:
             with self._counting:
                 self._running -= 1

@@ -18,13 +18,11 @@ from conformance.core.child_process import OUTSIDE, run
 from harness.environments import environment as manifest
 from harness.environments import installer as hashes
 from harness.environments import java as javas
-from harness.environments import pythons, uv_program
 from harness.environments.cache_directory import cache_dir
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
-from harness.environments.installer import Installer, Uv, download
+from harness.environments.installer import Installer, Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
-from harness.environments.pythons import Python
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.targets import Target
@@ -82,7 +80,7 @@ def prepare(
 
 
 def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
-    return Uv(uv_program.obtain(environ, on_progress), environ)
+    return Uv(obtain_uv(environ, on_progress), environ)
 
 
 @contextmanager
@@ -160,16 +158,16 @@ def _make(
 
 
 def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Installer) -> Python:
-    if (python := pythons.newest(installer.pythons(), spec.python)) is not None:
+    if (python := newest(installer.pythons(), spec.python)) is not None:
         return python
-    on_progress(f"no CPython {pythons.specifier(spec.python)} on this machine; downloading one")
+    on_progress(f"no CPython {specifier(spec.python)} on this machine; downloading one")
     failure = download(installer, spec.python, on_progress)
     found = installer.pythons()
-    if (python := pythons.newest(found, spec.python)) is not None:
+    if (python := newest(found, spec.python)) is not None:
         return python
     places = "\n".join(f"  {python.executable} is {python.version}" for python in found) or "  none"
     raise HarnessError(
-        f"CPython {pythons.specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
+        f"CPython {specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
         f"and found:\n{places}\n"
         f"uv could not download one: {failure or 'the downloaded one is not in the range'}\n"
         "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;\n"
@@ -262,7 +260,7 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
     java, embedded, obstacle = _java(target, environ)
-    python = None if environment else pythons.newest(_pythons(environ), target.python)
+    python = None if environment else newest(_pythons(environ), target.python)
     return Readiness(target, environment, python, java, embedded, obstacle)
 
 
@@ -298,5 +296,5 @@ def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str 
 
 
 def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
-    uv = uv_program.find(environ)
+    uv = find_uv(environ)
     return () if uv is None else Uv(uv, environ).pythons()

@@ -1,12 +1,14 @@
-"""A cluster instead of one JVM: where the driver gets executors, and the settings that takes."""
+"""A cluster instead of one JVM: where the driver gets executors, the settings that takes, and a storage that all its machines reach."""
 
 from __future__ import annotations
 
 import re
+import secrets
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from conformance.core.errors import WrongUsage
@@ -17,6 +19,7 @@ _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\
 _PORT = 7077
 _LONGEST_FILE = 1 << 20
 """Bytes of a file of settings."""
+_STORAGE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/\S*")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -148,3 +151,26 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if not parts.hostname:
         raise ValueError("it has no host")
     return parts.hostname, parts.port or _PORT
+
+
+@dataclass(frozen=True)
+class StorageUrl:
+    """A directory of a file system that Spark can access: ``hdfs://host:8020/tests``, ``s3a://bucket/tests``, ``file:///mnt/shared``."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def unique_directory(self) -> StorageUrl:
+        """A directory in it that no other run uses."""
+        return StorageUrl(f"{self.url.rstrip('/')}/conformance-{secrets.token_hex(4)}")
+
+
+Storage: TypeAlias = Path | StorageUrl
+"""A folder that every machine sees at the same path, or a URL."""
+
+
+def parse_storage(text: str) -> Storage:
+    """A URL or a path."""
+    return StorageUrl(text) if _STORAGE.fullmatch(text) else Path(text)

@@ -25,10 +25,8 @@ from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import is_loopback
-from harness.runtimes.job_needs import with_requirements
-from harness.runtimes.own_code import OwnCode
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import StorageUrl, is_loopback
+from harness.runtimes.own_code import OwnCode, with_requirements
 from harness.targets.targets import Target
 
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")

@@ -19,12 +19,10 @@ from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import Cluster
-from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
+from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.kafka import JARS as KAFKA_JARS
 from harness.runtimes.kafka import Kafka, KafkaAccess
-from harness.runtimes.own_code import OwnCode, worker_settings
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.own_code import JARS, JarPackage, OwnCode, jar_settings, with_requirements, worker_settings
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"

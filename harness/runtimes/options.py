@@ -10,14 +10,12 @@ from typing import Literal, get_args
 
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
-from harness.runtimes.cluster import Cluster
+from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
-from harness.runtimes.job_needs import JarPackage
 from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import OwnCode
-from harness.runtimes.storage import Storage, StorageUrl
+from harness.runtimes.own_code import JarPackage, OwnCode
 from harness.targets.targets import Targets
 
 Name = Literal["local", "container"]

@@ -12,8 +12,8 @@ from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
+from harness.runtimes.cluster import StorageUrl
 from harness.runtimes.connect import ConnectRuntime, Endpoint, client_of
-from harness.runtimes.storage import StorageUrl
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family

@@ -15,7 +15,7 @@ from pathlib import Path
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, every, run, run_streaming, which
 from conformance.core.errors import WrongUsage
 from harness.environments import installer
-from harness.environments.pythons import specifier
+from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.runtimes.containers.images import built

@@ -15,7 +15,7 @@ from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineDied, EngineLocation, EngineNeeds, EngineNotStarted
 from harness.engine.protocol import FailureReason
-from harness.environments.pythons import specifier
+from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program

@@ -18,10 +18,9 @@ from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
-from harness.environments.installer import InstallFailed
+from harness.environments.installer import InstallFailed, Python
 from harness.environments.java import NoSuchJava
 from harness.environments.provision import prepare, prepared
-from harness.environments.pythons import Python
 from harness.errors import HarnessError
 from harness.targets.installed import InstalledSpark
 from harness.targets.targets import JavaRequirement

@@ -10,9 +10,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from harness.environments import uv_program
-from harness.environments.installer import Uv
-from harness.environments.pythons import Python, newest, search_path, specifier
+from harness.environments import installer
+from harness.environments.installer import Python, Uv, newest, search_path, specifier
 from tests.support import environments as fakes
 
 HERE = Version(".".join(map(str, sys.version_info[:3])))
@@ -60,7 +59,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Python, ...]
     version = tmp_path / "home" / ".pyenv" / "versions" / "3.x" / "bin"
     fakes.script(version / REAL.name, f'exec {REAL} "$@"')
     environ = {"PATH": str(tmp_path / "path"), "HOME": str(tmp_path / "home"), "UV_CACHE_DIR": str(tmp_path / "cache")}
-    return Uv(uv_program.find() or "", environ).pythons()
+    return Uv(installer.find_uv() or "", environ).pythons()
 
 
 def test_uv_finds_those_of_pyenv(found: tuple[Python, ...]) -> None:

@@ -8,10 +8,10 @@ import pytest
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import NOTHING_ELSE
 from harness.progress import ignore_progress
+from harness.runtimes.cluster import StorageUrl
 from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.options import RuntimeOptions, runtime
-from harness.runtimes.storage import StorageUrl
 from harness.targets.targets import Targets
 from tests.support.miniature.target import SPARK_359
 from tests.support.whole_suite import whole_suite

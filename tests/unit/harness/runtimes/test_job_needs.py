@@ -8,15 +8,15 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
-from harness.runtimes.job_needs import (
+from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import (
     JARS,
     JarPackage,
+    OwnCode,
     jar_settings,
     requirements_in,
     with_requirements,
 )
-from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Targets, tuning
 
 V359, V430 = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")
