@@ -68,11 +68,8 @@ _PIP_TO_UV = {
     "no-index": "UV_NO_INDEX",
     "cert": "SSL_CERT_FILE",
 }
-# uv's own variables with their older names: if one is set, pip's setting is not needed.
-_ALSO = {
-    "UV_DEFAULT_INDEX": ("UV_INDEX_URL",),
-    "UV_INDEX": ("UV_EXTRA_INDEX_URL",),
-}
+_ALSO = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+"""uv's own variables with their older names: if one is set, pip's setting is not needed."""
 _SECTIONS = ("global", "install")
 
 
@@ -82,11 +79,12 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     variables: dict[str, str] = {}
     for setting, variable in _PIP_TO_UV.items():
         value = configured.get(setting, "").strip()
-        if not value or any(environ.get(name) for name in (variable, *_ALSO.get(variable, ()))):
+        if not value or environ.get(variable) or environ.get(_ALSO.get(variable, variable)):
             continue
         if setting == "find-links":
-            # pip ignores a missing folder, uv fails.
-            value = ",".join(place for place in value.split() if "://" in place or _exists(place))
+            # pip ignores a missing folder, uv fails; a relative one would be of the checkout.
+            folders = {place: Path(place).expanduser() for place in value.split()}
+            value = ",".join(p for p, at in folders.items() if "://" in p or (at.is_absolute() and at.exists()))
         elif setting == "no-index":
             value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
         else:
@@ -94,12 +92,6 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
         if value:
             variables[variable] = value
     return variables
-
-
-def _exists(place: str) -> bool:
-    """Whether a folder exists; a relative one would be of the checkout."""
-    folder = Path(place).expanduser()
-    return folder.is_absolute() and folder.exists()
 
 
 def index_settings(environ: Mapping[str, str]) -> dict[str, str]:

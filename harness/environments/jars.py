@@ -193,7 +193,12 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
         module, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
-        module.write_text(_module(wanted, left_out), encoding="utf-8")
+        names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
+        module.write_text(
+            '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'
+            f'<dependencies><dependency {names} conf="default"/>{left_out}</dependencies></ivy-module>\n',
+            encoding="utf-8",
+        )
         # A cache of its own: Ivy's usual one is not safe when several processes use it.
         command = [str(java), "-cp", str(ivy), "org.apache.ivy.Main"]
         command += ["-ivy", str(module), "-cache", f"{scratch}/cache", "-confs", "default"]
@@ -205,14 +210,6 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         if folder.exists():
             shutil.rmtree(folder)
         shutil.move(jars, folder)
-
-
-def _module(wanted: Coordinate, left_out: str) -> str:
-    names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
-    return (
-        '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'
-        f'<dependencies><dependency {names} conf="default"/>{left_out}</dependencies></ivy-module>\n'
-    )
 
 
 def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -> None:

@@ -75,12 +75,10 @@ def prepare(
     if made is None:
         root.parent.mkdir(parents=True, exist_ok=True)
         with _locked(root, on_progress):
-            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or _uv(environ, on_progress))
+            if (made := Manifest.read(root)) is None:
+                uv = installer or Uv(obtain_uv(environ, on_progress), environ)
+                made = _make(spec, target, root, on_progress, uv)
     return _environment(target, root, made, java)
-
-
-def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
-    return Uv(obtain_uv(environ, on_progress), environ)
 
 
 @contextmanager
@@ -129,11 +127,7 @@ def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, 
 
 
 def _make(
-    spec: EnvironmentSpec,
-    target: Target,
-    root: Path,
-    on_progress: ProgressCallback,
-    installer: Installer,
+    spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Installer
 ) -> Manifest:
     if root.exists():
         on_progress("removing an incomplete environment")
@@ -260,7 +254,8 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
     java, embedded, obstacle = _java(target, environ)
-    python = None if environment else newest(_pythons(environ), target.python)
+    uv = None if environment else find_uv(environ)
+    python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
     return Readiness(target, environment, python, java, embedded, obstacle)
 
 
@@ -293,8 +288,3 @@ def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str 
         return javas.find(target.java, environ), None, None
     except NoSuchJava as error:
         return (None, target.java.embedded, None) if embeddable(target) else (None, None, str(error))
-
-
-def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
-    uv = find_uv(environ)
-    return () if uv is None else Uv(uv, environ).pythons()

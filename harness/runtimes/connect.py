@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
@@ -77,15 +77,10 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """The text without the secrets of the address."""
-        return without_secrets(self._secrets())(text)
-
-    def _secrets(self) -> Iterator[str]:
-        _, _, parameters = self.url.partition("/;")
-        for parameter in parameters.split(";"):
-            name, _, value = parameter.partition("=")
-            # Neither `use_ssl=true` nor the user's name is a secret.
-            if value and name not in ("use_ssl", "user_id", "user_agent", "session_id"):
-                yield value
+        parameters = (parameter.partition("=") for parameter in self.url.partition("/;")[2].split(";"))
+        # Neither `use_ssl=true` nor the user's name is a secret.
+        shown = ("use_ssl", "user_id", "user_agent", "session_id")
+        return without_secrets(value for name, _, value in parameters if value and name not in shown)(text)
 
 
 @dataclass(frozen=True, eq=False)

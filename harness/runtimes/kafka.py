@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.core.child_process import OUTSIDE
 from conformance.core.child_process import start as start_process
@@ -181,17 +182,13 @@ _LAST_PATCH = 9
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 
 
-@dataclass(frozen=True)
-class Connector:
+class Connector(NamedTuple):
     """The connector for an engine."""
 
     version: str
     """Of Spark's own numbering; of an earlier release if there is none for the version itself."""
     jars: tuple[Path, ...]
     """Those that Spark does not ship."""
-
-    def __str__(self) -> str:
-        return f"{_ARTIFACT} {self.version}"
 
 
 def connector(version: SparkVersion, environment: Environment, on_progress: ProgressCallback) -> Connector:
@@ -241,8 +238,7 @@ def _scala(environment: Environment) -> str:
 
 
 def _artifact(name: str) -> str:
-    found = _JAR.fullmatch(name)
-    return found["artifact"] if found else name
+    return found["artifact"] if (found := _JAR.fullmatch(name)) else name
 
 
 JARS = "spark.jars"
@@ -278,12 +274,10 @@ class Kafka:
         self._lock = threading.Lock()
         self._own: OwnBroker | None = None
         self._failed: HarnessError | None = None
-        if servers is not None:
-            addresses = parse_servers(servers)
-            if not any(listens(host, port) for host, port in addresses):
-                raise HarnessError(
-                    f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started."
-                )
+        if servers is not None and not any(listens(host, port) for host, port in parse_servers(servers)):
+            raise HarnessError(
+                f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started."
+            )
 
     @property
     def is_the_users(self) -> bool:
@@ -308,7 +302,7 @@ class Kafka:
         jars = [*filter(None, given.split(",")), *map(str, found.jars)]
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
         servers = self._servers or self._own_broker(environment, on_progress).servers
-        return KafkaAccess(servers, {JARS: ",".join(jars)}, f"{found}, {broker}")
+        return KafkaAccess(servers, {JARS: ",".join(jars)}, f"{_ARTIFACT} {found.version}, {broker}")
 
     def _own_broker(self, environment: Environment, on_progress: ProgressCallback) -> OwnBroker:
         with self._lock:

@@ -79,7 +79,7 @@ class TestConnector:
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"3.5.9": "3.5.9"})
-        assert str(found()) == "spark-sql-kafka-0-10 3.5.9"
+        assert found().version == "3.5.9"
         assert [jar.name for jar in found().jars] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
         assert asked[0] == ("3.5.9", "spark-sql-kafka-0-10_2.12-for-3.5.9")
 
