@@ -75,10 +75,12 @@ def prepare(
     if made is None:
         root.parent.mkdir(parents=True, exist_ok=True)
         with _locked(root, on_progress):
-            if (made := Manifest.read(root)) is None:
-                uv = installer or Uv(obtain_uv(environ, on_progress), environ)
-                made = _make(spec, target, root, on_progress, uv)
+            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or _uv(environ, on_progress))
     return _environment(target, root, made, java)
+
+
+def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
+    return Uv(obtain_uv(environ, on_progress), environ)
 
 
 @contextmanager
