@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.core.versions import releases
-from harness.environments import installer, uv_program
+from harness.environments import installer
 
 FILE = Path(installer.__file__).with_name(installer.FILE)
 HEADER = """\
@@ -45,7 +45,15 @@ def ask(requirements: Sequence[str], environ: Mapping[str, str] = os.environ) ->
         # One answer cannot have two versions of a package, unless they are for different platforms.
         text = "".join(f"{each} ; sys_platform == '{number}'\n" for number, each in enumerate(requirements))
         Path(folder, "wanted.in").write_text(text, encoding="utf-8")
-        command = [str(uv_program.find()), "pip", "compile", "--quiet", "--universal", "--no-deps", "--generate-hashes"]
+        command = [
+            str(installer.find_uv()),
+            "pip",
+            "compile",
+            "--quiet",
+            "--universal",
+            "--no-deps",
+            "--generate-hashes",
+        ]
         command += ["--no-header", "--no-annotate", "--config-file", str(settings), "wanted.in"]
         environ = {**environ, **installer.for_uv(environ)}
         return subprocess.run(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -15,12 +15,11 @@ from conformance.core.wording import counted
 from conformance.runner.project import PYPROJECT, TABLE, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster as ClusterMaster
-from harness.runtimes.cluster import settings_in, settings_of
+from harness.runtimes.cluster import parse_storage, settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
-from harness.runtimes.storage import parse_storage
 from harness.targets.targets import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
@@ -111,7 +110,7 @@ class Settings:
         """Spark settings of each engine.
 
         Raises:
-            NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
+            WrongUsage: see `harness.runtimes.cluster`.
         """
         of_the_file = settings_in(self.properties_file) if self.properties_file else {}
         return {**of_the_file, **settings_of(self.conf or ())}
@@ -205,11 +204,7 @@ def runtime_options(
     Raises:
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
-        NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
-        NoSuchFolder, NotRequirements, NotAPackage, NotAProject: see `Code.job`.
-        NotSet: see `variables_named`.
-        NotABroker: see `harness.runtimes.kafka`.
-        NotAnEndpoint: see `harness.runtimes.connect`.
+        WrongUsage: the text of an option, or a file that it names, is wrong.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
     for name in (CONNECT, STORAGE):
@@ -275,7 +270,7 @@ def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tupl
 
     Raises:
         typer.BadParameter: it means several.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return single_target(
         spec,

@@ -17,7 +17,7 @@ from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, op
 from conformance.cli.progress import ProgressBar
 from conformance.core.wording import counted
 from conformance.runner.soak import SoakRequest, plan_soak, run_plan
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import StorageUrl
 from reports.terminal.soak import show
 
 EXAMPLES = """

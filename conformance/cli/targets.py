@@ -17,11 +17,12 @@ from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import SafeConsole, errors_console, print_json
 from conformance.cli.options import option
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
+from harness.environments.installer import specifier
 from harness.environments.provision import Readiness
-from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.installed import NoPyspark, UnusablePyspark
@@ -150,19 +151,21 @@ def build(
         raise typer.Exit(max(error.exit_code for error in failures))
 
 
-def _failures(specs: list[str], done: str, work: Callable[[Target, ProgressCallback], str]) -> tuple[HarnessError, ...]:
+def _failures(
+    specs: list[str], done: str, work: Callable[[Target, ProgressCallback], str]
+) -> tuple[HarnessError | WrongUsage, ...]:
     """Work on each version that is meant, print what became of each, and return the errors.
 
     Args:
         done: what a version is after the work.
         work: returns what there is then.
     """
-    console, failed = errors_console(), dict[str, HarnessError]()
+    console, failed = errors_console(), dict[str, HarnessError | WrongUsage]()
     for target in _chosen(specs, console):
         try:
             with _progress(target.name, console) as on_progress:
                 made = work(target, on_progress)
-        except HarnessError as error:
+        except (HarnessError, WrongUsage) as error:
             console.print(f"[red]✗[/] {target.name}: {escape(str(error))}")
             failed[target.name] = error
         else:
@@ -201,14 +204,14 @@ def _remove_leftovers(console: Console, everything: bool) -> None:
 
     client = connect()
     removed, kept = 0, 0
-    for leftover in daemon.find(client):
+    for leftover in daemon.find_leftovers(client):
         if not everything and leftover.owner.is_alive() is not False:
             console.print(
                 f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
             kept += 1
             continue
-        daemon.remove(client, leftover)
+        daemon.remove_leftover(client, leftover)
         console.print(f"✓ removed: {leftover.kind} {leftover.name}")
         removed += 1
     console.print(f"{removed} removed" + (f", {kept} kept; --all removes them too" if kept else ""))
@@ -216,10 +219,10 @@ def _remove_leftovers(console: Console, everything: bool) -> None:
 
 def _remove_environments(console: Console) -> None:
     freed = 0
-    for environment in cache_directory.stored(cache_dir()):
+    for environment in cache_directory.stored_environments(cache_dir()):
         archives = f", {_megabytes(environment.archives)} of it class archives" if environment.archives else ""
         what = f"environment {escape(environment.root.name)}"
-        if (why := cache_directory.remove(environment)) is not None:
+        if (why := cache_directory.remove_environment(environment)) is not None:
             console.print(f"○ kept: {what}: {why}", soft_wrap=True)
             continue
         console.print(f"✓ removed: {what}, {_megabytes(environment.size)}{archives}", soft_wrap=True)

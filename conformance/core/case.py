@@ -25,8 +25,7 @@ STATEFUL_PROCESSORS = (
     "number_rows_for_a_day",
     "number_rows_for_a_millisecond",
 )
-"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py`` and, over rows, in
-``row_processors.py``."""
+"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
 
 PYTHON_STATE = frozenset({"applyInPandasWithState", "transformWithState"})
 """Operations whose state is managed by Python code."""

@@ -335,7 +335,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
 
     Raises:
         OptionsClash: there is nothing to test.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     if not options.spark and not options.model:
         raise OptionsClash("nothing to test: pass --spark, --model, or both")

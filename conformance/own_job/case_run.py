@@ -97,7 +97,7 @@ def with_folders(own_code: OwnCode | None, folders: Sequence[Path]) -> OwnCode |
 
     Raises:
         OptionsClash: there are folders, but no code is allowed.
-        NoSuchFolder: one does not exist.
+        WrongUsage: one does not exist.
     """
     if own_code is None and folders:
         raise OptionsClash("code: cases run your code only with allow_code=True")

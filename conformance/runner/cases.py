@@ -164,8 +164,8 @@ def plan_run(options: RunOptions) -> RunPlan:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
         OptionsClash, WrongUsage: an option does not fit these cases.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
-        CannotRunHere: see `readiness.check_those_by_name`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
+        HarnessError: see `provision.check_those_by_name`.
         WrongUsage, NoSuchJava, BadJavaOptions: see `choose_engines`.
     """
     loaded = discovery.load(options.paths or None)

@@ -364,8 +364,8 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
         InvalidCase: a case is invalid.
         NoMicroBatch: the only case cannot crash.
         OptionsClash: no case is left, or none has its rows come from a topic.
-        NoSuchStore: no version has the state store.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        HarnessError: no version has the state store.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     loaded = discovery.load(request.paths or None)
     loaded.raise_for_problems()

@@ -14,9 +14,8 @@ from typing import Any
 
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from harness.runtimes.job_needs import JarPackage, requirements_in
 from harness.runtimes.options import RuntimeOptions
-from harness.runtimes.own_code import OwnCode
+from harness.runtimes.own_code import JarPackage, OwnCode, requirements_in
 
 PYPROJECT = "pyproject.toml"
 TABLE = "[tool.conformance]"
@@ -90,8 +89,7 @@ def own_job(
     An option replaces the key; ``conf`` is laid over it.
 
     Raises:
-        WrongUsage: ``code`` without ``allow_code``.
-        NoSuchFolder, NotRequirements, NotAPackage: an option or a key is wrong.
+        WrongUsage: ``code`` without ``allow_code``, or an option or a key is wrong.
     """
     if code and not allow_code:
         raise WrongUsage("--code: cases run your code only with --allow-code: add it")

@@ -18,10 +18,9 @@ from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import Runtime
 from harness.environments import provision
 from harness.errors import HarnessError
-from harness.runtimes.cluster import Cluster
+from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
-from harness.runtimes.storage import Storage, StorageUrl
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Choice, Target, Targets
@@ -120,7 +119,7 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
     """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
+        WrongUsage, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
         HarnessError: see ``working_folder``.
     """
     with (
@@ -186,7 +185,7 @@ def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> C
         spark_home: an unpacked Spark, which ``installed`` means then.
 
     Raises:
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
@@ -201,7 +200,7 @@ def single_target(
         runs: whether the target must be able to run here.
 
     Raises:
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
     if len(choice.targets) != 1:

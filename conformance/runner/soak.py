@@ -131,7 +131,7 @@ def plan_soak(request: SoakRequest) -> SoakPlan:
 
     Raises:
         OptionsClash: the version or the folder does not fit.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     spark = request.spark
     target, notes = single_target(

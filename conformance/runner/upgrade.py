@@ -102,8 +102,8 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     Raises:
         InvalidCase: a case is invalid.
         OptionsClash: nothing is left to resume.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
-        CannotRunHere: see `readiness.check_those_by_name`.
+        UnknownTarget, HarnessError: see `Targets.choose`.
+        HarnessError: see `check_those_by_name`.
         NoConnect: the version that a Connect server should run has no streaming queries there.
     """
     loaded = discovery.load(options.paths or None)

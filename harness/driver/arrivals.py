@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 import time
-from typing import Any, Callable, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Iterable, Iterator
 
 from .backend import Files
 from .kafka import Broker, Record
@@ -25,9 +25,6 @@ from .origin import MissingName
 from .progress import milliseconds
 from .request import Batch, Stream
 from .spark_files import SparkFiles, one_file
-
-Staged = List[Tuple[int, str, str]]
-"""Of each file its time, and its path before and after it is shown."""
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",
@@ -102,14 +99,15 @@ class FileArrivals(DirectoryArrivals):
     def directory(self, stream: str) -> str:
         return self._root + "/" + stream
 
-    def stage(self, batches: list[Batch]) -> Staged:
+    def stage(self, batches: list[Batch]) -> list[tuple[int, str, str]]:
+        """The time of each file, and its path before and after it is shown."""
         staged = []
         for batch in batches:
             self._clock += 1
             staged += [self._write(stream, content) for stream, content in files_of(batch, self._streams)]
         return staged
 
-    def place(self, staged: Staged) -> None:
+    def place(self, staged: list[tuple[int, str, str]]) -> None:
         """Rename staged files into their sources' directories."""
         before = None
         for clock, hidden, visible in staged:
@@ -145,14 +143,8 @@ def stream_at(description: str, directory: Callable[[str], str], streams: Iterab
 
     Spark writes host and slashes before the path as the file system does, which may differ from ours.
     """
-    for name in streams:
-        if description.rstrip("]").endswith(_path(directory(name))):
-            return name
-    return None
-
-
-def _path(directory: str) -> str:
-    return re.sub(r"^[a-z][a-z0-9+.-]*:(//[^/]*)?", "", directory)
+    paths = {name: re.sub(r"^[a-z][a-z0-9+.-]*:(//[^/]*)?", "", directory(name)) for name in streams}
+    return next((name for name, path in paths.items() if description.rstrip("]").endswith(path)), None)
 
 
 class JobArrivals(DirectoryArrivals):
@@ -283,8 +275,12 @@ class MemoryArrivals(WithoutTopics):
 
 def _offset(offset: Any) -> int:
     """Of the only partition; 0 before the first micro-batch."""
-    known = json.loads(offset) if isinstance(offset, str) else offset
-    return int((known or {}).get("0", 0))
+    return int(_read_offset(offset).get("0", 0))
+
+
+def _read_offset(offset: Any) -> dict[str, Any]:
+    """An offset of a progress entry, which Spark 3.0 reports as text; empty before the first micro-batch."""
+    return (json.loads(offset) if isinstance(offset, str) else offset) or {}
 
 
 _TIMESTAMP = "__timestamp"
@@ -390,9 +386,12 @@ class MixedArrivals:
 
     paced = False
 
-    def __init__(self, files: FileArrivals, records: TopicArrivals | MemoryArrivals) -> None:
+    def __init__(self, files: FileArrivals, records: Any) -> None:
+        """``records``: ``TopicArrivals`` or ``MemoryArrivals``, which alone answer what concerns records."""
         self._files = files
-        self._records: Any = records
+        self._records = records
+        self.renew, self.grow, self.age_out = records.renew, records.grow, records.age_out
+        self.records, self.behind, self.close = records.records, records.behind, records.close
 
     def stream_of(self, description: str) -> str | None:
         return self._records.stream_of(description) or self._files.stream_of(description)
@@ -408,31 +407,11 @@ class MixedArrivals:
         self._files.place(staged[0])
         self._records.place(staged[1])
 
-    def renew(self, arrived: list[Batch]) -> None:
-        self._records.renew(arrived)
-
-    def grow(self, stream: str, partitions: int) -> None:
-        self._records.grow(stream, partitions)
-
-    def age_out(self) -> None:
-        self._records.age_out()
-
-    def records(self, source: dict[str, Any]) -> list[int] | None:
-        found: list[int] | None = self._records.records(source)
-        return found
-
-    def behind(self, entry: dict[str, Any]) -> bool:
-        return bool(self._records.behind(entry))
-
-    def close(self) -> None:
-        self._records.close()
-
 
 def _partitions(stream: Stream) -> int:
     return stream.topic.partitions if stream.topic else 1
 
 
 def _offsets(offset: Any, topic: str) -> dict[int, int]:
-    """By partition; nothing before the first micro-batch. Spark 3.0 reports text."""
-    known = json.loads(offset) if isinstance(offset, str) else offset
-    return {int(partition): int(at) for partition, at in ((known or {}).get(topic) or {}).items()}
+    """By partition; nothing before the first micro-batch."""
+    return {int(partition): int(at) for partition, at in (_read_offset(offset).get(topic) or {}).items()}

@@ -11,9 +11,8 @@ from .failures import NotPermitted
 from .origin import method
 from .own_code import OwnCode
 from .permission import check_statement
-from .row_processors import ROW_PROCESSORS
 from .state_functions import STATE_FUNCTIONS, check_packages
-from .stateful_processors import STATEFUL_PROCESSORS
+from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 
 Operation = Dict[str, Any]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Iterator
 
 from .backend import Backend, Capture, Emitted
 from .breakpoint import Breakpoint, KillPointNotReached, KillPointReached
@@ -15,9 +16,8 @@ from .local_files import prepare
 from .origin import DriverError, MissingName, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_told
 from .permission import check_frame
-from .progress import batch_seen, executed
+from .progress import at_rest, batch_seen, executed, told
 from .query_starts import allowed
-from .real_time import at_rest, told
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
 from .trigger import REAL_TIME, check_trigger, triggered
@@ -34,6 +34,19 @@ class QueryFailed(Exception):
         super().__init__(stage)
         self.stage = stage
         self.cause = cause
+
+
+@contextmanager
+def _failures(stage: str) -> Iterator[None]:
+    """Whatever fails in the block makes the query fail; only what the host has to be told otherwise is raised as it is."""
+    try:
+        yield
+    except (MissingPackages, NotPermitted):
+        raise
+    except MissingName as missing:
+        raise QueryFailed(stage, missing.error) from missing
+    except Exception as error:
+        raise QueryFailed(stage, error) from error
 
 
 class Execution:
@@ -61,7 +74,7 @@ class Execution:
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
         self._query: Any = None
-        self._own_queries: OwnQueries | None = None
+        self._own_queries = OwnQueries()
         self._capture: Capture
         self._entries = 0
         self._has_executed = False
@@ -94,7 +107,8 @@ class Execution:
                 self._executors |= self._backend.executors()
                 seen = self._step_seen(number, batches, error, started)
                 if error is None:
-                    seen["plan"] = self._plan() if step.plan else None
+                    if step.plan:
+                        seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._conf.get(ASKED) == "true":
                         seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
                 yield seen
@@ -179,7 +193,7 @@ class Execution:
             self._place_at_once(staged)
 
     def _restart(self, step: Step) -> None:
-        self._stop_own_queries()
+        self._own_queries.stop()
         if self._query is not None:
             self._query.stop()
         if step.how == "crash-before-commit":
@@ -197,18 +211,11 @@ class Execution:
         self._operations = step.change.query or self._operations
         self._frame = self._query = None
         if step.repartition is not None:
-            self._repartition(step.repartition)
+            with _failures("start"):
+                self._backend.repartition(self._session, self._checkpoint.path, step.repartition)
         if not self._runs_per_action():
             self._start()
             self._drain()
-
-    def _repartition(self, partitions: int) -> None:
-        try:
-            self._backend.repartition(self._session, self._checkpoint.path, partitions)
-        except MissingName as missing:
-            raise QueryFailed("start", missing.error) from missing
-        except Exception as error:
-            raise QueryFailed("start", error) from error
 
     def _run_to_kill_point(self, step: Step) -> bool:
         """Continue to the point where this process is to be killed; returns whether the engine has already gone past it."""
@@ -249,26 +256,16 @@ class Execution:
     # The query.
 
     def _start(self, stop: Breakpoint | None = None) -> None:
-        try:
+        with _failures("start"):
             check_trigger(self._trigger)
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
-        except MissingName as missing:
-            raise QueryFailed("start", missing.error) from missing
-        except Exception as error:
-            raise QueryFailed("start", error) from error
-        try:
-            self._frame = self._build()
+        with _failures("analysis"):
+            self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             if self._code is None:
                 check_frame(self._session, self._frame)
-        except (MissingPackages, NotPermitted):
-            raise
-        except MissingName as missing:
-            raise QueryFailed("analysis", missing.error) from missing
-        except Exception as error:
-            raise QueryFailed("analysis", error) from error
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
@@ -277,33 +274,20 @@ class Execution:
         self._entries = 0
         self._has_executed = False
         self._watermark = None
-        try:
+        self._query = None
+        with _failures("start"):
             writer = triggered(self._frame.writeStream.outputMode(self._output_mode), self._trigger)
             if self._backend.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
             with allowed.this_thread():
                 self._query = self._capture.attach(writer, self._frame.schema).start()
-        except MissingName as missing:
-            raise QueryFailed("start", missing.error) from missing
-        except Exception as error:
-            self._query = None
-            raise QueryFailed("start", error) from error
         if sink.whole is not None:
-            self._start_own_queries(sink.whole)
-
-    def _start_own_queries(self, write: Callable[[Any], None]) -> None:
-        if _CHECKPOINTS not in self._conf:
-            self._session.conf.set(_CHECKPOINTS, self._request.directory + "/sinks")
-        self._own_queries = OwnQueries(self._session, self._query.id)
-        allowed.session(self._session)
-        try:
-            self._own_queries.start(write, self._frame)
-        except Exception as error:
-            raise QueryFailed("start", error) from error
-
-    def _build(self) -> Any:
-        return build(self._operations, self._read, self._session, self._code)
+            if _CHECKPOINTS not in self._conf:
+                self._session.conf.set(_CHECKPOINTS, self._request.directory + "/sinks")
+            allowed.session(self._session)
+            with _failures("start"):
+                self._own_queries.start(sink.whole, self._frame, self._session, self._query.id)
 
     def _read(self, name: str, source: str | None) -> Any:
         """The DataFrame of a stream. ``source``: the name of its source, None without one."""
@@ -325,25 +309,17 @@ class Execution:
             while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
                 time.sleep(0.02)
                 self._query.processAllAvailable()  # raises what the query failed with
-            self._drain_own_queries()
+            self._own_queries.drain()
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
 
     def _await_termination(self) -> None:
         try:
             self._query.awaitTermination()
-            self._drain_own_queries()
-            self._stop_own_queries()
+            self._own_queries.drain()
+            self._own_queries.stop()
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
-
-    def _drain_own_queries(self) -> None:
-        if self._own_queries is not None:
-            self._own_queries.drain()
-
-    def _stop_own_queries(self) -> None:
-        if self._own_queries is not None:
-            self._own_queries.stop()
 
     def _place_at_once(self, staged: Any) -> None:
         """Show what arrives while no micro-batch is planned: two sources are not atomic."""
@@ -376,11 +352,8 @@ class Execution:
     def _recent(self) -> tuple[list[dict[str, Any]], int]:
         return self._backend.recent(self._query, self._entries)
 
-    def _plan(self) -> str:
-        return self._backend.plan(self._query, self._frame, self._has_executed)
-
     def _close(self) -> None:
-        self._stop_own_queries()
+        self._own_queries.stop()
         if self._query is not None:
             try:
                 self._query.stop()

@@ -41,9 +41,6 @@ class Mistake:
     traceback: str = ""
     printed: str = ""
 
-    def having_printed(self, text: str) -> Mistake:
-        return replace(self, printed=text)
-
     def fields(self) -> Dict[str, Any]:
         return dict(vars(self))
 
@@ -240,7 +237,8 @@ class OwnCode:
                 mistake = mistake_in(error, self.folders, during)
                 if mistake is None:
                     raise
-                raise AuthorFailed(mistake.having_printed(output.text()), error) from error
+                text = "".join(output)[-_LONGEST_OUTPUT:]
+                raise AuthorFailed(replace(mistake, printed=text), error) from error
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
@@ -250,7 +248,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
     except TypeError:
         return True
     except ValueError:  # of a builtin
-        return False
+        pass
     return False
 
 
@@ -269,19 +267,6 @@ def _check_arguments(named: str, function: Callable[..., Any], arguments: Any) -
         ) from None
 
 
-class _Output:
-    """What one thread prints."""
-
-    def __init__(self) -> None:
-        self._parts: List[str] = []
-
-    def add(self, text: str) -> None:
-        self._parts.append(text)
-
-    def text(self) -> str:
-        return "".join(self._parts)[-_LONGEST_OUTPUT:]
-
-
 class _ByThread:
     """Standard output that also keeps what a thread prints, while ``printed`` asks for it."""
 
@@ -290,14 +275,14 @@ class _ByThread:
         self._kept = threading.local()
 
     def write(self, text: str) -> int:
-        output: Optional[_Output] = getattr(self._kept, "output", None)
+        output: Optional[List[str]] = getattr(self._kept, "output", None)
         if output is not None:
-            output.add(text)
+            output.append(text)
         return int(self._stream.write(text))
 
-    def keep(self, output: Optional[_Output]) -> Optional[_Output]:
+    def keep(self, output: Optional[List[str]]) -> Optional[List[str]]:
         """Keep what this thread prints from here on; returns where it was kept before."""
-        before: Optional[_Output] = getattr(self._kept, "output", None)
+        before: Optional[List[str]] = getattr(self._kept, "output", None)
         self._kept.output = output
         return before
 
@@ -309,13 +294,13 @@ _installing = threading.Lock()
 
 
 @contextmanager
-def printed() -> Iterator[_Output]:
-    """What this thread prints in the block, beside its usual place: other cases run in other threads."""
+def printed() -> Iterator[List[str]]:
+    """The parts of what this thread prints in the block, beside its usual place: other cases run in other threads."""
     with _installing:
         if not isinstance(sys.stdout, _ByThread):
             sys.stdout = _ByThread(sys.stdout)
         stream: Any = sys.stdout
-    output = _Output()
+    output: List[str] = []
     before = stream.keep(output)
     try:
         yield output
@@ -324,17 +309,18 @@ def printed() -> Iterator[_Output]:
 
 
 class OwnQueries:
-    """``session``: of the case, which has no other queries but the captured one; ``captured``: the id of that one."""
+    """The queries that the author's sink starts; none until ``start``."""
 
-    def __init__(self, session: Any, captured: Any) -> None:
-        self._session = session
-        self._captured = captured
+    def __init__(self) -> None:
         self._started: List[Any] = []
 
-    def start(self, write: Callable[[Any], None], frame: Any) -> None:
-        """Call the function with the streaming DataFrame; what it raises, this raises."""
+    def start(self, write: Callable[[Any], None], frame: Any, session: Any, captured: Any) -> None:
+        """Call the function with the streaming DataFrame; what it raises, this raises.
+
+        ``session``: of the case, which has no other queries but the captured one; ``captured``: the id of that one.
+        """
         write(frame)
-        self._started = [query for query in self._session.streams.active if query.id != self._captured]
+        self._started = [query for query in session.streams.active if query.id != captured]
 
     def drain(self) -> None:
         """Wait until they have processed what has arrived; a query that failed raises its error."""

@@ -24,8 +24,6 @@ from harness.engine.engine import (
     EngineNotStarted,
     ExecutorsLost,
     KillMissed,
-    ProtocolBroken,
-    StepTimedOut,
     TooBusy,
 )
 from harness.engine.protocol import (
@@ -218,7 +216,7 @@ class DriverConnection:
                 raise queue.Empty
             delivered = mailbox.get(timeout=left)
         except queue.Empty:
-            raise StepTimedOut(
+            raise EngineFailed(
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self.log_tail()
             ) from None
         match delivered:
@@ -227,17 +225,15 @@ class DriverConnection:
                     f"the engine's process ended with {self.transport.ending()} at {doing}", log=self.log_tail()
                 )
             case MalformedMessage(line=line, why=why):
-                raise ProtocolBroken(
-                    f"the driver wrote a line at {doing} that is not a message: {line[:200]!r} ({why})"
-                )
+                raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {line[:200]!r} ({why})")
             case Failed() as failed:
                 raise self._error(failed, doing)
             case _:
                 return delivered
 
-    def unexpected(self, answer: AnyAnswer, doing: str) -> ProtocolBroken:
+    def unexpected(self, answer: AnyAnswer, doing: str) -> EngineFailed:
         """The error for an answer that does not belong here."""
-        return ProtocolBroken(f"the driver sent an unexpected {answer.kind!r} at {doing}", log=self.log_tail())
+        return EngineFailed(f"the driver sent an unexpected {answer.kind!r} at {doing}", log=self.log_tail())
 
     def kill(self) -> None:
         """End the driver at once by SIGKILL; from any thread."""
@@ -264,7 +260,7 @@ class DriverConnection:
                 case Hello(identity=identity) if identity.protocol == VERSION:
                     return answer
                 case Hello(identity=identity):
-                    raise ProtocolBroken(
+                    raise EngineFailed(
                         f"the driver speaks version {identity.protocol} of the protocol, this harness speaks {VERSION}"
                     )
                 case other:
@@ -352,8 +348,8 @@ class DriverEngine:
         self._finish = finish
         self._counting = threading.Lock()
         self._running = self._answered = 0
-        remote = {"master": place.master} if place.runtime == "connect" and place.master else {}
-        self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, **remote)
+        master = (place.runtime == "connect" and place.master) or "the engine's JVM"
+        self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, master=master)
         self.identity = self._connection.hello.identity
         self.slots = self._connection.hello.slots
 
@@ -372,13 +368,12 @@ class DriverEngine:
         try:
             with self._connection.conversation(request.case, request) as mailbox:
                 seen = self._follow(request, mailbox, step_timeout, steps, emitted)
-        except EngineFailed as error:
-            error.steps, error.emitted = tuple(steps), tuple(emitted)
-            raise
-        else:
             with self._counting:
                 self._answered += 1
             return seen
+        except EngineFailed as error:
+            error.steps, error.emitted = tuple(steps), tuple(emitted)
+            raise
         finally:
             with self._counting:
                 self._running -= 1

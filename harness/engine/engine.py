@@ -152,12 +152,7 @@ class EngineDied(EngineFailed):
 
 
 class EngineNotStarted(EngineDied):
-    """The driver reported that the engine did not start.
-
-    Attributes:
-        reason: why.
-        detail: the driver's message.
-    """
+    """The driver reported that the engine did not start: ``reason``, and ``detail``, the driver's message."""
 
     def __init__(self, reason: FailureReason, detail: str, ending: str, *, log: str = "") -> None:
         super().__init__(f"the engine did not start and ended with {ending}:\n{detail}", log=log)
@@ -167,10 +162,6 @@ class EngineNotStarted(EngineDied):
 
 class KillMissed(EngineFailed):
     """The engine was killed too late: the run must be repeated, not judged."""
-
-
-class StepTimedOut(EngineFailed):
-    """A step took too long; the process was ended."""
 
 
 class DriverFailed(EngineFailed):
@@ -188,7 +179,3 @@ class ExecutorsLost(DriverFailed):
 
 class TooBusy(DriverFailed):
     """The machine was overloaded; retry the case alone."""
-
-
-class ProtocolBroken(EngineFailed):
-    """The driver sent something that the protocol does not allow."""

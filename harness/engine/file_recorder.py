@@ -42,7 +42,6 @@ class RecordingIncomplete(HarnessError):
         super().__init__(
             f"the recording of file operations is incomplete ({what}): the machine was too busy; try again"
         )
-        self.what = what
         self.folders = folders
         """New folders: what came into them before they were watched has no order. If they are there from the start, it has."""
 
@@ -82,7 +81,9 @@ class FileRecorder:
         self._moving: dict[int, str] = {}
         """Cookie of a rename → the old path."""
         self._lost: str | None = None
-        self._libc = _libc()
+        if sys.platform != "linux":
+            raise CannotRecord(f"this is {sys.platform}")
+        self._libc = ctypes.CDLL(None, use_errno=True)
         self._inotify: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._inotify < 0:
             raise CannotRecord(os.strerror(ctypes.get_errno()))
@@ -139,17 +140,14 @@ class FileRecorder:
 
     def _run(self) -> None:
         try:
-            self._read_until_stopped()
+            while True:
+                ready, _, _ = select.select([self._inotify, self._stop], [], [])
+                if self._inotify in ready:
+                    self._read()
+                elif self._stop in ready:  # all events before the end have been read
+                    return
         except (OSError, CannotRecord) as error:
             self._lost = str(error)
-
-    def _read_until_stopped(self) -> None:
-        while True:
-            ready, _, _ = select.select([self._inotify, self._stop], [], [])
-            if self._inotify in ready:
-                self._read()
-            elif self._stop in ready:  # all events before the end have been read
-                return
 
     def _read(self) -> None:
         data = os.read(self._inotify, 1 << 16)
@@ -278,9 +276,3 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def _libc() -> ctypes.CDLL:
-    if sys.platform != "linux":
-        raise CannotRecord(f"this is {sys.platform}")
-    return ctypes.CDLL(None, use_errno=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from conformance.core.case import (
     Action,
@@ -11,11 +12,9 @@ from conformance.core.case import (
     Arrival,
     Backlog,
     Case,
-    Change,
     Idle,
     KafkaSource,
     Partitioned,
-    Pipeline,
     Restart,
     Row,
     Start,
@@ -88,6 +87,12 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
     return Observation.of(observations[0].case, columns, tuple(steps))
 
 
+_NAMES: Mapping[type[Action], Literal["start", "idle", "add", "backlog"]] = {
+    Start: "start",
+    Idle: "idle",
+    Add: "add",
+    Backlog: "backlog",
+}
 READ_STATE = "spark.conformance.readState"
 """The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/checkpoint.py``)."""
 
@@ -122,7 +127,10 @@ def request_for(
             output_mode, settings = change.output_mode or output_mode, {**settings, **(change.conf or {})}
     steps = [_step(step, case) for step in case.steps[segment.first - 1 : segment.last]]
     if segment.killed:
-        steps[-1] = _kill(case.steps[segment.last - 1], case)
+        action = case.steps[segment.last - 1].action
+        assert isinstance(action, Restart)
+        # Before the engine is killed the rows arrive, and the engine continues to the point.
+        steps[-1] = StepRequest(action="kill", batches=_batches(action, case), at=action.at, nth=action.batch)
     return CaseRequest(
         case=case.id,
         directory=directory,
@@ -135,7 +143,9 @@ def request_for(
         sink=case.sink,
         code=code,
         kafka=kafka if case.topics else None,
-        arrived=_arrived(case, arrived) if case.topics and arrived is not None else None,
+        arrived=tuple(batch for step in case.steps[:arrived] for batch in _batches(step.action, case))
+        if case.topics and arrived is not None
+        else None,
         first=segment.first,
         tell=segment.killed,
     )
@@ -178,13 +188,9 @@ def _stream(name: str, case: Case) -> StreamRequest:
     of_topic = (
         TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=_options(topic)) if topic else None
     )
-    in_memory = name in case.in_memory
-    return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic, in_memory=in_memory)
-
-
-def _arrived(case: Case, last: int) -> tuple[dict[str, Partitions], ...]:
-    """What arrives up to a step, one entry per arrival."""
-    return tuple(batch for step in case.steps[:last] for batch in _batches(step.action, case))
+    arrivals = [one for step in case.steps for one in arrivals_of(step.action, case.streams)]
+    files = max((len(arrival[name].partitions) for arrival in arrivals if name in arrival), default=1) or 1
+    return StreamRequest(ddl=case.streams[name].ddl, files=files, topic=of_topic, in_memory=name in case.in_memory)
 
 
 def _options(topic: KafkaSource) -> dict[str, str]:
@@ -194,55 +200,35 @@ def _options(topic: KafkaSource) -> dict[str, str]:
 
 
 def _step(step: Step, case: Case) -> StepRequest:
-    plan = _plan_wanted(step, case)
-    match step.action:
-        case Start():
-            return StepRequest(action="start", plan=plan)
-        case Idle():
-            return StepRequest(action="idle", plan=plan)
-        case Add():
-            return StepRequest(action="add", batches=_batches(step.action, case), plan=plan)
-        case Backlog():
-            return StepRequest(action="backlog", batches=_batches(step.action, case), plan=plan)
-        case Restart(how=how, change=change, damage=damage, repartition=partitions, aged_out=aged_out):
-            return StepRequest(
-                action="restart",
-                how=how,
-                change=_change(change),
-                damage=dict(damage) or None,
-                repartition=partitions,
-                aged_out=aged_out,
-                plan=plan,
-            )
-
-
-def _kill(step: Step, case: Case) -> StepRequest:
-    """What happens before the engine is killed: the rows arrive, and the engine continues to the point."""
-    action = step.action
-    assert isinstance(action, Restart)
-    return StepRequest(action="kill", batches=_batches(action, case), at=action.at, nth=action.batch)
-
-
-def _change(change: Change) -> ChangeRequest:
-    query: Pipeline | None = change.query
-    return ChangeRequest(
-        conf=dict(change.conf) if change.conf else None,
-        output_mode=change.output_mode,
-        trigger=change.trigger,
-        query=query.wire() if query else None,
-        partitions=dict(change.partitions) or None,
+    action, plan = step.action, _plan_wanted(step, case)
+    if not isinstance(action, Restart):
+        return StepRequest(action=_NAMES[type(action)], batches=_batches(action, case), plan=plan)
+    change = action.change
+    return StepRequest(
+        action="restart",
+        how=action.how,
+        change=ChangeRequest(
+            conf=dict(change.conf) if change.conf else None,
+            output_mode=change.output_mode,
+            trigger=change.trigger,
+            query=change.query.wire() if change.query else None,
+            partitions=dict(change.partitions) or None,
+        ),
+        damage=dict(action.damage) or None,
+        repartition=action.repartition,
+        aged_out=action.aged_out,
+        plan=plan,
     )
 
 
 def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
-    return tuple(_arrival(arrival, case) for arrival in arrivals_of(action, case.streams))
-
-
-def _arrival(arrival: Arrival, case: Case) -> dict[str, Partitions]:
-    return {
-        name: tuple(tuple(_row(row, case.streams[name]) for row in rows) for rows in placed.partitions)
-        for name, placed in arrival.items()
-    }
+    return tuple(
+        {
+            name: tuple(tuple(_row(row, case.streams[name]) for row in rows) for rows in placed.partitions)
+            for name, placed in arrival.items()
+        }
+        for arrival in arrivals_of(action, case.streams)
+    )
 
 
 def _row(row: Row, schema: Schema) -> dict[str, Json]:
@@ -252,11 +238,6 @@ def _row(row: Row, schema: Schema) -> dict[str, Json]:
         else dict(row)
     )
     return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
-
-
-def _files(stream: str, case: Case) -> int:
-    arrivals = [one for step in case.steps for one in arrivals_of(step.action, case.streams)]
-    return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
 
 
 def looks_at_plans(case: Case) -> bool:

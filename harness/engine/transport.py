@@ -137,7 +137,9 @@ class SubprocessTransport:
                 self._process.wait(_CLOSING_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
-            if not _group_lives(self._process.pid):
+            try:
+                os.killpg(self._process.pid, 0)
+            except ProcessLookupError:  # no process of the group is left
                 break
         self._process.wait(_ENDING_SECONDS)
 
@@ -145,11 +147,3 @@ class SubprocessTransport:
         if self._process.stdin and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError, ValueError):  # another thread may close it too, as in write
                 self._process.stdin.close()
-
-
-def _group_lives(leader: int) -> bool:
-    try:
-        os.killpg(leader, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -47,7 +47,7 @@ class StoredEnvironment:
     """Bytes of its class archives."""
 
 
-def stored(cache: Path) -> Iterator[StoredEnvironment]:
+def stored_environments(cache: Path) -> Iterator[StoredEnvironment]:
     """The environments in a cache directory, by name.
 
     Only folders that have the name and the files of one: ``CONFORMANCE_CACHE`` may be a folder with others of the user. A link is none.
@@ -57,7 +57,7 @@ def stored(cache: Path) -> Iterator[StoredEnvironment]:
             yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
 
 
-def remove(environment: StoredEnvironment) -> str | None:
+def remove_environment(environment: StoredEnvironment) -> str | None:
     """Remove an environment and its class archives.
 
     Returns:

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -147,17 +148,8 @@ class Recording:
         self.lock.release()
 
 
-def use(file: Path) -> str:
-    """The JVM option that uses an archive, if it suits the JVM."""
-    return _option("SharedArchiveFile", file)
-
-
-def write(file: Path) -> str:
-    """The JVM option that writes an archive at exit."""
-    return _option("ArchiveClassesAtExit", file)
-
-
-def _option(name: str, file: Path) -> str:
+def option(name: Literal["SharedArchiveFile", "ArchiveClassesAtExit"], file: Path) -> str:
+    """The JVM option that uses an archive, if it suits the JVM, or that writes one at exit."""
     # As Spark's launcher reads it: org.apache.spark.launcher.CommandBuilderUtils.parseOptionString
     quoted = str(file).replace("\\", "\\\\").replace('"', '\\"')
     return f'"-XX:{name}={quoted}"'

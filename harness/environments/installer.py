@@ -1,4 +1,7 @@
-"""uv as the installer of environments: which package index and which hashes it uses, and which Pythons it finds and downloads."""
+"""uv as the installer of environments: the program, which package index and which hashes it uses, and which Pythons it finds and downloads.
+
+The program is the one that is installed here, or one that pip puts into the cache when an environment is first made.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,27 @@ import configparser
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
+from filelock import FileLock
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming
-from harness.environments.pythons import Python, search_path, specifier
+from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming, which
+from harness.environments.cache_directory import cache_dir
 from harness.errors import HarnessError
-from harness.progress import ProgressCallback, ignore_progress
+from harness.progress import ProgressCallback
 
 FILE = "hashes.txt"
 """Beside this module; ``tools/package_hashes.py`` writes it."""
@@ -61,25 +68,23 @@ _PIP_TO_UV = {
     "no-index": "UV_NO_INDEX",
     "cert": "SSL_CERT_FILE",
 }
-# uv's own variables with their older names: if one is set, pip's setting is not needed.
-_ALSO = {
-    "UV_DEFAULT_INDEX": ("UV_INDEX_URL",),
-    "UV_INDEX": ("UV_EXTRA_INDEX_URL",),
-}
+_ALSO = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+"""uv's own variables with their older names: if one is set, pip's setting is not needed."""
 _SECTIONS = ("global", "install")
 
 
 def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     """uv's variables for what pip's variables and files tell pip; those that are already set for uv are left out."""
-    configured = settings(environ)
+    configured = index_settings(environ)
     variables: dict[str, str] = {}
     for setting, variable in _PIP_TO_UV.items():
         value = configured.get(setting, "").strip()
-        if not value or any(environ.get(name) for name in (variable, *_ALSO.get(variable, ()))):
+        if not value or environ.get(variable) or environ.get(_ALSO.get(variable, variable)):
             continue
         if setting == "find-links":
-            # pip ignores a missing folder, uv fails.
-            value = ",".join(place for place in value.split() if "://" in place or _exists(place))
+            # pip ignores a missing folder, uv fails; a relative one would be of the checkout.
+            folders = {place: Path(place).expanduser() for place in value.split()}
+            value = ",".join(p for p, at in folders.items() if "://" in p or (at.is_absolute() and at.exists()))
         elif setting == "no-index":
             value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
         else:
@@ -89,13 +94,7 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     return variables
 
 
-def _exists(place: str) -> bool:
-    """Whether a folder exists; a relative one would be of the checkout."""
-    folder = Path(place).expanduser()
-    return folder.is_absolute() and folder.exists()
-
-
-def settings(environ: Mapping[str, str]) -> dict[str, str]:
+def index_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """pip's settings for package sources, from its variables and files, under the names that its files use."""
     found: dict[str, str] = {}
     for path in _files(environ):
@@ -133,6 +132,111 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(chosen)
 
 
+_UV = "uv.exe" if os.name == "nt" else "uv"
+
+
+def _no_uv(why: str) -> HarnessError:
+    return HarnessError(f"uv, which makes the environments, is not installed, and {why}. Install it: pip install uv")
+
+
+def find_uv(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The uv installed with this package, on PATH, or in the cache; None if there is none."""
+    try:
+        import uv
+
+        return str(uv.find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        cached = _cached_uv(environ)
+        return which("uv", environ) or (str(cached) if cached.is_file() else None)
+
+
+def obtain_uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
+    """The same; if there is none, the version in ``hashes.txt`` is downloaded. It takes 40 MB, and who runs no engine needs none.
+
+    Raises:
+        HarnessError: there is no pip, it failed, or the index has another file.
+    """
+    if found := find_uv(environ):
+        return found
+    program = _cached_uv(environ)
+    place = program.parents[1]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if not program.is_file():
+            on_progress("downloading uv, which makes the environments")
+            _install_uv(place, environ)
+    return str(program)
+
+
+def _cached_uv(environ: Mapping[str, str]) -> Path:
+    return cache_dir(environ) / "uv" / "bin" / _UV
+
+
+def _install_uv(place: Path, environ: Mapping[str, str]) -> None:
+    if find_spec("pip") is None:
+        raise _no_uv("there is no pip to download it with")
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
+        made = Path(folder) / "uv"
+        command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        # Settings of pip that contradict --target; and an index that only uv was told about.
+        settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
+        if index := environ.get("UV_DEFAULT_INDEX"):
+            settings |= {"PIP_INDEX_URL": environ.get("PIP_INDEX_URL", index)}
+        with with_hashes([uv()]) as arguments:
+            done = run(
+                [*command, "--target", str(made), "--require-hashes", *arguments],
+                cwd=OUTSIDE,
+                environ=as_seen_from_here(environ) | settings,
+            )
+        if "DO NOT MATCH THE HASHES" in done.stderr:
+            raise _no_uv(f"the index has another file of {uv()} than PyPI has, which was not installed")
+        if done.returncode != 0:
+            last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+            raise _no_uv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")
+        if not (made / "bin" / _UV).is_file():
+            raise _no_uv("what pip downloaded has no program")
+        # What a killed process left has no program in it.
+        shutil.rmtree(place, ignore_errors=True)
+        made.rename(place)
+
+
+@dataclass(frozen=True)
+class Python:
+    """A CPython of this machine."""
+
+    executable: Path
+    version: Version
+
+
+def newest(pythons: Iterable[Python], wanted: SpecifierSet) -> Python | None:
+    """The newest in the range, the first of equals; None if there is none."""
+    # max keeps the first of equals, so the order of PATH decides among builds of the same version.
+    return max(
+        (python for python in pythons if python.version in wanted), key=lambda python: python.version, default=None
+    )
+
+
+def specifier(wanted: SpecifierSet) -> str:
+    """A range with its lower end first: ``>=3.8,<3.12``."""
+    return ",".join(str(one) for one in sorted(wanted, key=lambda one: Version(one.version.removesuffix(".*"))))
+
+
+def search_path(environ: Mapping[str, str]) -> str:
+    """The PATH on which uv looks for interpreters: this process's own first, then the host's, then all of pyenv's.
+
+    pyenv's shims are left out: they only work for the versions that the current project has chosen.
+    """
+    own = Path(sys.base_prefix) if os.name == "nt" else Path(sys.base_prefix, "bin")
+    folders = [str(own)]
+    folders += [
+        one for one in environ.get("PATH", "").split(os.pathsep) if one and not one.rstrip("/").endswith("/shims")
+    ]
+    for root in (environ.get("PYENV_ROOT"), environ.get("HOME") and f"{environ['HOME']}/.pyenv"):
+        if root:
+            folders += map(str, sorted(Path(root, "versions").glob("*/bin")))
+    return os.pathsep.join(dict.fromkeys(folders))
+
+
 _TAIL_LINES = 25
 # A user's own project, environment or interpreter must not affect our environments.
 _REMOVED_VARIABLES = (
@@ -156,12 +260,7 @@ _NETWORK = ("dns error", "error sending request", "failed to fetch", "connect", 
 
 
 class InstallFailed(HarnessError):
-    """uv failed.
-
-    Attributes:
-        command: what was run.
-        tail: the last lines of its output.
-    """
+    """uv failed. ``tail``: the last lines of its output."""
 
     def __init__(self, doing: str, command: Sequence[str], tail: Sequence[str]) -> None:
         text = "\n".join(tail).strip() or "(no output)"
@@ -169,7 +268,6 @@ class InstallFailed(HarnessError):
             f"{doing} failed. uv says:\n" + "\n".join(f"  {line}" for line in text.splitlines()) + f"\n{_advice(text)}"
             f"\nThe command was: {shlex.join(command)}"
         )
-        self.command = tuple(command)
         self.tail = tuple(tail)
 
 
@@ -197,7 +295,7 @@ class Uv:
     """uv as a program."""
 
     def __init__(self, binary: str, environ: Mapping[str, str] = os.environ) -> None:
-        """``binary``: see `harness.environments.uv_program`."""
+        """``binary``: its path, from ``find_uv`` or ``obtain_uv``."""
         self._binary = binary
         environ = as_seen_from_here(environ)
         self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
@@ -213,9 +311,9 @@ class Uv:
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
-        command: tuple[str, ...] = ("pip", "install", "--no-cache", "--verify-hashes", "--python", str(python))
-        if self._environ.get("UV_NO_INDEX") == "1":  # see `package_index`; uv has no such variable
-            command += ("--no-index",)
+        command = ["pip", "install", "--no-cache", "--verify-hashes", "--python", str(python)]
+        if self._environ.get("UV_NO_INDEX") == "1":  # see `for_uv`; uv has no such variable
+            command.append("--no-index")
         ours = files("harness.environments")
         with (
             as_file(ours / "setuptools.cfg") as stored,
@@ -281,7 +379,7 @@ class Uv:
         return run_streaming(command, environ, on_line, keep=_TAIL_LINES)
 
 
-def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCallback = ignore_progress) -> str | None:
+def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCallback) -> str | None:
     """Download an interpreter. None on success, else the reason in one line."""
     try:
         installer.download_python(wanted, on_progress=on_progress)

@@ -58,19 +58,13 @@ class Jar:
 
 
 class NoJar(HarnessError):
-    """A jar cannot be had.
-
-    Attributes:
-        jar: the jar.
-        path: where it would lie.
-    """
+    """A jar cannot be had."""
 
     def __init__(self, jar: Jar, path: Path, why: str) -> None:
         super().__init__(
-            f"{jar.address} cannot be had: {why}.\nWithout a connection, put the file at {path}; it must have the SHA-256 {jar.sha256}."
+            f"{jar.address} cannot be had: {why}.\n"
+            f"Without a connection, put the file at {path}; it must have the SHA-256 {jar.sha256}."
         )
-        self.jar = jar
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,7 @@ class Coordinate:
 
 
 class JarsNotFetched(HarnessError):
-    """A module, or one that it needs, cannot be had.
-
-    Attributes:
-        unreachable: whether the repository did not answer; if not, it lacks the module.
-    """
+    """A module, or one that it needs, cannot be had. ``unreachable``: whether the repository did not answer."""
 
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")
@@ -203,7 +193,12 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
         module, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
-        module.write_text(_module(wanted, left_out), encoding="utf-8")
+        names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
+        module.write_text(
+            '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'
+            f'<dependencies><dependency {names} conf="default"/>{left_out}</dependencies></ivy-module>\n',
+            encoding="utf-8",
+        )
         # A cache of its own: Ivy's usual one is not safe when several processes use it.
         command = [str(java), "-cp", str(ivy), "org.apache.ivy.Main"]
         command += ["-ivy", str(module), "-cache", f"{scratch}/cache", "-confs", "default"]
@@ -215,14 +210,6 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         if folder.exists():
             shutil.rmtree(folder)
         shutil.move(jars, folder)
-
-
-def _module(wanted: Coordinate, left_out: str) -> str:
-    names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
-    return (
-        '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'
-        f'<dependencies><dependency {names} conf="default"/>{left_out}</dependencies></ivy-module>\n'
-    )
 
 
 def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -> None:

@@ -54,40 +54,21 @@ class Java:
 
 
 class NoSuchJava(HarnessError):
-    """No Java of this machine meets the requirement.
-
-    Attributes:
-        need: the requirement.
-        found: each place that has a Java, and why it does not meet it.
-    """
+    """No Java of this machine meets the requirement."""
 
     def __init__(self, need: JavaRequirement, found: Mapping[str, str]) -> None:
-        places = [f"  {place} {why}" for place, why in found.items()] or ["  no Java"]
+        """``found``: each place that has a Java, and why that Java does not meet the requirement."""
+        places = "\n".join(f"  {place} {why}" for place, why in found.items()) or "  no Java"
         super().__init__(
-            "\n".join(
-                [
-                    f"{need} is needed. Looked in JAVA_HOME, on PATH and in the usual directories, and found:",
-                    *places,
-                    f"Install a full JDK {need.majors[-1]} and point JAVA_HOME or JAVA_HOME_{need.majors[-1]} at it.",
-                ]
-            )
+            f"{need} is needed. Looked in JAVA_HOME, on PATH and in the usual directories, and found:\n{places}\n"
+            f"Install a full JDK {need.majors[-1]} and point JAVA_HOME or JAVA_HOME_{need.majors[-1]} at it."
         )
-        self.need = need
-        self.found = dict(found)
 
 
 class BadJavaOptions(HarnessError):
-    """A Java works, but not with the options that the environment gives to every Java: no other Java would.
-
-    Attributes:
-        variables: that hold the options.
-    """
+    """A Java works, but not with the options that the environment gives to every Java: no other Java would."""
 
     exit_code = 2
-
-    def __init__(self, variables: Sequence[str], why: str) -> None:
-        super().__init__(f"no Java starts with the options in {' and '.join(variables)}: {why}. Correct or unset them.")
-        self.variables = tuple(variables)
 
 
 class NotAJava(Exception):
@@ -149,11 +130,9 @@ def _places(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _matching(pattern: str, environ: Mapping[str, str]) -> Iterable[Path]:
-    if pattern.startswith("~/"):
-        if not (home := environ.get("HOME")):
-            return ()
-        return sorted(Path(home).glob(pattern.removeprefix("~/")))
-    return sorted(Path("/").glob(pattern.removeprefix("/")))
+    start, _, below = pattern.partition("/")
+    root = environ.get("HOME") if start == "~" else "/"
+    return sorted(Path(root).glob(below)) if root else ()
 
 
 def inspect(binary: Path) -> Java:
@@ -174,21 +153,19 @@ def inspect(binary: Path) -> Java:
 def _inspected(binary: Path, options: tuple[tuple[str, str], ...]) -> Java | NotAJava | BadJavaOptions:
     """``options``: what the environment gives to every Java, on which the answer depends."""
     try:
-        return _run(binary)
+        return _run(binary, os.environ)
     except NotAJava as error:
-        if options and not isinstance(_inspected_without_options(binary), NotAJava):
-            return BadJavaOptions([name for name, _ in options], str(error))
-        return error
+        if not options:
+            return error
+        try:
+            _run(binary, {name: value for name, value in os.environ.items() if name not in OPTION_VARIABLES})
+        except NotAJava:
+            return error
+        variables = " and ".join(name for name, _ in options)
+        return BadJavaOptions(f"no Java starts with the options in {variables}: {error}. Correct or unset them.")
 
 
-def _inspected_without_options(binary: Path) -> Java | NotAJava:
-    try:
-        return _run(binary, {name: value for name, value in os.environ.items() if name not in OPTION_VARIABLES})
-    except NotAJava as error:
-        return error
-
-
-def _run(binary: Path, environ: Mapping[str, str] | None = None) -> Java:
+def _run(binary: Path, environ: Mapping[str, str]) -> Java:
     settings = _output(binary, environ, "-XshowSettings:properties", "-version")
     properties = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
     if properties.keys() != {"java.home", "java.version"}:
@@ -200,12 +177,12 @@ def _run(binary: Path, environ: Mapping[str, str] | None = None) -> Java:
     return Java(java.home, java.version, modules)
 
 
-def _output(binary: Path, environ: Mapping[str, str] | None, *arguments: str) -> str:
+def _output(binary: Path, environ: Mapping[str, str], *arguments: str) -> str:
     try:
         answer = run(
             [str(binary.absolute()), *arguments],
             cwd=OUTSIDE,
-            environ=os.environ if environ is None else environ,
+            environ=environ,
             timeout=_SECONDS_TO_ANSWER,
             merged=True,
         )

@@ -18,13 +18,11 @@ from conformance.core.child_process import OUTSIDE, run
 from harness.environments import environment as manifest
 from harness.environments import installer as hashes
 from harness.environments import java as javas
-from harness.environments import pythons, uv_program
 from harness.environments.cache_directory import cache_dir
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
-from harness.environments.installer import Installer, Uv, download
+from harness.environments.installer import Installer, Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
-from harness.environments.pythons import NoSuchPython, Python
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.targets import Target
@@ -45,14 +43,10 @@ print(json.dumps({
 """
 
 
-class BrokenEnvironment(HarnessError):
-    """An environment does not work."""
-
-    def __init__(self, root: Path, why: str) -> None:
-        super().__init__(
-            f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
-        )
-        self.root = root
+def _broken(root: Path, why: str) -> HarnessError:
+    return HarnessError(
+        f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
+    )
 
 
 def prepare(
@@ -71,7 +65,7 @@ def prepare(
         installer: by default uv.
 
     Raises:
-        HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or BrokenEnvironment.
+        HarnessError: there is no Java or no Python, or the environment cannot be installed or does not work.
     """
     if target.installed is not None:
         return _installed(target, environ)
@@ -86,7 +80,7 @@ def prepare(
 
 
 def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
-    return Uv(uv_program.obtain(environ, on_progress), environ)
+    return Uv(obtain_uv(environ, on_progress), environ)
 
 
 @contextmanager
@@ -124,25 +118,18 @@ def embeddable(target: Target) -> bool:
 
 def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
     """What to install, and the Java of the host if it has a suitable one."""
+    requirements = (target.requirement, *target.packages)
     try:
-        return EnvironmentSpec(target.version, target.python, (target.requirement, *target.packages)), javas.find(
-            target.java, environ
-        )
+        return EnvironmentSpec(target.version, target.python, requirements), javas.find(target.java, environ)
     except NoSuchJava:
         if not embeddable(target):
             raise
         assert target.java.embedded is not None
-        return EnvironmentSpec(
-            target.version, target.python, (target.requirement, *target.packages, target.java.embedded)
-        ), None
+        return EnvironmentSpec(target.version, target.python, (*requirements, target.java.embedded)), None
 
 
 def _make(
-    spec: EnvironmentSpec,
-    target: Target,
-    root: Path,
-    on_progress: ProgressCallback,
-    installer: Installer,
+    spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Installer
 ) -> Manifest:
     if root.exists():
         on_progress("removing an incomplete environment")
@@ -156,7 +143,7 @@ def _make(
         installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)
         on_progress("compiling what engines import")
         if (failure := compile_imported(manifest.interpreter(root))) is not None:
-            raise BrokenEnvironment(root, f"its Python does not compile its packages: {failure}")
+            raise _broken(root, f"its Python does not compile its packages: {failure}")
         made = _inspect(root, target, python, spec)
         made.write(root)
     except BaseException:
@@ -167,33 +154,42 @@ def _make(
 
 
 def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Installer) -> Python:
-    if (python := pythons.newest(installer.pythons(), spec.python)) is not None:
+    if (python := newest(installer.pythons(), spec.python)) is not None:
         return python
-    on_progress(f"no CPython {pythons.specifier(spec.python)} on this machine; downloading one")
+    on_progress(f"no CPython {specifier(spec.python)} on this machine; downloading one")
     failure = download(installer, spec.python, on_progress)
     found = installer.pythons()
-    if (python := pythons.newest(found, spec.python)) is not None:
+    if (python := newest(found, spec.python)) is not None:
         return python
-    raise NoSuchPython(spec.python, found, failure or "the downloaded one is not in the range")
+    places = "\n".join(f"  {python.executable} is {python.version}" for python in found) or "  none"
+    raise HarnessError(
+        f"CPython {specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
+        f"and found:\n{places}\n"
+        f"uv could not download one: {failure or 'the downloaded one is not in the range'}\n"
+        "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;\n"
+        "behind a mirror, UV_PYTHON_INSTALL_MIRROR tells uv where to download from."
+    )
 
 
 def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) -> Manifest:
     """Ask the new environment about its contents.
 
     Raises:
-        BrokenEnvironment: it does not answer.
+        HarnessError: it does not answer.
     """
     command = [str(manifest.interpreter(root)), "-I", "-c", _INSPECTION]
     answer = run(command, cwd=OUTSIDE, environ=os.environ)
     if answer.returncode:
-        raise BrokenEnvironment(
-            root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1]
-        )
+        raise _broken(root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1])
     contents = json.loads(answer.stdout)
     home = Path(contents["jdk"], "java-runtime") if contents["jdk"] else None
     if home is not None and target.java.embedded_missing:
         javas.wrap(root / "java-home", home, target.java.embedded_missing)
         home = root / "java-home"
+    try:
+        version = javas.inspect(manifest.java(home)).version if home else None
+    except javas.NotAJava as error:
+        raise _broken(root, f"its Java {error}") from None
     return Manifest(
         order=spec.as_json(),
         base_python=python.executable,
@@ -201,16 +197,9 @@ def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) 
         pyspark=contents["pyspark"],
         spark_home=Path(contents["spark_home"]),
         java_home=home,
-        java_version=_version(root, home) if home else None,
+        java_version=version,
         bytecode=True,
     )
-
-
-def _version(root: Path, home: Path) -> str:
-    try:
-        return javas.inspect(manifest.java(home)).version
-    except javas.NotAJava as error:
-        raise BrokenEnvironment(root, f"its Java {error}") from None
 
 
 def _environment(target: Target, root: Path, made: Manifest, java: Java | None) -> Environment:
@@ -246,19 +235,6 @@ def _installed(target: Target, environ: Mapping[str, str]) -> Environment:
     )
 
 
-class CannotRunHere(HarnessError):
-    """This machine cannot run a target that was chosen by name."""
-
-    def __init__(self, target: Target) -> None:
-        major = target.java.majors[-1]
-        super().__init__(
-            f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
-            f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
-            f" or use an image: --runtime container --image {target.version.line}=IMAGE"
-        )
-        self.target = target
-
-
 @dataclass(frozen=True)
 class Readiness:
     """What a target uses, or would use, on this machine."""
@@ -280,7 +256,8 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
     java, embedded, obstacle = _java(target, environ)
-    python = None if environment else pythons.newest(_pythons(environ), target.python)
+    uv = None if environment else find_uv(environ)
+    python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
     return Readiness(target, environment, python, java, embedded, obstacle)
 
 
@@ -296,11 +273,16 @@ def check_those_by_name(targets: Iterable[Target]) -> None:
     """Before anything runs: few machines can run a target that is chosen by name.
 
     Raises:
-        CannotRunHere: this one cannot.
+        HarnessError: this one cannot.
     """
     for target in targets:
         if target.by_name and obstacle(target) is not None:
-            raise CannotRunHere(target)
+            major = target.java.majors[-1]
+            raise HarnessError(
+                f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
+                f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
+                f" or use an image: --runtime container --image {target.version.line}=IMAGE"
+            )
 
 
 def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:
@@ -308,8 +290,3 @@ def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str 
         return javas.find(target.java, environ), None, None
     except NoSuchJava as error:
         return (None, target.java.embedded, None) if embeddable(target) else (None, None, str(error))
-
-
-def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
-    uv = uv_program.find(environ)
-    return () if uv is None else Uv(uv, environ).pythons()

@@ -22,7 +22,7 @@ from conformance.policies.catalogue import POLICIES
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion
 from harness.environments import jars
 from harness.environments.jars import Jar
-from harness.environments.java import Java, find
+from harness.environments.java import OPTION_VARIABLES, Java, find
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.targets import JavaRequirement
@@ -85,18 +85,7 @@ ENGINES: Mapping[str, PolicyEngine] = {
 
 JDK = JavaRequirement(majors=(11, 17, 21), modules=("jdk.compiler",))
 """Java compiles the program when it starts it."""
-_PASSED = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "_JAVA_OPTIONS",
-)
+_PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP", *OPTION_VARIABLES)
 _OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Traces are short: starting fast is worth more than running fast."""
 _SECONDS_FOR_AN_ANSWER = 300
@@ -106,16 +95,11 @@ _TAIL = 2_000
 
 
 class PolicyEngineFailed(HarnessError):
-    """A policy engine did not start, ended, or wrote something that is no answer.
-
-    Attributes:
-        engine: which one.
-    """
+    """A policy engine did not start, ended, or wrote something that is no answer."""
 
     def __init__(self, engine: PolicyEngine, why: str, printed: str) -> None:
         said = f" It printed:\n{printed.strip()[-_TAIL:]}" if printed.strip() else ""
         super().__init__(f"{engine.title} {why}.{said}")
-        self.engine = engine
 
 
 class RunningPolicyEngine:

@@ -1,12 +1,14 @@
-"""A cluster instead of one JVM: where the driver gets executors, and the settings that takes."""
+"""A cluster instead of one JVM: where the driver gets executors, the settings that takes, and a storage that all its machines reach."""
 
 from __future__ import annotations
 
 import re
+import secrets
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from conformance.core.errors import WrongUsage
@@ -17,34 +19,8 @@ _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\
 _PORT = 7077
 _LONGEST_FILE = 1 << 20
 """Bytes of a file of settings."""
+_STORAGE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/\S*")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-class NotAMaster(WrongUsage):
-    """A text that is not the master URL of a cluster."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{redact(text)!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or local-cluster[2,1,1024] "
-            "(workers, cores per worker, MiB per worker). Without --master everything runs on this machine."
-        )
-        self.text = text
-
-
-class NotASetting(WrongUsage):
-    """A text that is not a Spark setting."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{redact(text)!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
-        self.text = text
-
-
-class MasterUnreachable(HarnessError):
-    """The master does not answer."""
-
-    def __init__(self, master: str, why: str) -> None:
-        super().__init__(f"cannot connect to the master {master}: {why}. Is it running, and can this machine reach it?")
-        self.master = master
 
 
 @dataclass(frozen=True)
@@ -58,10 +34,14 @@ class Cluster:
     def parse(cls, master: str) -> Cluster:
         """
         Raises:
-            NotAMaster: the text is not the master URL of a cluster.
+            WrongUsage: the text is not the master URL of a cluster.
         """
         if not _MASTERS.fullmatch(master.strip()):
-            raise NotAMaster(master)
+            raise WrongUsage(
+                f"{redact(master)!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or "
+                "local-cluster[2,1,1024] (workers, cores per worker, MiB per worker). Without --master everything runs on "
+                "this machine."
+            )
         return cls(master.strip())
 
     @property
@@ -93,7 +73,7 @@ class Cluster:
         """Check that the master is reachable; Spark itself would retry for a minute before it fails.
 
         Raises:
-            MasterUnreachable: it is not.
+            HarnessError: it is not.
         """
         if not self.master.startswith("spark://"):
             return
@@ -105,7 +85,9 @@ class Cluster:
                 return
             except (OSError, ValueError) as error:
                 errors.append(f"{redact(f'spark://{one}').removeprefix('spark://')}: {error}")
-        raise MasterUnreachable(str(self), "; ".join(errors))
+        raise HarnessError(
+            f"cannot connect to the master {self}: {'; '.join(errors)}. Is it running, and can this machine reach it?"
+        )
 
     def _address(self) -> str:
         """The address of this machine on the route to the cluster."""
@@ -123,42 +105,38 @@ def settings_of(texts: Iterable[str]) -> dict[str, str]:
     """``spark.executor.memory=2g`` → name and value.
 
     Raises:
-        NotASetting: a text has another form.
+        WrongUsage: a text has another form.
     """
     settings = {}
     for text in texts:
         found = re.fullmatch(r"(spark\.[^=\s]+)=(.*)", text)
         if not found:
-            raise NotASetting(text)
+            raise WrongUsage(f"{redact(text)!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
         settings[found[1]] = found[2]
     return settings
-
-
-class NotAPropertiesFile(WrongUsage):
-    """A file of Spark settings cannot be read."""
 
 
 def settings_in(file: Path) -> dict[str, str]:
     """The settings in a file of the form of ``spark-defaults.conf``: a key and a value on each line, ``#`` before a comment.
 
     Raises:
-        NotAPropertiesFile: it cannot be read, or a line is not a setting.
+        WrongUsage: it cannot be read, or a line is not a setting.
     """
     try:
         with file.open("rb") as stream:
             read = stream.read(_LONGEST_FILE + 1)
         text = read.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise NotAPropertiesFile(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+        raise WrongUsage(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     if len(read) > _LONGEST_FILE:
-        raise NotAPropertiesFile(f"{file} has more than {_LONGEST_FILE:,} bytes: that is no file of Spark settings")
+        raise WrongUsage(f"{file} has more than {_LONGEST_FILE:,} bytes: that is no file of Spark settings")
     settings = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not (setting := line.strip()) or setting.startswith("#"):
             continue
         if not (found := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", setting)):
             # The line itself may hold a secret.
-            raise NotAPropertiesFile(f"{file}:{number}: not a Spark setting; write one like spark.executor.memory 2g")
+            raise WrongUsage(f"{file}:{number}: not a Spark setting; write one like spark.executor.memory 2g")
         settings[found[1]] = found[2]
     return settings
 
@@ -173,3 +151,26 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if not parts.hostname:
         raise ValueError("it has no host")
     return parts.hostname, parts.port or _PORT
+
+
+@dataclass(frozen=True)
+class StorageUrl:
+    """A directory of a file system that Spark can access: ``hdfs://host:8020/tests``, ``s3a://bucket/tests``, ``file:///mnt/shared``."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def unique_directory(self) -> StorageUrl:
+        """A directory in it that no other run uses."""
+        return StorageUrl(f"{self.url.rstrip('/')}/conformance-{secrets.token_hex(4)}")
+
+
+Storage: TypeAlias = Path | StorageUrl
+"""A folder that every machine sees at the same path, or a URL."""
+
+
+def parse_storage(text: str) -> Storage:
+    """A URL or a path."""
+    return StorageUrl(text) if _STORAGE.fullmatch(text) else Path(text)

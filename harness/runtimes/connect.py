@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
@@ -25,24 +25,11 @@ from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import is_loopback
-from harness.runtimes.job_needs import with_requirements
-from harness.runtimes.own_code import OwnCode
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import StorageUrl, is_loopback
+from harness.runtimes.own_code import OwnCode, with_requirements
 from harness.targets.targets import Target
 
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
-
-
-class NotAnEndpoint(WrongUsage):
-    """A text that is not the address of a Connect server."""
-
-    def __init__(self) -> None:
-        # The text itself may hold a token.
-        super().__init__(
-            "--connect takes the address of a Spark Connect server, sc://host:15002, with optional parameters after /;, as in "
-            "sc://host:443/;use_ssl=true;token=…; you can also set it in the variable CONFORMANCE_CONNECT"
-        )
 
 
 class NoConnect(HarnessError):
@@ -53,30 +40,6 @@ class NoConnect(HarnessError):
             f"{target.name} does not run streaming queries through Spark Connect. Choose a line that has `connect` in targets.yaml, "
             "such as --spark newest"
         )
-
-
-class EndpointFailed(HarnessError):
-    """The server did not open a session.
-
-    Attributes:
-        endpoint: its address, without parameters.
-    """
-
-    def __init__(self, endpoint: str, why: str) -> None:
-        super().__init__(f"{endpoint} did not open a session: {why}")
-        self.endpoint = endpoint
-
-
-class OtherVersion(HarnessError):
-    """The server runs another Spark version than requested, whose expectations differ.
-
-    Attributes:
-        spark: its version, as it reports it.
-    """
-
-    def __init__(self, endpoint: str, spark: str, target: Target) -> None:
-        super().__init__(f"{endpoint} runs Spark {spark}, not {target.version}; use --spark {_number(spark)}")
-        self.spark = spark
 
 
 @dataclass(frozen=True)
@@ -90,10 +53,14 @@ class Endpoint:
     def parse(cls, url: str) -> Endpoint:
         """
         Raises:
-            NotAnEndpoint: it is not the address of a Connect server.
+            WrongUsage: it is not the address of a Connect server.
         """
         if not _URL.fullmatch(url.strip()):
-            raise NotAnEndpoint
+            # The text itself may hold a token.
+            raise WrongUsage(
+                "--connect takes the address of a Spark Connect server, sc://host:15002, with optional parameters after /;, as "
+                "in sc://host:443/;use_ssl=true;token=…; you can also set it in the variable CONFORMANCE_CONNECT"
+            )
         return cls(url.strip())
 
     def __repr__(self) -> str:
@@ -110,15 +77,10 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """The text without the secrets of the address."""
-        return without_secrets(self._secrets())(text)
-
-    def _secrets(self) -> Iterator[str]:
-        _, _, parameters = self.url.partition("/;")
-        for parameter in parameters.split(";"):
-            name, _, value = parameter.partition("=")
-            # Neither `use_ssl=true` nor the user's name is a secret.
-            if value and name not in ("use_ssl", "user_id", "user_agent", "session_id"):
-                yield value
+        parameters = (parameter.partition("=") for parameter in self.url.partition("/;")[2].split(";"))
+        # Neither `use_ssl=true` nor the user's name is a secret.
+        shown = ("use_ssl", "user_id", "user_agent", "session_id")
+        return without_secrets(value for name, _, value in parameters if value and name not in shown)(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +153,12 @@ class ConnectRuntime:
             )
         except EngineNotStarted as error:
             if error.reason is FailureReason.CONNECT_REFUSED:
-                raise EndpointFailed(str(self.endpoint), error.detail) from None
+                raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
-        if _number(engine.identity.spark) != target.version:
+        spark = engine.identity.spark
+        if (number := _number(spark)) != target.version:
             engine.close()
-            raise OtherVersion(str(self.endpoint), engine.identity.spark, target)
+            raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.core.child_process import OUTSIDE
 from conformance.core.child_process import start as start_process
@@ -45,15 +46,6 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 """
 
 
-class BrokerNotStarted(HarnessError):
-    """The broker ended, or did not listen in time."""
-
-    def __init__(self, why: str, log: str) -> None:
-        super().__init__(
-            f"the Kafka broker did not start: {why}" + (f"\nThe last lines of its log:\n{log}" if log else "")
-        )
-
-
 class OwnBroker:
     """A broker that runs until it is closed, or until this process ends in whatever way.
 
@@ -63,7 +55,7 @@ class OwnBroker:
 
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
-        BrokerNotStarted: it does not run.
+        HarnessError: it ended, or did not listen in time.
     """
 
     def __init__(self, environment: Environment, on_progress: ProgressCallback) -> None:
@@ -112,18 +104,19 @@ class OwnBroker:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
             if (code := self._guard.poll()) is not None:
-                raise BrokerNotStarted(f"it ended with exit code {code}", self._tail())
+                raise self._not_started(f"it ended with exit code {code}")
             if listens(_HOST, port):
                 return
             if time.monotonic() > limit:
-                raise BrokerNotStarted(f"it did not listen within {_SECONDS_TO_START:.0f} s", self._tail())
+                raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
             time.sleep(0.1)
 
-    def _tail(self) -> str:
-        if not self._log.exists():
-            return ""
-        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-_TAIL_LINES:])
+    def _not_started(self, why: str) -> HarnessError:
+        log = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+        tail = "\n".join(log.splitlines()[-_TAIL_LINES:])
+        return HarnessError(
+            f"the Kafka broker did not start: {why}" + (f"\nThe last lines of its log:\n{tail}" if tail else "")
+        )
 
 
 def listens(host: str, port: int, seconds: float = 5.0) -> bool:
@@ -189,21 +182,13 @@ _LAST_PATCH = 9
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 
 
-class NoConnector(HarnessError):
-    """A Spark has no connector for Kafka."""
-
-
-@dataclass(frozen=True)
-class Connector:
+class Connector(NamedTuple):
     """The connector for an engine."""
 
     version: str
     """Of Spark's own numbering; of an earlier release if there is none for the version itself."""
     jars: tuple[Path, ...]
     """Those that Spark does not ship."""
-
-    def __str__(self) -> str:
-        return f"{_ARTIFACT} {self.version}"
 
 
 def connector(version: SparkVersion, environment: Environment, on_progress: ProgressCallback) -> Connector:
@@ -212,7 +197,7 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
     Nearest are earlier patches of its line, then later ones, then earlier lines of the same major version.
 
     Raises:
-        NoConnector: the repository has none, or the Spark does not say its version of Scala.
+        HarnessError: the repository has none, or the Spark does not say its version of Scala.
         JarsNotFetched: the repository cannot be reached.
     """
     scala = _scala(environment)
@@ -234,7 +219,7 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
         jars = tuple(jar for jar in found if _artifact(jar.name) not in shipped)
         own = next(jar for jar in found if jar.name.startswith(f"{artifact}-"))
         return Connector(own.name.removeprefix(f"{artifact}-").removesuffix(".jar"), jars)
-    raise NoConnector(
+    raise HarnessError(
         f"Spark {version} has no connector for Kafka: Maven has no {artifact} of its line or an earlier one"
     )
 
@@ -249,31 +234,16 @@ def _nearest(version: SparkVersion) -> Iterator[str]:
 def _scala(environment: Environment) -> str:
     for jar in (environment.spark_home / "jars").glob("spark-core_*.jar"):
         return jar.name.removeprefix("spark-core_").partition("-")[0]
-    raise NoConnector(f"{environment.spark_home} has no spark-core among its jars, which tells the version of Scala")
+    raise HarnessError(f"{environment.spark_home} has no spark-core among its jars, which tells the version of Scala")
 
 
 def _artifact(name: str) -> str:
-    found = _JAR.fullmatch(name)
-    return found["artifact"] if found else name
+    return found["artifact"] if (found := _JAR.fullmatch(name)) else name
 
 
 JARS = "spark.jars"
 """https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):(?P<port>\d{1,5})")
-
-
-class NotABroker(WrongUsage):
-    """A text is not the address of a broker."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"--kafka {text!r} is not HOST:PORT of a Kafka broker, such as localhost:9092")
-
-
-class BrokerUnreachable(HarnessError):
-    """Nothing listens at the address of the user's broker."""
-
-    def __init__(self, servers: str) -> None:
-        super().__init__(f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started.")
 
 
 @dataclass(frozen=True)
@@ -295,8 +265,8 @@ class Kafka:
         servers: the user's broker; None to start one.
 
     Raises:
-        NotABroker: ``servers`` is not an address.
-        BrokerUnreachable: nothing listens there.
+        WrongUsage: ``servers`` is not an address.
+        HarnessError: nothing listens there.
     """
 
     def __init__(self, servers: str | None = None) -> None:
@@ -304,10 +274,10 @@ class Kafka:
         self._lock = threading.Lock()
         self._own: OwnBroker | None = None
         self._failed: HarnessError | None = None
-        if servers is not None:
-            addresses = parse_servers(servers)
-            if not any(listens(host, port) for host, port in addresses):
-                raise BrokerUnreachable(servers)
+        if servers is not None and not any(listens(host, port) for host, port in parse_servers(servers)):
+            raise HarnessError(
+                f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started."
+            )
 
     @property
     def is_the_users(self) -> bool:
@@ -326,13 +296,13 @@ class Kafka:
             on_progress: is told what takes long.
 
         Raises:
-            NoConnector, JarsNotFetched, BrokerNotStarted: see `kafka_connector`, `kafka_broker` and `harness.environments.jars`.
+            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
         """
         found = connector(version, environment, on_progress)
         jars = [*filter(None, given.split(",")), *map(str, found.jars)]
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
         servers = self._servers or self._own_broker(environment, on_progress).servers
-        return KafkaAccess(servers, {JARS: ",".join(jars)}, f"{found}, {broker}")
+        return KafkaAccess(servers, {JARS: ",".join(jars)}, f"{_ARTIFACT} {found.version}, {broker}")
 
     def _own_broker(self, environment: Environment, on_progress: ProgressCallback) -> OwnBroker:
         with self._lock:
@@ -358,9 +328,9 @@ def parse_servers(servers: str) -> tuple[tuple[str, int], ...]:
     """Hosts and ports of ``host:port,host:port``.
 
     Raises:
-        NotABroker: it is none.
+        WrongUsage: it is none.
     """
     found = [_SERVER.fullmatch(one.strip()) for one in servers.split(",")]
     if not all(one and 0 < int(one["port"]) < 65536 for one in found):
-        raise NotABroker(servers)
+        raise WrongUsage(f"--kafka {servers!r} is not HOST:PORT of a Kafka broker, such as localhost:9092")
     return tuple((one["host"].strip("[]"), int(one["port"])) for one in found if one)

@@ -13,18 +13,16 @@ from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds
 from harness.engine.transport import SubprocessTransport
-from harness.environments.class_archive import ClassArchive, Recording, use, write
+from harness.environments.class_archive import ClassArchive, Recording, option
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import Cluster
-from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
+from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.kafka import JARS as KAFKA_JARS
 from harness.runtimes.kafka import Kafka, KafkaAccess
-from harness.runtimes.own_code import OwnCode, worker_settings
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.own_code import JARS, JarPackage, OwnCode, jar_settings, with_requirements, worker_settings
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -83,7 +81,13 @@ class LocalRuntime:
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
-        kafka = self._access(target, environment, on_progress) if needs.topics else None
+        kafka: KafkaAccess | HarnessError | None = None
+        if needs.topics:
+            try:
+                kafka = self.kafka.access(target.version, environment, self.conf.get(KAFKA_JARS, ""), on_progress)
+            except HarnessError as error:  # only the cases that read topics lack something
+                on_progress(str(error))
+                kafka = error
         of_kafka = kafka.settings if isinstance(kafka, KafkaAccess) else {}
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
@@ -117,25 +121,12 @@ class LocalRuntime:
                 recording.discard()
             raise
 
-    def _access(
-        self, target: Target, environment: Environment, on_progress: ProgressCallback
-    ) -> KafkaAccess | HarnessError:
-        """Access to Kafka; if it cannot be had, only the cases that read topics lack something."""
-        try:
-            return self.kafka.access(target.version, environment, self.conf.get(KAFKA_JARS, ""), on_progress)
-        except HarnessError as error:
-            on_progress(str(error))
-            return error
-
     def _archive_classes(
         self, environment: Environment, settings: dict[str, str], *, own_jars: bool
     ) -> Recording | None:
         """Let the engine use the environment's class archive or, if there is none yet, write it.
 
-        Args:
-            environment: of the engine.
-            settings: of the engine; gets the option of its JVM.
-            own_jars: whether it loads jars that Spark does not ship.
+        ``settings``: of the engine; gets the option of its JVM. ``own_jars``: whether it loads jars that Spark does not ship.
         """
         own_options = self.plain or _JAVA_OPTIONS in self.conf
         archive = ClassArchive.of(environment, settings) if not own_options else None
@@ -145,8 +136,12 @@ class LocalRuntime:
         # With somebody's settings it may load other classes, from other jars.
         if file is None and not (self.conf or own_jars or self.cluster or self.storage or self.variables):
             recording = archive.record()
-        option = use(file) if file else write(recording.partial) if recording else ""
-        settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {option}".strip()
+        added = ""
+        if file is not None:
+            added = option("SharedArchiveFile", file)
+        elif recording is not None:
+            added = option("ArchiveClassesAtExit", recording.partial)
+        settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {added}".strip()
         return recording
 
     def _modules(self, work: Path) -> dict[str, str]:

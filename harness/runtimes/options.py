@@ -10,38 +10,30 @@ from typing import Literal, get_args
 
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
-from harness.runtimes.cluster import Cluster
+from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
-from harness.runtimes.job_needs import JarPackage
 from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import OwnCode
-from harness.runtimes.storage import Storage, StorageUrl
+from harness.runtimes.own_code import JarPackage, OwnCode
 from harness.targets.targets import Targets
 
 Name = Literal["local", "container"]
 NAMES: tuple[str, ...] = get_args(Name)
 
 
-class NotSet(WrongUsage):
-    """Environment variables that engines should get are not set."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"--env: {', '.join(names)} {'is' if len(names) == 1 else 'are'} not set in this environment")
-        self.names = tuple(names)
-
-
 def variables_named(names: Iterable[str]) -> dict[str, str]:
     """The environment variables with these names, for engines.
 
     Raises:
-        NotSet: some have no value; the message contains only names, because values may be secret.
+        WrongUsage: some have no value; the message contains only names, because values may be secret.
     """
     wanted = tuple(dict.fromkeys(names))
     missing = [name for name in wanted if name not in os.environ]
     if missing:
-        raise NotSet(missing)
+        raise WrongUsage(
+            f"--env: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set in this environment"
+        )
     return {name: os.environ[name] for name in wanted}
 
 
@@ -95,9 +87,9 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         keep: whether to copy the working files to ``root`` when the runtime is closed, wherever engines ran.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase: an option, or the project's configuration, is invalid.
+        WrongUsage, InvalidCase: an option, or the project's configuration, is invalid.
         NoDaemon: ``container``, and no container engine answers.
-        NotABroker, BrokerUnreachable: see `harness.runtimes.kafka`.
+        HarnessError: no broker listens at ``options.kafka``.
     """
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from conformance.core.wording import is_secret
 from harness.engine.transport import SubprocessTransport
 from harness.environments.environment import Environment
-from harness.runtimes.cluster import Cluster
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.targets.targets import Target
 
 START_SECONDS = 180.0

@@ -29,7 +29,6 @@ from harness.engine.engine import (
 )
 from harness.engine.request import Segment, broker_for, has_operation, join_segments, request_for, segments_of
 from harness.errors import HarnessError
-from harness.progress import ProgressCallback
 from harness.targets.targets import Target
 
 
@@ -50,12 +49,12 @@ class SlotClosed(HarnessError):
         super().__init__(f"{target.name} was stopped")
 
 
+@dataclass(eq=False)
 class SlotUse:
     """One use of the engine."""
 
-    def __init__(self) -> None:
-        self.shared = False
-        """Whether the engine had other users meanwhile, who may have caused what happened to it."""
+    shared: bool = False
+    """Whether the engine had other users meanwhile, who may have caused what happened to it."""
 
 
 class EngineSlot:
@@ -143,7 +142,7 @@ class EngineSlot:
                 try:
                     self._engine = self._runtime.start(
                         self.target,
-                        on_progress=self._progress_callback(),
+                        on_progress=lambda line, /: self._listener.engine_says(self.target, line),
                         needs=self.needs,
                     )
                 except HarnessError as error:
@@ -183,9 +182,6 @@ class EngineSlot:
         return not (self._held_alone or self._waiting_to_be_alone) and (
             not self._uses or (not self._too_big and len(self._uses) < self._width)
         )
-
-    def _progress_callback(self) -> ProgressCallback:
-        return lambda line, /: self._listener.engine_says(self.target, line)
 
 
 Answer = TypeVar("Answer")
@@ -410,14 +406,9 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
             except (MisalignedBatches, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
-            except TooBusy:
-                if attempt == ATTEMPTS:
-                    raise
-                alone = True
-            except DriverFailed:
-                raise
-            except EngineFailed:
-                if not use.shared or attempt == ATTEMPTS:
+            except EngineFailed as error:
+                again = isinstance(error, TooBusy) or (use.shared and not isinstance(error, DriverFailed))
+                if not again or attempt == ATTEMPTS:
                     raise
                 alone = True
     raise AssertionError("unreachable: the last attempt returns or raises")

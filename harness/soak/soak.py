@@ -260,7 +260,9 @@ class Soak:
             for answer in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
                 if isinstance(answer, Progressed):
                     self._rows[answer.batch] = answer.rows
-                    self._report(answer)
+                    rows = sum(self._rows.values())
+                    a_second = rows / (time.monotonic() - self._started)
+                    self._watcher.progressed(rows, a_second, answer.watermark, self._killed)
                 if isinstance(answer, Progressed | Emitted):
                     killer.observe(answer, sum(self._rows.values()))
         except EngineDied:
@@ -272,10 +274,6 @@ class Soak:
         finally:
             killer.cancel()
         return True
-
-    def _report(self, progress: Progressed) -> None:
-        rows = sum(self._rows.values())
-        self._watcher.progressed(rows, rows / (time.monotonic() - self._started), progress.watermark, self._killed)
 
 
 class _Killer:

@@ -10,8 +10,7 @@ from typing import Any, Callable, List
 from harness.driver.classic import Classic
 from harness.driver.progress import executed, milliseconds
 
-from . import layout
-from .stream import SCHEMA, Stream
+from .stream import CHECKPOINT, INPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
 
 _POLL_S = 0.1
 
@@ -25,12 +24,12 @@ def run(engine: Classic, folder: str, stream: Stream, attempt: int, send: Callab
     from pyspark.sql.functions import col, window
 
     def sink(frame: Any, batch: int) -> None:
-        frame.write.json(layout.uri(layout.attempt_at(folder, batch, attempt)))
+        frame.write.json(uri(attempt_at(folder, batch, attempt)))
         send("emitted", batch=batch)
 
     rows = engine.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", stream.files)
     counted = (
-        rows.parquet(layout.uri(folder, layout.INPUT))
+        rows.parquet(uri(folder, INPUT))
         .withWatermark("event_time", "{} seconds".format(stream.delay_s))
         .groupBy(window("event_time", "{} seconds".format(stream.window_s)), col("sensor"))
         .count()
@@ -38,12 +37,12 @@ def run(engine: Classic, folder: str, stream: Stream, attempt: int, send: Callab
     )
     query = (
         counted.writeStream.outputMode("append")
-        .option("checkpointLocation", layout.uri(folder, layout.CHECKPOINT))
+        .option("checkpointLocation", uri(folder, CHECKPOINT))
         .foreachBatch(sink)
         .start()
     )
-    os.makedirs(os.path.join(folder, layout.PROGRESS), exist_ok=True)
-    with open(os.path.join(folder, layout.PROGRESS, "{}.jsonl".format(attempt)), "w", encoding="utf-8") as progress:
+    os.makedirs(os.path.join(folder, PROGRESS), exist_ok=True)
+    with open(os.path.join(folder, PROGRESS, "{}.jsonl".format(attempt)), "w", encoding="utf-8") as progress:
         _follow(engine, query, progress, send)
     query.stop()
 

@@ -1,4 +1,4 @@
-"""The stream: rows out of order, some of them late, all derived from one seed; files in order of arrival."""
+"""The stream and the layout of a soak's folder. Rows are out of order, some late, derived from one seed; files in order of arrival."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 import time
 from typing import Any, NamedTuple
 
-from . import layout
-
+INPUT, CHECKPOINT, OUTPUT, PROGRESS = "input", "checkpoint", "output", "progress"
 SCHEMA = "id BIGINT, event_time TIMESTAMP, sensor INT"
 
 _BEGIN_S = 1704067200
@@ -26,7 +25,7 @@ _ROW = """
 
 
 class Stream(NamedTuple):
-    """The parameters of a stream; ``harness/soak/messages.py`` describes them."""
+    """The parameters of a stream; ``harness/soak/soak.py`` describes them."""
 
     rows: int
     seed: int
@@ -36,6 +35,16 @@ class Stream(NamedTuple):
     delay_s: int
     window_s: int
     sensors: int
+
+
+def uri(*parts: str) -> str:
+    """A path for Spark: a folder that all machines share, regardless of the cluster's default file system."""
+    return "file://" + os.path.join(*parts)
+
+
+def attempt_at(folder: str, batch: object, attempt: object) -> str:
+    """The output of one attempt at a micro-batch, as JSON lines. Spark reads ``batch`` and ``attempt`` from the path; ``*`` is any."""
+    return os.path.join(folder, OUTPUT, "batch={}".format(batch), "attempt={}".format(attempt))
 
 
 def generate(spark: Any, folder: str, stream: Stream) -> None:
@@ -59,10 +68,10 @@ def generate(spark: Any, folder: str, stream: Stream) -> None:
         ),
         "0 AS sensor",
     )
-    made = os.path.join(folder, "." + layout.INPUT)
-    rows.union(closing).write.parquet(layout.uri(made))
+    made = os.path.join(folder, "." + INPUT)
+    rows.union(closing).write.parquet(uri(made))
     # Sources read files in the order of their modification times, which must not depend on how fast we write them.
     yesterday = int(time.time()) - 86400
     for number, name in enumerate(sorted(name for name in os.listdir(made) if name.startswith("part-"))):
         os.utime(os.path.join(made, name), (yesterday + number, yesterday + number))
-    os.rename(made, os.path.join(folder, layout.INPUT))
+    os.rename(made, os.path.join(folder, INPUT))

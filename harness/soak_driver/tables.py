@@ -7,11 +7,11 @@ import json
 import os
 from typing import Any, List, Tuple
 
+from harness.driver.checkpoint import Checkpoint
+from harness.driver.local_files import LocalFiles
 from harness.driver.progress import milliseconds
 
-from . import layout
-from .logs import files_read, micro_batches
-from .stream import SCHEMA, Stream
+from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
 
 _FILES = {"spark.sql.files.openCostInBytes": "4194304", "spark.sql.files.maxPartitionBytes": "134217728"}
 """Spark's defaults, with many small files per task: here it does not matter which file is which partition."""
@@ -49,11 +49,11 @@ def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
     spark.catalog.clearCache()
     for key, value in _FILES.items():
         spark.conf.set(key, value)
-    spark.read.schema(SCHEMA).parquet(layout.uri(folder, layout.INPUT)).createOrReplaceTempView("input")
+    spark.read.schema(SCHEMA).parquet(uri(folder, INPUT)).createOrReplaceTempView("input")
     spark.read.schema("window_end TIMESTAMP, sensor INT, total BIGINT, batch BIGINT, attempt BIGINT").json(
-        layout.uri(folder, layout.OUTPUT)
+        uri(folder, OUTPUT)
     ).createOrReplaceTempView("output")
-    checkpoint = os.path.join(folder, layout.CHECKPOINT)
+    checkpoint = os.path.join(folder, CHECKPOINT)
     batches = micro_batches(checkpoint)
     _small(spark, "query", "delay BIGINT", [(stream.delay_s * 1000,)])
     _small(spark, "read_files", "batch BIGINT, file STRING", files_read(checkpoint))
@@ -77,7 +77,7 @@ def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
 def attempts(folder: str) -> List[Tuple[int, int]]:
     """Micro-batch and engine number of each attempt whose output is complete: Spark then writes ``_SUCCESS``."""
     found = []
-    for marker in glob.glob(os.path.join(layout.attempt_at(glob.escape(folder), "*", "*"), "_SUCCESS")):
+    for marker in glob.glob(os.path.join(attempt_at(glob.escape(folder), "*", "*"), "_SUCCESS")):
         batch, attempt = os.path.dirname(marker).split(os.sep)[-2:]
         found.append((int(batch.partition("=")[2]), int(attempt.partition("=")[2])))
     return sorted(found)
@@ -86,7 +86,7 @@ def attempts(folder: str) -> List[Tuple[int, int]]:
 def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int | None]]":
     """Micro-batch, engine number, watermark, keys in the state and groups dropped, from the progress that each engine wrote."""
     found = []
-    for path in glob.glob(os.path.join(glob.escape(folder), layout.PROGRESS, "*.jsonl")):
+    for path in glob.glob(os.path.join(glob.escape(folder), PROGRESS, "*.jsonl")):
         attempt = int(os.path.basename(path).partition(".")[0])
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -109,3 +109,65 @@ def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int |
 
 def _small(spark: Any, name: str, schema: str, rows: List[Any]) -> None:
     spark.createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
+
+
+MicroBatch = Tuple[int, int, "int | None"]
+"""Id, the watermark it ran with, and the one that its commit holds for the next, in ms; None if it is not committed."""
+
+
+class LogIncomplete(Exception):
+    """The offset log lacks micro-batches, so the files they read are unknown."""
+
+
+def micro_batches(checkpoint: str) -> List[MicroBatch]:
+    """All of them, in order.
+
+    Raises:
+        LogIncomplete: a planned one is missing from the log.
+    """
+    ids = _planned(checkpoint)
+    logs = Checkpoint(checkpoint, LocalFiles())
+    return [(batch, logs.logged_watermark(batch), logs.next_watermark(batch)) for batch in ids]
+
+
+def files_read(checkpoint: str) -> List[Tuple[int, str]]:
+    """Micro-batch and file name, for each file in the source's log.
+
+    An entry of the source's log belongs to the first micro-batch whose offset includes it. The source may be ahead of the offset log if
+    its engine was killed between the two; the next micro-batch then includes those files.
+    """
+    reached = [(batch, _offset(os.path.join(checkpoint, "offsets", str(batch)))) for batch in _planned(checkpoint)]
+    found = []
+    for entry, path in _source_log(os.path.join(checkpoint, "sources", "0")):
+        batch = next((batch for batch, offset in reached if offset >= entry), None)
+        if batch is not None:
+            found.append((batch, path.rpartition("/")[2]))
+    return sorted(found)
+
+
+def _planned(checkpoint: str) -> List[int]:
+    ids = sorted(int(name) for name in os.listdir(os.path.join(checkpoint, "offsets")) if name.isdigit())
+    missing = sorted(set(range(len(ids))) - set(ids))
+    if missing:
+        raise LogIncomplete(
+            "the offset log lacks micro-batch {}: is spark.sql.streaming.minBatchesToRetain set?".format(missing[0])
+        )
+    return ids
+
+
+def _offset(path: str) -> int:
+    """The last entry of the source's log that a micro-batch has read; -1 if none."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    return -1 if lines[2] == "-" else int(json.loads(lines[2])["logOffset"])
+
+
+def _source_log(log: str) -> "set[Tuple[int, str]]":
+    """Entry number and path of each file in the source's log; a compacted entry repeats all earlier ones."""
+    found: "set[Tuple[int, str]]" = set()
+    for name in os.listdir(log):
+        if name.partition(".")[0].isdigit() and name.partition(".")[2] in ("", "compact"):
+            with open(os.path.join(log, name), encoding="utf-8") as file:
+                entries: List[Any] = [json.loads(line) for line in file.read().split("\n")[1:] if line]
+            found.update((int(entry["batchId"]), str(entry["path"])) for entry in entries)
+    return found

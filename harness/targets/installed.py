@@ -45,17 +45,6 @@ class UnusablePyspark(HarnessError):
 
     def __init__(self, package: Path, why: str) -> None:
         super().__init__(f"The pyspark in {package} cannot be tested: {why}")
-        self.package = package
-
-
-class NotASpark(HarnessError):
-    """A folder is not an unpacked Spark."""
-
-    def __init__(self, home: Path, missing: str) -> None:
-        super().__init__(
-            f"{home} is not an unpacked Spark: {missing} is missing. To make one from a source tree, run dev/make-distribution.sh --pip."
-        )
-        self.home = home
 
 
 def unpacked(home: Path) -> InstalledSpark:
@@ -65,16 +54,16 @@ def unpacked(home: Path) -> InstalledSpark:
         home: the directory with its ``bin``, ``jars`` and ``python``.
 
     Raises:
-        NotASpark: one of them is missing.
-        UnusablePyspark: its version is unknown.
+        HarnessError: one of them is missing, or its version is unknown.
     """
     home = home.resolve()
-    for part in ("bin", "jars", "python/pyspark"):
-        if not (home / part).is_dir():
-            raise NotASpark(home, part)
+    missing = [part for part in ("bin", "jars", "python/pyspark") if not (home / part).is_dir()]
     py4j = sorted((home / "python" / "lib").glob("py4j-*-src.zip"))
-    if not py4j:
-        raise NotASpark(home, "python/lib/py4j-*-src.zip")
+    if missing or not py4j:
+        raise HarnessError(
+            f"{home} is not an unpacked Spark: {[*missing, 'python/lib/py4j-*-src.zip'][0]} is missing. "
+            "To make one from a source tree, run dev/make-distribution.sh --pip."
+        )
     package, version = _package(PathFinder.find_spec("pyspark", [str(home / "python")]))
     return InstalledSpark(version, package, home, (home / "python", *py4j))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, permutations, product
@@ -106,39 +106,16 @@ def runs_anywhere(_target: Target) -> None:
 
 
 class UnknownTarget(WrongUsage):
-    """A selection matches no target.
-
-    Attributes:
-        spec: the selection.
-        known: the versions of the catalogue, oldest first.
-        nearest: similar selections, best first.
-    """
+    """A selection matches no target."""
 
     def __init__(self, spec: str, known: Sequence[SparkVersion], nearest: Sequence[str], why: str) -> None:
+        """``known``: the versions of the catalogue, oldest first; ``nearest``: similar selections, best first."""
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
         super().__init__(
             f"{spec!r} {why}.{meant}\n"
             f"Targets: {', '.join(map(str, known))}\n"
             f"Also: a line such as {known[-1].line}, a range such as '>={known[-1].line}', {', '.join(WORDS)}"
         )
-        self.spec = spec
-        self.known = tuple(known)
-        self.nearest = tuple(nearest)
-
-
-class NothingRuns(HarnessError):
-    """`newest` was selected, and this machine can run no target."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"This machine cannot run any target. The newest one fails because:\n{why}")
-
-
-class NoSuchStore(HarnessError):
-    """No target has the state store provider."""
-
-    def __init__(self, store: StateStore) -> None:
-        super().__init__(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
-        self.store = store
 
 
 @dataclass(frozen=True)
@@ -181,8 +158,7 @@ class Targets:
 
         Raises:
             UnknownTarget: a spec matches nothing.
-            NothingRuns: ``newest``, and nothing runs here.
-            NoPyspark, NotASpark, UnusablePyspark: ``installed``, and there is none.
+            HarnessError: ``newest``, and nothing runs here; or ``installed``, and there is none.
         """
         chosen: dict[str, Target] = {}
         notes: list[str] = []
@@ -203,11 +179,8 @@ class Targets:
 
     def nearest(self, version: SparkVersion) -> Target:
         """The target whose needs another version most likely shares: of its line, else the line before, else the oldest."""
-        before = [
-            target
-            for target in self.entries
-            if (target.version.major, target.version.minor) <= (version.major, version.minor)
-        ]
+        line = (version.major, version.minor)
+        before = [target for target in self.entries if (target.version.major, target.version.minor) <= line]
         return before[-1] if before else self.entries[0]
 
     def of_release(self, version: SparkVersion) -> Target:
@@ -218,7 +191,7 @@ class Targets:
         """The installed pyspark, or that of ``spark_home``, with the needs of its line.
 
         Raises:
-            NoPyspark, NotASpark, UnusablePyspark: see `harness.targets.installed`.
+            HarnessError: see `harness.targets.installed`.
         """
         found = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
         try:
@@ -245,15 +218,15 @@ class Targets:
         raise self._unknown(spec)
 
     def _within(self, spec: str) -> tuple[Target, ...]:
+        versions = [target.version for target in self.entries]
         try:
             wanted = VersionRange.parse(spec)
         except NotARange:
-            raise UnknownTarget(
-                spec, self._versions(), (), "is not a version range; write it as in PEP 440, like '>=3.4,<4'"
-            ) from None
+            why = "is not a version range; write it as in PEP 440, like '>=3.4,<4'"
+            raise UnknownTarget(spec, versions, (), why) from None
         found = tuple(target for target in self.entries if target.version in wanted)
         if not found:
-            raise UnknownTarget(spec, self._versions(), (), "contains no target")
+            raise UnknownTarget(spec, versions, (), "contains no target")
         return found
 
     def _newest(self, obstacle: Obstacle) -> tuple[tuple[Target, ...], str | None]:
@@ -265,16 +238,13 @@ class Targets:
                 note = first and f"newest means {target} here: this machine cannot run {newest}.\n{first}"
                 return (target,), note
             first = first or why
-        raise NothingRuns(first or "")
+        raise HarnessError(f"This machine cannot run any target. The newest one fails because:\n{first or ''}")
 
     def _unnamed(self) -> tuple[Target, ...]:
         return tuple(target for target in self.entries if not target.by_name)
 
-    def _versions(self) -> list[SparkVersion]:
-        return [target.version for target in self.entries]
-
     def _unknown(self, spec: str) -> UnknownTarget:
-        versions = self._versions()
+        versions = [target.version for target in self.entries]
         text = spec.removeprefix("spark-")
         try:
             version = SparkVersion.parse(text)
@@ -283,23 +253,19 @@ class Targets:
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
             return UnknownTarget(spec, versions, nearest, "is not a target")
         siblings = [str(known) for known in versions if known.line == version.line]
-        return UnknownTarget(
-            spec,
-            versions,
-            siblings or difflib.get_close_matches(text, map(str, versions), n=2),
-            "is not a known Spark release",
-        )
+        nearest = siblings or difflib.get_close_matches(text, map(str, versions), n=2)
+        return UnknownTarget(spec, versions, nearest, "is not a known Spark release")
 
 
 def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
     """The targets that have this state store provider, in the same order.
 
     Raises:
-        NoSuchStore: none has it.
+        HarnessError: none has it.
     """
     found = tuple(target for target in targets if store.on(target.version))
     if not found:
-        raise NoSuchStore(store)
+        raise HarnessError(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
     return found
 
 
@@ -383,24 +349,18 @@ def pairs(
     if policy != "lts" and policies["neighbours"]:
         found += pairwise(lines)
     if policy != "neighbours":
-        found += _jumps(policies["jumps"], lines)
-    return tuple(dict.fromkeys(_both_ways(found) if policies["back"] else found))
+        known = {target.version.line: target for target in lines} | {"newest": lines[-1]}
+        found += [
+            (known[jump["from"]], known[jump["to"]])
+            for jump in policies["jumps"]
+            if jump["from"] in known and jump["to"] in known
+        ]
+    if policies["back"]:
+        found = [pair for origin, to in found for pair in ((origin, to), (to, origin))]
+    return tuple(dict.fromkeys(found))
 
 
 def between(origins: Sequence[Target], others: Sequence[Target]) -> tuple[TargetPair, ...]:
     """Each of the first with each of the second except itself; a version with itself only if there is no other pair."""
     found = tuple(product(origins, others))
     return tuple(pair for pair in found if pair[0] != pair[1]) or found
-
-
-def _jumps(jumps: Iterable[dict[str, str]], lines: Sequence[Target]) -> Iterator[TargetPair]:
-    known = {target.version.line: target for target in lines} | {"newest": lines[-1]}
-    for jump in jumps:
-        if jump["from"] in known and jump["to"] in known:
-            yield known[jump["from"]], known[jump["to"]]
-
-
-def _both_ways(found: Iterable[TargetPair]) -> Iterator[TargetPair]:
-    for origin, to in found:
-        yield origin, to
-        yield to, origin

@@ -149,8 +149,7 @@ def _calls(operation: Operation) -> Iterator[str]:
         case "transformWithState" if isinstance(value, dict):
             yield f".groupBy({_texts(value.get('by', ()))})"
             in_pandas = value.get("inPandas", True)
-            module = "stateful_processors" if in_pandas else "row_processors"
-            yield f"# the processor and what it emits: harness/driver/{module}.py"
+            yield "# the processor and what it emits: harness/driver/stateful_processors.py"
             rest = _texts((value.get("outputMode", "append"), value.get("timeMode", "None")))
             named = {"initialState": "initialState", "eventTimeColumn": "eventTimeColumnName"}
             given = "".join(f", {named[key]}={text_of(item)}" for key, item in value.items() if key in named)

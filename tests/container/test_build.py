@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from harness.runtimes.containers.builder import BuildFailed, build
+from harness.errors import HarnessError
+from harness.runtimes.containers.builder import build
 from harness.targets.targets import Targets
 
 TAG = "watermark-conformance/test:built"
@@ -58,7 +59,7 @@ def test_secrets_stay_in_no_layer(target, base, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("remove")
 def test_a_build_that_fails_says_why_and_what_to_do(target, base):
-    with pytest.raises(BuildFailed) as caught:
+    with pytest.raises(HarnessError) as caught:
         build(target, base=base, requirements=("no-such-package-of-anybody==1",), tag=TAG)
     assert "Building watermark-conformance/test:built on" in str(caught.value)
     assert "--index-url" in str(caught.value)

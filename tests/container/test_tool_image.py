@@ -24,7 +24,7 @@ def image(daemon, tmp_path_factory):
             pytest.fail(f"no image {BASE}")
         pytest.skip(f"no image {BASE} here: .ci/run makes it")
     builder = Builder.find()
-    settings = installer.settings(os.environ)
+    settings = installer.index_settings(os.environ)
     index = [f"{name} = {settings[name]}\n" for name in ("index-url", "trusted-host") if name in settings]
     secret = tmp_path_factory.mktemp("secrets") / "pip.conf"
     secret.write_text("[global]\n" + "".join(index))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.runtimes.cluster import StorageUrl
 from harness.runtimes.local import LocalRuntime
-from harness.runtimes.storage import StorageUrl
 from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering

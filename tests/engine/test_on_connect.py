@@ -10,9 +10,10 @@ import pytest
 from harness.engine.engine import EngineDied
 from harness.environments import provision
 from harness.environments.provision import prepare
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
-from harness.runtimes.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersion, client_of
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import StorageUrl
+from harness.runtimes.connect import ConnectRuntime, Endpoint, client_of
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
@@ -157,7 +158,7 @@ def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest,
 
 def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(f"{server.address}/;token=wrong-sesame"))
-    with pytest.raises(EndpointFailed) as raised:
+    with pytest.raises(HarnessError, match="did not open a session") as raised:
         runtime.start(newest, on_progress=ignore_progress)
     assert server.address in str(raised.value)
     assert "sesame" not in str(raised.value)
@@ -169,7 +170,7 @@ def test_another_version_is_not_judged(tmp_path, newest, server, monkeypatch):
     own = prepare(client_of(newest), on_progress=ignore_progress)
     monkeypatch.setattr("harness.runtimes.connect.prepare", lambda *_, **__: own)
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url))
-    with pytest.raises(OtherVersion, match=rf"runs Spark {newest.version}, not {other.version}"):
+    with pytest.raises(HarnessError, match=rf"runs Spark {newest.version}, not {other.version}"):
         runtime.start(other, on_progress=ignore_progress)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.pythons import search_path
+from harness.environments.installer import search_path
 from tests.support.effort import number, sample
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
-from harness.environments.installer import InstallFailed
-from harness.environments.pythons import Python
+from harness.environments.installer import InstallFailed, Python
 from harness.progress import ProgressCallback
 from harness.targets.targets import JavaRequirement, Target
 

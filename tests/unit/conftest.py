@@ -10,8 +10,7 @@ from packaging.version import Version
 from conformance.core.case import Case
 from conformance.suite import discovery
 from harness.environments import java as javas
-from harness.environments.installer import Uv
-from harness.environments.pythons import Python
+from harness.environments.installer import Python, Uv
 from reports.analysis.published import BASELINES
 from reports.results.reading import Results
 from tests.support import environments as fakes

@@ -80,7 +80,8 @@ class AttachedTransport:
         if state.get("OOMKilled"):
             return f"its container out of memory: the limit is {self._memory}, --memory raises it"
         code = int(state["ExitCode"])
-        return f"signal {signal.Signals(code - 128).name}" if _is_signal(code) else f"exit code {code}"
+        by_signal = code > 128 and code - 128 in set(signal.Signals)
+        return f"signal {signal.Signals(code - 128).name}" if by_signal else f"exit code {code}"
 
     def kill(self) -> None:
         with contextlib.suppress(NotFound, APIError):  # it may have ended by itself
@@ -122,7 +123,3 @@ class AttachedTransport:
 
     def _line(self, out: bool, line: bytearray) -> None:
         (self._answers if out else self._log).put(line.decode("utf-8", errors="replace"))
-
-
-def _is_signal(code: int) -> bool:
-    return code > 128 and code - 128 in set(signal.Signals)

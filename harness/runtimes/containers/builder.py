@@ -13,8 +13,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, every, run, run_streaming, which
+from conformance.core.errors import WrongUsage
 from harness.environments import installer
-from harness.environments.pythons import specifier
+from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.runtimes.containers.images import built
@@ -31,47 +32,6 @@ _BUILDKIT_DEFAULT = 23
 """From this version on docker's client builds only with its plugin buildx."""
 
 
-class NoBuilder(HarnessError):
-    """No program here builds images with secrets."""
-
-    def __init__(self, tried: Sequence[str]) -> None:
-        super().__init__(
-            "Building an image requires docker with BuildKit, or podman. "
-            + (f"Found: {'; '.join(tried)}.\n" if tried else "Neither is installed.\n")
-            + "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
-        )
-
-
-class BuildFailed(HarnessError):
-    """The build failed."""
-
-    def __init__(self, image: str, base: str, tail: Sequence[str]) -> None:
-        lines = "\n".join(f"  {line}" for line in tail)
-        super().__init__(f"Building {image} on {base} failed. The last lines:\n{lines}\n{_advice(lines)}")
-        self.tail = tuple(tail)
-
-
-class NoBase(HarnessError):
-    """No distribution has what the target needs, and no base image was named."""
-
-    exit_code = 2
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(
-            f"no Debian or Ubuntu has both CPython {specifier(target.python)} and {target.java} for {target}:"
-            " name an image that has them (--base IMAGE)"
-        )
-
-
-class NoBundle(HarnessError):
-    """The CA bundle does not exist."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"no CA bundle at {path}")
-
-
 @dataclass(frozen=True)
 class Builder:
     """A program that builds with secrets."""
@@ -85,21 +45,24 @@ class Builder:
         """The first suitable docker client on PATH, else podman.
 
         Raises:
-            NoBuilder: there is none.
+            HarnessError: there is none.
         """
         environ = as_seen_from_here(environ)
         tried = []
         for docker in every("docker", environ):
-            if _succeeds([docker, "buildx", "version"], environ):
+            if run([docker, "buildx", "version"], cwd=OUTSIDE, environ=environ).returncode == 0:
                 return cls(docker, environ)
             major = _client_major(docker, environ)
             if major is not None and major < _BUILDKIT_DEFAULT:
                 return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
             tried.append(f"{docker} without its plugin buildx")
-        podman = which("podman", environ)
-        if podman:
+        if podman := which("podman", environ):
             return cls(podman, environ, ())
-        raise NoBuilder(tried)
+        found = f"Found: {'; '.join(tried)}." if tried else "Neither is installed."
+        raise HarnessError(
+            f"Building an image requires docker with BuildKit, or podman. {found}\n"
+            "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
+        )
 
 
 def build(
@@ -123,11 +86,15 @@ def build(
         tag: the image's name, by default the one that runs use.
 
     Raises:
-        NoBase, NoBuilder, NoBundle, BuildFailed: see each.
+        WrongUsage: the target needs a base image and none was named, or there is no CA bundle at ``ca``.
+        HarnessError: there is no program that builds images, or the build fails.
     """
     base = base or target.base
     if base is None:
-        raise NoBase(target)
+        raise WrongUsage(
+            f"no Debian or Ubuntu has both CPython {specifier(target.python)} and {target.java} for {target}:"
+            " name an image that has them (--base IMAGE)"
+        )
     builder = Builder.find(environ)
     name = tag or built(target)
     with ExitStack() as stack:
@@ -143,16 +110,15 @@ def build(
             "--tag",
             name,
             *_secrets(secrets, ca or _bundle(environ), _pip_settings(environ, index_url)),
-            *_arguments(
-                BASE_IMAGE=base,
-                JAVA=str(target.base_java),
-                REQUIREMENTS=" ".join(requirements or (target.requirement, *target.packages)),
-            ),
+            *("--build-arg", f"BASE_IMAGE={base}"),
+            *("--build-arg", f"JAVA={target.base_java}"),
+            *("--build-arg", f"REQUIREMENTS={' '.join(requirements or (target.requirement, *target.packages))}"),
             context,
         ]
         tail = run_streaming(command, builder.environ, lambda line: _report(line, on_progress), keep=_TAIL_LINES)
     if tail is not None:
-        raise BuildFailed(name, base, tail)
+        lines = "\n".join(f"  {line}" for line in tail)
+        raise HarnessError(f"Building {name} on {base} failed. The last lines:\n{lines}\n{_advice(lines)}")
     return name
 
 
@@ -168,7 +134,7 @@ def _report(line: str, on_progress: ProgressCallback) -> str | None:
 def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
     if ca is not None:
         if not ca.is_file():
-            raise NoBundle(ca)
+            raise WrongUsage(f"no CA bundle at {ca}")
         yield from ("--secret", f"id=ca,src={ca.absolute()}")
     if pip:
         written = folder / "pip.conf"
@@ -177,18 +143,13 @@ def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
         yield from ("--secret", f"id=pip,src={written}")
 
 
-def _arguments(**values: str) -> Iterator[str]:
-    for name, value in values.items():
-        yield from ("--build-arg", f"{name}={value}")
-
-
 def _bundle(environ: Mapping[str, str]) -> Path | None:
     named = (Path(environ[name]) for name in _CERTIFICATES if environ.get(name))
     return next((path for path in named if path.is_file()), None)
 
 
 def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
-    configured = {name: value for name, value in installer.settings(environ).items() if name in _INDEX_SETTINGS}
+    configured = {name: value for name, value in installer.index_settings(environ).items() if name in _INDEX_SETTINGS}
     if index_url:
         configured["index-url"] = index_url
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in configured.items()) if configured else ""
@@ -198,10 +159,6 @@ def _client_major(docker: str, environ: Mapping[str, str]) -> int | None:
     answer = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
     major = answer.stdout.strip().partition(".")[0]
     return int(major) if major.isdigit() else None
-
-
-def _succeeds(command: Sequence[str], environ: Mapping[str, str]) -> bool:
-    return run(command, cwd=OUTSIDE, environ=environ).returncode == 0
 
 
 def _advice(output: str) -> str:

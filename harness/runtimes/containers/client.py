@@ -18,16 +18,6 @@ __all__ = [
 ]
 
 
-class NoContainerPackages(HarnessError):
-    """They are not installed."""
-
-    def __init__(self, missing: str) -> None:
-        super().__init__(
-            f"Containers need the package {missing}, which is not installed: pip install 'watermark-conformance[containers]'"
-        )
-        self.missing = missing
-
-
 try:
     import requests
     from docker.errors import APIError, DockerException, ImageNotFound, NotFound
@@ -37,4 +27,6 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("docker", "requests", "testcontainers"):
         raise
-    raise NoContainerPackages(str(error.name)) from None
+    raise HarnessError(
+        f"Containers need the package {error.name}, which is not installed: pip install 'watermark-conformance[containers]'"
+    ) from None

@@ -27,13 +27,6 @@ _ENVIRONMENT: Mapping[str, str] = {
 }
 
 
-class NotALimit(WrongUsage):
-    """A limit is invalid."""
-
-    def __init__(self, option: str, given: object, want: str) -> None:
-        super().__init__(f"{option} {given}: {want}")
-
-
 @dataclass(frozen=True)
 class Confinement:
     """The limits of one container."""
@@ -50,9 +43,9 @@ class Confinement:
     def __post_init__(self) -> None:
         for option, size in (("--memory", self.memory), ("scratch", self.scratch)):
             if not _SIZE.fullmatch(size):
-                raise NotALimit(option, size, "not a size; use bytes or a number with k, m or g, such as 3g")
+                raise WrongUsage(f"{option} {size}: not a size; use bytes or a number with k, m or g, such as 3g")
         if self.cpus <= 0:
-            raise NotALimit("--cpus", self.cpus, "not a positive number of processors, such as 2 or 0.5")
+            raise WrongUsage(f"--cpus {self.cpus}: not a positive number of processors, such as 2 or 0.5")
 
     def arguments(self, abilities: Abilities) -> dict[str, Any]:
         """Arguments for the creation of a container, with the limits that the daemon can enforce."""

@@ -27,7 +27,6 @@ class NoDaemon(HarnessError):
             "Start one (`systemctl start docker`, or `systemctl --user start podman.socket` with "
             "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/podman/podman.sock), or run without: --runtime local."
         )
-        self.why = why
 
 
 class DaemonRefused(HarnessError):
@@ -35,7 +34,6 @@ class DaemonRefused(HarnessError):
 
     def __init__(self, doing: str, error: Exception) -> None:
         super().__init__(f"The container engine refused {doing}: {explained(error)}")
-        self.error = error
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class Owner:
         except ProcessLookupError:
             return False
         except PermissionError:
-            return True
+            pass
         return True
 
 
@@ -147,7 +145,7 @@ class Leftover:
     owner: Owner
 
 
-def find(client: DockerClient, owner: Owner | None = None) -> Iterator[Leftover]:
+def find_leftovers(client: DockerClient, owner: Owner | None = None) -> Iterator[Leftover]:
     """Containers, then volumes; of one run if an owner is given."""
     filters = owner.filter if owner else {"label": RUN}
     for container in client.client.api.containers(all=True, filters=filters):
@@ -156,7 +154,7 @@ def find(client: DockerClient, owner: Owner | None = None) -> Iterator[Leftover]
         yield Leftover("volume", volume["Name"], Owner.read(volume["Labels"]))
 
 
-def remove(client: DockerClient, leftover: Leftover) -> None:
+def remove_leftover(client: DockerClient, leftover: Leftover) -> None:
     """Remove it, running or not, unless it is already gone."""
     api: Any = client.client.api
     with contextlib.suppress(NotFound):

@@ -21,23 +21,11 @@ _SPARK_UID = 185
 
 
 class NoImage(HarnessError):
-    """The daemon does not have the image and cannot pull it."""
+    """There is no image for a target."""
 
-    def __init__(self, reference: str, target: Target, why: str) -> None:
+    def __init__(self, target: Target, why: str) -> None:
         super().__init__(
-            f"This daemon has no image {reference} and cannot pull it: {why}\n"
-            f"Build one from PyPI: conformance targets build {target.version}\n"
-            f"or name another: --image {target.version}=registry/spark:tag, or `images:` in conformance.yaml"
-        )
-        self.reference = reference
-
-
-class NoOfficialImage(HarnessError):
-    """Apache publishes no image for this version."""
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(
-            f"Apache publishes no image of Spark {target.version} with Python.\n"
+            f"{why}\n"
             f"Build one from PyPI: conformance targets build {target.version}\n"
             f"or name another: --image {target.version}=registry/spark:tag, or `images:` in conformance.yaml"
         )
@@ -83,7 +71,7 @@ class Images:
         """The reference of the image for a target.
 
         Raises:
-            NoOfficialImage: none is chosen or built, and Apache publishes none.
+            NoImage: none is chosen or built, and Apache publishes none.
         """
         for name in (str(target.version), target.version.line, EVERY):
             if name in self.chosen:
@@ -91,7 +79,7 @@ class Images:
         if _has(client, built(target)):
             return built(target)
         if target.image is None:
-            raise NoOfficialImage(target)
+            raise NoImage(target, f"Apache publishes no image of Spark {target.version} with Python.")
         return target.image
 
     def available(self, target: Target, client: DockerClient) -> Image | None:
@@ -102,7 +90,7 @@ class Images:
         """
         try:
             reference = self.reference(target, client)
-        except NoOfficialImage:
+        except NoImage:
             return None
         return Image.of(reference, client.client.images.get(reference)) if _has(client, reference) else None
 
@@ -110,7 +98,7 @@ class Images:
         """The image for a target, pulled if the daemon does not have it.
 
         Raises:
-            NoImage, NoOfficialImage: there is none.
+            NoImage: there is none.
             DaemonRefused: the daemon refuses the request.
         """
         reference = self.reference(target, client)
@@ -119,7 +107,7 @@ class Images:
         try:
             return Image.of(reference, client.client.images.get(reference))
         except ImageNotFound as error:
-            raise NoImage(reference, target, explained(error)) from error
+            raise _not_pulled(reference, target, explained(error)) from error
         except APIError as error:
             raise DaemonRefused(f"to look at the image {reference}", error) from error
 
@@ -164,12 +152,16 @@ def _pull(client: DockerClient, reference: str, target: Target, on_progress: Pro
         tag = None if pinned or ":" in name.rpartition("/")[2] else "latest"
         for event in api.pull(reference, tag=tag, stream=True, decode=True):
             if "error" in event:
-                raise NoImage(reference, target, event["error"])
+                raise _not_pulled(reference, target, event["error"])
             if event.get("status") == "Pull complete":
                 done.add(event["id"])
                 on_progress(f"pulling {reference}: {counted(len(done), 'layer')} done")
     except (APIError, OSError) as error:
-        raise NoImage(reference, target, explained(error)) from error
+        raise _not_pulled(reference, target, explained(error)) from error
+
+
+def _not_pulled(reference: str, target: Target, why: str) -> NoImage:
+    return NoImage(target, f"This daemon has no image {reference} and cannot pull it: {why}")
 
 
 @dataclass(frozen=True)

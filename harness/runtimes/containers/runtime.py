@@ -15,7 +15,7 @@ from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineDied, EngineLocation, EngineNeeds, EngineNotStarted
 from harness.engine.protocol import FailureReason
-from harness.environments.pythons import specifier
+from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
@@ -35,7 +35,6 @@ class UnusableImage(HarnessError):
 
     def __init__(self, image: Image, target: Target, why: str) -> None:
         super().__init__(f"The image {image.reference} cannot run Spark {target.version}: {why}")
-        self.image = image
 
 
 class ContainerRuntime:
@@ -134,9 +133,9 @@ class ContainerRuntime:
     def close(self) -> None:
         """Remove every container of this run, copy the working files if requested, remove the volume."""
         try:
-            for leftover in daemon.find(self._client, self._owner):
+            for leftover in daemon.find_leftovers(self._client, self._owner):
                 if leftover.kind == "container":
-                    daemon.remove(self._client, leftover)
+                    daemon.remove_leftover(self._client, leftover)
             with self._lock:
                 volume, self._volume = self._volume, None
             if volume is not None:
@@ -186,7 +185,7 @@ class ContainerRuntime:
 
     def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
         """The container, not started yet: its output is not read before it is attached."""
-        arguments = self._confinement.arguments(self._abilities)
+        settings = self._settings(target) | worker_settings(self._copies(work))
         try:
             return self._client.create(
                 image.reference,
@@ -195,8 +194,7 @@ class ContainerRuntime:
                     "driver",
                     "--shared",
                     work,
-                    *(f"{key}={value}" for key, value in self._settings(target).items()),
-                    *(f"{key}={value}" for key, value in worker_settings(self._copies(work)).items()),
+                    *(f"{key}={value}" for key, value in settings.items()),
                 ],
                 labels=self._owner.labels,
                 entrypoint=["python3"],
@@ -205,7 +203,7 @@ class ContainerRuntime:
                 volumes=volume.mounts,
                 stdin_open=True,
                 log_config=LogConfig(type="none"),
-                **arguments,
+                **self._confinement.arguments(self._abilities),
             )
         except (APIError, NotFound) as error:
             raise DaemonRefused(f"a container of {image.reference}", error) from error

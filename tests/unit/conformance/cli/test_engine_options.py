@@ -8,7 +8,6 @@ import typer
 from conformance.cli import commands
 from conformance.cli.engine_options import Code, Engines, Settings, runtime_options
 from conformance.core.errors import WrongUsage
-from harness.runtimes.own_code import NoSuchFolder
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_modules_are_found_in_the_project(project):
 
 def test_the_option_says_where_they_are_instead(project):
     assert folders(Code(allow_code=True, code=[project / "jobs"])) == (project / "jobs",)
-    with pytest.raises(NoSuchFolder, match=r"^--code: .*sources is not a folder"):
+    with pytest.raises(WrongUsage, match=r"^--code: .*sources is not a folder"):
         folders(Code(allow_code=True, code=[project / "sources"]))
 
 

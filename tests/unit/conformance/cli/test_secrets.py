@@ -10,9 +10,11 @@ import pytest
 
 from conformance.cli.engine_options import Cluster, Engines, runtime_options
 from conformance.cli.main import main
+from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import shipped
+from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster as Master
-from harness.runtimes.cluster import MasterUnreachable, NotAMaster, NotAPropertiesFile, NotASetting, settings_of
+from harness.runtimes.cluster import settings_of
 
 SECRET = "hunter2hunter2"
 
@@ -89,20 +91,20 @@ def test_settings_may_come_from_a_file(tmp_path: Path) -> None:
         "spark.a": "b c",
     }
     file.write_text(f"spark.a b\n{SECRET}\n")
-    with pytest.raises(NotAPropertiesFile, match=":2: not a Spark setting; write one like") as found:
+    with pytest.raises(WrongUsage, match=":2: not a Spark setting; write one like") as found:
         runtime_options(Engines(), Cluster(properties_file=file))
     assert SECRET not in str(found.value)
-    with pytest.raises(NotAPropertiesFile, match="/dev/zero has more than 1,048,576 bytes"):
+    with pytest.raises(WrongUsage, match="/dev/zero has more than 1,048,576 bytes"):
         runtime_options(Engines(), Cluster(properties_file=Path("/dev/zero")))
-    with pytest.raises(NotAPropertiesFile, match=r"cannot read .*: No such file"):
+    with pytest.raises(WrongUsage, match=r"cannot read .*: No such file"):
         runtime_options(Engines(), Cluster(properties_file=tmp_path / "gone"))
 
 
 def test_errors_of_options_have_none() -> None:
-    with pytest.raises(NotASetting) as setting:
+    with pytest.raises(WrongUsage, match="is not a Spark setting") as setting:
         settings_of([f"my.password={SECRET}"])
-    with pytest.raises(NotAMaster) as master:
+    with pytest.raises(WrongUsage, match="is not a master URL") as master:
         Master.parse(f"http://user:{SECRET}@host")
-    with pytest.raises(MasterUnreachable) as unreachable:
+    with pytest.raises(HarnessError, match="cannot connect to the master") as unreachable:
         Master.parse(f"spark://user:{SECRET}@localhost:1").check()
     assert [SECRET in str(error.value) for error in (setting, master, unreachable)] == [False] * 3

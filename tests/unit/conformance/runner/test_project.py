@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.runner.project import NotAProject, Project, own_job
-from harness.runtimes.job_needs import JarPackage
+from harness.runtimes.own_code import JarPackage
 
 WHOLE = """
 [tool.conformance]

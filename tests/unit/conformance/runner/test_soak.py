@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
+from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
 from harness.soak.soak import Generate, Soak, SoakEngine, Stream, kill_moments
 from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
 
@@ -77,12 +77,12 @@ def ask(**kind):
 
 
 def test_an_engine_that_says_nothing_is_ended():
-    with pytest.raises(StepTimedOut, match=r"no answer within 0\.2 s"):
+    with pytest.raises(EngineFailed, match=r"no answer within 0\.2 s"):
         ask(silent=True)
 
 
 def test_an_engine_that_babbles_is_ended():
-    with pytest.raises(ProtocolBroken, match="not a message: 'Exception in thread"):
+    with pytest.raises(EngineFailed, match="not a message: 'Exception in thread"):
         ask(says="Exception in thread main\n")
 
 

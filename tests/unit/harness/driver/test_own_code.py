@@ -62,15 +62,15 @@ def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     )
     active = [SimpleNamespace(id="captured")]
     session = SimpleNamespace(streams=SimpleNamespace(active=active))
-    queries = OwnQueries(session, "captured")
-    queries.start(sink.whole, SimpleNamespace(start=lambda: active.append(theirs)))
+    queries = OwnQueries()
+    queries.start(sink.whole, SimpleNamespace(start=lambda: active.append(theirs)), session, "captured")
     queries.drain()
     queries.stop()
     queries.stop()
     assert done == ["drained", "stopped"]
-    failing = OwnQueries(session, "captured")
+    failing = OwnQueries()
     theirs.exception = lambda: ValueError("no disk")
-    failing.start(lambda _: None, None)
+    failing.start(lambda _: None, None, session, "captured")
     with pytest.raises(ValueError, match="no disk"):
         failing.drain()
 
@@ -105,7 +105,7 @@ def test_what_one_thread_prints_is_not_that_of_another():
         started.set()
         go_on.wait()
     thread.join()
-    assert output.text() == "mine\n"
+    assert "".join(output) == "mine\n"
 
 
 def test_a_capture_keeps_the_rows_and_then_calls_the_sink(monkeypatch):

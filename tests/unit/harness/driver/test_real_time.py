@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.driver.real_time import at_rest, told
+from harness.driver.progress import at_rest, told
 
 
 def entry(id, watermark, read=0):

@@ -19,9 +19,9 @@ def processors(monkeypatch):
     for name in ("pyspark", "pyspark.sql", "pyspark.sql.streaming"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     sys.modules["pyspark.sql"].Row = lambda **columns: columns
-    import harness.driver.row_processors
+    import harness.driver.stateful_processors
 
-    yield harness.driver.row_processors.ROW_PROCESSORS
+    yield harness.driver.stateful_processors.ROW_PROCESSORS
     for name in set(sys.modules) - set(before):
         del sys.modules[name]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.class_archive import ClassArchive, use
+from harness.environments.class_archive import ClassArchive, option
 from harness.environments.environment import Environment
 
 NO_OPTIONS: dict[str, str] = {}
@@ -153,7 +153,7 @@ def test_an_environment_that_cannot_be_written_has_none(unused: Environment) -> 
 
 def test_a_path_with_spaces_and_quotes_is_one_option() -> None:
     """As `CommandBuilderUtils.parseOptionString` of Spark's launcher reads it."""
-    assert use(Path('/a b/"c"/x.jsa')) == '"-XX:SharedArchiveFile=/a b/\\"c\\"/x.jsa"'
+    assert option("SharedArchiveFile", Path('/a b/"c"/x.jsa')) == '"-XX:SharedArchiveFile=/a b/\\"c\\"/x.jsa"'
 
 
 @pytest.mark.parametrize("what", ["directory", "file"])

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.environments import installer as hashes
-from harness.environments import uv_program
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import interpreter
 from harness.environments.installer import InstallFailed, Uv
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
 
@@ -99,8 +99,8 @@ def test_pip_is_not_that_of_the_checkout(
 ) -> None:
     """After a plain ``pip install watermark-conformance`` there is no uv, and pip fetches it."""
     monkeypatch.setitem(sys.modules, "uv", None)
-    with pytest.raises(uv_program.NoUv):
-        uv_program.obtain({**environ, "PATH": "", "PIP_NO_INDEX": "1"}, ignore_progress)
+    with pytest.raises(HarnessError, match="uv, which makes the environments, is not installed"):
+        hashes.obtain_uv({**environ, "PATH": "", "PIP_NO_INDEX": "1"}, ignore_progress)
     assert not canary.exists()
 
 
@@ -111,4 +111,4 @@ def test_no_program_of_the_checkout_is_found(
     """An empty entry of PATH, as ``PATH=$PATH:`` leaves one, is the working directory."""
     monkeypatch.setitem(sys.modules, "uv", None)
     monkeypatch.chdir(checkout / "bin")
-    assert uv_program.find({**environ, "PATH": path}) is None
+    assert hashes.find_uv({**environ, "PATH": path}) is None

@@ -10,8 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from harness.environments import installer
-from harness.environments.installer import InstallFailed, Uv
-from harness.environments.pythons import Python
+from harness.environments.installer import InstallFailed, Python, Uv
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
 

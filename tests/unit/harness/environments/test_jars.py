@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import jars
+from harness.environments.cache_directory import cache_dir
 from harness.environments.jars import Jar, NoJar, fetch
 
 CONTENT = b"classes"
@@ -47,9 +48,9 @@ def test_a_damaged_jar_is_downloaded_again(central: Path, environ: dict[str, str
 
 def test_another_file_is_refused(central: Path, environ: dict[str, str]) -> None:
     central.write_bytes(b"something else")
-    with pytest.raises(NoJar, match=f"has the SHA-256 {hashlib.sha256(b'something else').hexdigest()}") as caught:
+    with pytest.raises(NoJar, match=f"has the SHA-256 {hashlib.sha256(b'something else').hexdigest()}"):
         fetch(JAR, environ)
-    assert not caught.value.path.exists()
+    assert not (cache_dir(environ) / "jars" / JAR.name).exists()
 
 
 def test_without_a_connection_it_says_where_to_put_it(central: Path, environ: dict[str, str]) -> None:
@@ -57,4 +58,6 @@ def test_without_a_connection_it_says_where_to_put_it(central: Path, environ: di
     with pytest.raises(NoJar) as caught:
         fetch(JAR, environ)
     assert JAR.address in str(caught.value)
-    assert f"put the file at {caught.value.path}; it must have the SHA-256 {JAR.sha256}" in str(caught.value)
+    assert f"put the file at {cache_dir(environ) / 'jars' / JAR.name}; it must have the SHA-256 {JAR.sha256}" in str(
+        caught.value
+    )

@@ -18,10 +18,10 @@ from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
-from harness.environments.installer import InstallFailed
+from harness.environments.installer import InstallFailed, Python
 from harness.environments.java import NoSuchJava
 from harness.environments.provision import prepare, prepared
-from harness.environments.pythons import NoSuchPython, Python
+from harness.errors import HarnessError
 from harness.targets.installed import InstalledSpark
 from harness.targets.targets import JavaRequirement
 from tests.support.environments import PYTHON, TARGET, FakeInstaller, java
@@ -212,11 +212,16 @@ def test_without_a_python_in_the_range_one_is_downloaded(with_java: dict[str, st
 
 def test_a_failed_download_is_reported_with_the_pythons_found(with_java: dict[str, str]) -> None:
     target = replace(TARGET, python=SpecifierSet(">=3.8,<3.9"))
-    with pytest.raises(NoSuchPython) as caught:
+    with pytest.raises(HarnessError) as caught:
         prepare(target, environ=with_java, installer=FakeInstaller())
-    assert caught.value.found == (PYTHON,)
-    assert "/usr/bin/python3.11 is 3.11.7" in str(caught.value)
-    assert "uv could not download one: dns error" in str(caught.value)
+    assert caught.value.exit_code == 3
+    assert str(caught.value) == (
+        "CPython >=3.8,<3.9 is needed. Looked on PATH and in the interpreters of pyenv and uv, and found:\n"
+        "  /usr/bin/python3.11 is 3.11.7\n"
+        "uv could not download one: dns error\n"
+        "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;\n"
+        "behind a mirror, UV_PYTHON_INSTALL_MIRROR tells uv where to download from."
+    )
 
 
 def test_the_installed_target_is_used_as_it_is(with_java: dict[str, str], tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from harness.environments import uv_program
-from harness.environments.installer import Uv
-from harness.environments.pythons import NoSuchPython, Python, newest, search_path, specifier
+from harness.environments import installer
+from harness.environments.installer import Python, Uv, newest, search_path, specifier
 from tests.support import environments as fakes
 
 HERE = Version(".".join(map(str, sys.version_info[:3])))
@@ -60,7 +59,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Python, ...]
     version = tmp_path / "home" / ".pyenv" / "versions" / "3.x" / "bin"
     fakes.script(version / REAL.name, f'exec {REAL} "$@"')
     environ = {"PATH": str(tmp_path / "path"), "HOME": str(tmp_path / "home"), "UV_CACHE_DIR": str(tmp_path / "cache")}
-    return Uv(uv_program.find() or "", environ).pythons()
+    return Uv(installer.find_uv() or "", environ).pythons()
 
 
 def test_uv_finds_those_of_pyenv(found: tuple[Python, ...]) -> None:
@@ -74,10 +73,3 @@ def test_broken_ones_are_not_found(found: tuple[Python, ...], tmp_path: Path) ->
 
 def test_the_lower_end_of_a_range_comes_first() -> None:
     assert specifier(SpecifierSet("<3.12,>=3.8")) == ">=3.8,<3.12"
-
-
-def test_the_error_says_what_was_looked_for_what_was_found_and_what_to_do() -> None:
-    error = NoSuchPython(SpecifierSet(">=3.8,<3.9"), [_python("3.11.2")], "dns error")
-    assert error.exit_code == 3
-    for text in ("3.8", "on PATH", "pyenv", "/usr/bin/python3 is 3.11.2", "dns error", "put it on PATH"):
-        assert text in str(error)

@@ -9,7 +9,8 @@ import pytest
 from packaging.version import Version
 
 from harness.environments import provision
-from harness.environments.provision import CannotRunHere, prepare
+from harness.environments.provision import prepare
+from harness.errors import HarnessError
 from harness.targets.targets import JavaRequirement
 from tests.support.environments import TARGET, FakeInstaller
 
@@ -62,7 +63,7 @@ def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     target = replace(TARGET, java=JavaRequirement(majors=(8,)))
     provision.check_those_by_name([target])  # its cells say it
-    with pytest.raises(CannotRunHere) as caught:
+    with pytest.raises(HarnessError, match="needs Java 8") as caught:
         provision.check_those_by_name([TARGET, replace(target, by_name=True)])
     assert caught.value.exit_code == 3
     said = str(caught.value)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import installer, uv_program
-from harness.environments.uv_program import NoUv, find, obtain
+from harness.environments import installer
+from harness.environments.installer import find_uv, obtain_uv
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
 
@@ -47,24 +48,24 @@ def environ(tmp_path: Path, no_uv: None, monkeypatch: pytest.MonkeyPatch) -> dic
 
 def test_the_one_on_the_path(tmp_path: Path, no_uv: None) -> None:
     program = fakes.script(tmp_path / "bin" / "uv", "exit 0")
-    assert find({"PATH": str(program.parent), "CONFORMANCE_CACHE": str(tmp_path)}) == str(program)
-    assert find({"PATH": "", "CONFORMANCE_CACHE": str(tmp_path)}) is None
+    assert find_uv({"PATH": str(program.parent), "CONFORMANCE_CACHE": str(tmp_path)}) == str(program)
+    assert find_uv({"PATH": "", "CONFORMANCE_CACHE": str(tmp_path)}) is None
 
 
 def test_the_one_that_is_installed_comes_first(tmp_path: Path) -> None:
     uv = pytest.importorskip("uv")
     program = fakes.script(tmp_path / "bin" / "uv", "exit 0")
-    assert find({"PATH": str(program.parent)}) == uv.find_uv_bin()
+    assert find_uv({"PATH": str(program.parent)}) == uv.find_uv_bin()
 
 
 def test_it_is_downloaded_once_whatever_the_settings_of_pip(environ: dict[str, str]) -> None:
     """Each of these settings alone would keep pip from it; the tests below are without."""
     said: list[str] = []
-    program = obtain({**environ, "PIP_USER": "1", "PIP_REQUIRE_VIRTUALENV": "1"}, said.append)
+    program = obtain_uv({**environ, "PIP_USER": "1", "PIP_REQUIRE_VIRTUALENV": "1"}, said.append)
     assert subprocess.check_output([program], text=True) == "uv 99.0\n"
     assert said == ["downloading uv, which makes the environments"]
-    assert find(environ) == program
-    assert obtain({**environ, "PIP_FIND_LINKS": "/nowhere"}, said.append) == program
+    assert find_uv(environ) == program
+    assert obtain_uv({**environ, "PIP_FIND_LINKS": "/nowhere"}, said.append) == program
     assert len(said) == 1
 
 
@@ -72,32 +73,32 @@ def test_another_file_than_the_known_one_is_not_installed(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installer, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{'0' * 64}"})
-    with pytest.raises(NoUv, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
-        obtain(environ, ignore_progress)
+    with pytest.raises(HarnessError, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
+        obtain_uv(environ, ignore_progress)
     assert caught.value.exit_code == 3
-    assert find(environ) is None
+    assert find_uv(environ) is None
 
 
 def test_processes_that_need_it_at_once_share_it(environ: dict[str, str]) -> None:
     said: list[str] = []
     with ThreadPoolExecutor(2) as both:
-        programs = {*both.map(lambda _: obtain(environ, said.append), range(2))}
+        programs = {*both.map(lambda _: obtain_uv(environ, said.append), range(2))}
     assert (len(programs), len(said)) == (1, 1)
 
 
 def test_what_a_killed_process_left_is_replaced(environ: dict[str, str]) -> None:
     left = Path(environ["CONFORMANCE_CACHE"]) / "uv" / "lib"
     left.mkdir(parents=True)
-    assert Path(obtain(environ, ignore_progress)).is_file()
+    assert Path(obtain_uv(environ, ignore_progress)).is_file()
     assert not left.exists()
 
 
 def test_why_there_is_none(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        NoUv, match=r"^uv, which.*, is not installed, and pip could not.*\(.*\)\. Install it: pip install uv"
+        HarnessError, match=r"^uv, which.*, is not installed, and pip could not.*\(.*\)\. Install it: pip install uv"
     ):
-        obtain({**environ, "PIP_FIND_LINKS": str(tmp_path)}, ignore_progress)
+        obtain_uv({**environ, "PIP_FIND_LINKS": str(tmp_path)}, ignore_progress)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["uv.lock"]
-    monkeypatch.setattr(uv_program, "find_spec", lambda name: None)
-    with pytest.raises(NoUv, match=r"and there is no pip to download it with\. Install it: pip install uv"):
-        obtain(environ, ignore_progress)
+    monkeypatch.setattr(installer, "find_spec", lambda name: None)
+    with pytest.raises(HarnessError, match=r"and there is no pip to download it with\. Install it: pip install uv"):
+        obtain_uv(environ, ignore_progress)

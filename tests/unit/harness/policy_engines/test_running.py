@@ -91,7 +91,7 @@ def test_what_is_no_answer(machine: dict[str, str], tmp_path: Path, text: str, w
     program(tmp_path, text)
     with started(ENGINE, environ=machine) as engine, pytest.raises(PolicyEngineFailed, match=why) as caught:
         engine.answer(QUESTION)
-    assert caught.value.engine is ENGINE
+    assert str(caught.value).startswith(ENGINE.title)
 
 
 def test_the_engine_sees_no_other_variables(machine: dict[str, str], tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from itertools import product
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from harness.engine.engine import NOTHING_ELSE
 from harness.progress import ignore_progress
-from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
+from harness.runtimes.cluster import StorageUrl
+from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.options import RuntimeOptions, runtime
-from harness.runtimes.storage import StorageUrl
 from harness.targets.targets import Targets
 from tests.support.miniature.target import SPARK_359
 from tests.support.whole_suite import whole_suite
@@ -28,7 +29,7 @@ def test_addresses(url):
     "url", ["", "localhost:15002", "http://localhost:15002", "sc://", "sc://host:443/token=dapi-4711"]
 )
 def test_invalid_addresses(url):
-    with pytest.raises(NotAnEndpoint, match="sc://host:15002") as raised:
+    with pytest.raises(WrongUsage, match="sc://host:15002") as raised:
         Endpoint.parse(url)
     assert "dapi-4711" not in str(raised.value)
 

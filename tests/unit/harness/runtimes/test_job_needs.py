@@ -6,18 +6,17 @@ import re
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
-from harness.runtimes.job_needs import (
+from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import (
     JARS,
     JarPackage,
-    NotAPackage,
-    NotRequirements,
+    OwnCode,
     jar_settings,
     requirements_in,
     with_requirements,
 )
-from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Targets, tuning
 
 V359, V430 = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")
@@ -36,12 +35,12 @@ def test_a_file_of_requirements_is_read_without_comments_and_without_spark(tmp_p
 def test_a_line_that_is_no_requirement_is_named(tmp_path, line):
     file = tmp_path / "job.txt"
     file.write_text(f"pandas\n{line}\n")
-    with pytest.raises(NotRequirements, match=rf"job\.txt:2: {re.escape(repr(line))} is not a requirement such as"):
+    with pytest.raises(WrongUsage, match=rf"job\.txt:2: {re.escape(repr(line))} is not a requirement such as"):
         requirements_in(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(NotRequirements, match=r"cannot read .*job\.txt: No such file"):
+    with pytest.raises(WrongUsage, match=r"cannot read .*job\.txt: No such file"):
         requirements_in(tmp_path / "job.txt")
 
 
@@ -63,7 +62,7 @@ def test_packages_are_for_their_version_line_or_all():
     "text", ["io.delta:delta-spark_2.12:3.2.0", "3.5=delta", "spark=a:b:1", "3.5=a:b:1 c:d:2", "=a:b:1"]
 )
 def test_a_package_that_is_none_is_named(text):
-    with pytest.raises(NotAPackage, match="--package: " + re.escape(repr(text))):
+    with pytest.raises(WrongUsage, match="--package: " + re.escape(repr(text))):
         JarPackage.parse(text)
     assert JarPackage.parse("3.5=io.delta:delta-spark_2.12:3.2.0") == DELTA
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Operation, Pipeline
+from conformance.core.errors import WrongUsage
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import NoSuchFolder, OwnCode, modules, worker_settings
+from harness.runtimes.own_code import OwnCode, modules, worker_settings
 from harness.targets.targets import Targets
 from tests.support.observations import case
 
@@ -32,9 +33,7 @@ def test_the_code_of_a_project_is_in_the_working_directory_its_root_and_src(tmp_
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(
-        NoSuchFolder, match=r"--code: .*sources is not a folder; name the folder that holds your modules"
-    ):
+    with pytest.raises(WrongUsage, match=r"--code: .*sources is not a folder; name the folder that holds your modules"):
         OwnCode.at([tmp_path / "sources"])
 
 

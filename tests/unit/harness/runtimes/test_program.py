@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.runtimes import program
-from harness.runtimes.storage import StorageUrl
+from harness.runtimes.cluster import StorageUrl
 
 
 def test_every_user_of_the_machine_can_read_arguments_so_secrets_are_none(

@@ -7,7 +7,7 @@ import typer
 
 from conformance.cli.engine_options import Cluster, Engines, runtime_options
 from conformance.core.versions import SparkVersion
-from harness.runtimes.storage import StorageUrl, parse_storage
+from harness.runtimes.cluster import StorageUrl, parse_storage
 from harness.targets.targets import tuning
 
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from harness.soak_driver.logs import LogIncomplete, files_read, micro_batches
-from harness.soak_driver.tables import attempts, progress
+from harness.soak_driver.tables import LogIncomplete, attempts, files_read, micro_batches, progress
 
 
 def write(path, *lines):

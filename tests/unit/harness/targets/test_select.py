@@ -9,9 +9,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
+from harness.errors import HarnessError
 from harness.targets import targets as all_targets
 from harness.targets.installed import InstalledSpark
-from harness.targets.targets import JavaRequirement, NothingRuns, Target, Targets, UnknownTarget
+from harness.targets.targets import JavaRequirement, Target, Targets, UnknownTarget
 
 TARGETS = Targets(
     tuple(
@@ -87,7 +88,7 @@ def test_a_version_a_line_and_a_range_choose_by_name(spec: str, versions: list[s
 
 
 def test_a_machine_that_runs_nothing_else_gets_no_newest_that_is_chosen_by_name() -> None:
-    with pytest.raises(NothingRuns):
+    with pytest.raises(HarnessError, match="This machine cannot run any target"):
         BY_NAME.select(["newest"], obstacle=_runs(up_to="2.4.8"))
 
 
@@ -107,7 +108,7 @@ def test_what_means_nothing_is_refused_with_what_may_have_been_meant(spec: str, 
     with pytest.raises(UnknownTarget) as caught:
         _chosen(spec)
     assert caught.value.exit_code == 2
-    assert caught.value.spec == spec
+    assert repr(spec) in str(caught.value)
     assert says in str(caught.value)
     assert "Targets: 3.4.0, 3.4.4, 3.5.0, 3.5.9, 4.0.5" in str(caught.value)
 
@@ -124,7 +125,7 @@ def test_newest_says_nothing_where_it_is_the_newest_there_is() -> None:
 
 
 def test_newest_where_nothing_runs_is_a_failure_of_the_surroundings() -> None:
-    with pytest.raises(NothingRuns, match="needs Java 21") as caught:
+    with pytest.raises(HarnessError, match="needs Java 21") as caught:
         TARGETS.select(["newest"], obstacle=_runs(up_to="3.0.0"))
     assert caught.value.exit_code == 3
 

@@ -3,7 +3,8 @@
 import pytest
 
 from conformance.core.versions import StateStore
-from harness.targets.targets import POLICIES, NoSuchStore, Targets, between, having, pairs
+from harness.errors import HarnessError
+from harness.targets.targets import POLICIES, Targets, between, having, pairs
 
 TARGETS = Targets.load()
 LINES = TARGETS.lines()
@@ -53,5 +54,5 @@ def test_a_state_store_is_only_where_spark_has_it():
     assert 0 < len(found) < len(LINES)
     assert list(rocksdb.conf) == ["spark.sql.streaming.stateStore.providerClass"]
     assert having(StateStore.named("hdfs"), LINES) == LINES
-    with pytest.raises(NoSuchStore, match="No chosen version has the state store 'rocksdb'"):
+    with pytest.raises(HarnessError, match="No chosen version has the state store 'rocksdb'"):
         having(rocksdb, [LINES[0]])

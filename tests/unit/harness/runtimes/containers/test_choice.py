@@ -10,7 +10,7 @@ from conformance.core.versions import SparkVersion
 from conformance.language import InvalidCase
 from harness.progress import ignore_progress
 from harness.runtimes.containers.choice import Configuration, NotAnImage, parse
-from harness.runtimes.containers.images import Images, NoImage, NoOfficialImage, built
+from harness.runtimes.containers.images import Images, NoImage, built
 from harness.targets.targets import Targets
 
 KNOWN = [SparkVersion.parse(version) for version in ("3.4.4", "3.5.9", "4.0.5")]
@@ -72,7 +72,7 @@ def test_what_was_built_here_is_stronger_than_the_official_image():
 
 
 def test_a_version_without_an_official_image():
-    with pytest.raises(NoOfficialImage, match=r"conformance targets build 3\.0\.3"):
+    with pytest.raises(NoImage, match=r"conformance targets build 3\.0\.3"):
         Images().reference(target("3.0.3"), Daemon())
 
 

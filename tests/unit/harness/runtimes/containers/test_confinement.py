@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.runtimes.containers.confinement import Confinement, NotALimit
+from conformance.core.errors import WrongUsage
+from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.daemon import Abilities
 
 EVERYTHING = Abilities(memory=True, swap=True, cpu=True, pids=True)
@@ -38,7 +39,7 @@ def test_what_a_daemon_cannot_limit_is_not_asked_for_but_told():
     ],
 )
 def test_an_invalid_limit_is_refused(limits, message):
-    with pytest.raises(NotALimit) as caught:
+    with pytest.raises(WrongUsage) as caught:
         Confinement(**limits)
     assert str(caught.value).startswith(message)
     assert caught.value.exit_code == 2
