@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from conformance.core.case import Action, Add, Arrival, Backlog, Case, Restart
+from conformance.core.case import Case, Restart
 from conformance.core.observation import BatchSeen, Observation, Row
 from conformance.core.values import show
 from conformance.judging.finding import FindingLocation, ReplayDiffers, WitnessesDisagree
@@ -111,19 +111,11 @@ def why_unread(case: Case, observation: Observation) -> str | None:
             query = step.action.change.query or query
         if seen.error is not None:
             return None
-        for arrival in _arrivals(step.action):
+        for arrival in step.arrivals():
             for name, placed in arrival.items():
                 if any(placed.partitions) and name in query.streams() and name not in sources:
                     return _reason(case, step.number, name, sorted(sources - case.streams.keys()))
     return None
-
-
-def _arrivals(action: Action) -> Iterator[Arrival]:
-    match action:
-        case Add(streams=arrival) | Restart(add=arrival):
-            yield arrival
-        case Backlog(entries=entries):
-            yield from entries
 
 
 def _reason(case: Case, step: int, stream: str, others: list[str]) -> str:
