@@ -372,7 +372,7 @@ def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
     """Search until the time is over, and write each find when it is small.
 
     Raises:
-        NoSuchFamily: there is no such family of cases.
+        WrongUsage: there is no such family of cases.
     """
     options = plan.options
     drawing = Drawing(options.families, plan.seed)

@@ -116,7 +116,7 @@ class Drawing:
         seed: any number.
 
     Raises:
-        NoSuchFamily: a family does not exist.
+        WrongUsage: a family does not exist.
     """
 
     def __init__(self, families: Sequence[str], seed: int) -> None:
