@@ -6,7 +6,7 @@ Such a case says nothing about Spark and is never sent to an engine: its target 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,21 @@ def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
 
 def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
     """Every expectation that an answer does not meet, step by step. What the engine does not decide is not compared."""
-    return tuple(_mismatches(case, answer))
+    found = []
+    for step, result in zip(case.steps, answer.steps, strict=False):
+        checked = step.expect.model_fields_set if step.expect is not None else ()
+        for key, actual in result.items():
+            if key not in checked:
+                continue
+            expected = getattr(step.expect, key)
+            if key == "watermark" and not isinstance(expected, dict):
+                (actual,) = actual.values()
+            if expected != actual:
+                found.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
+    if len(answer.steps) < len(case.steps):
+        step = case.steps[len(answer.steps)]
+        found.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
+    return tuple(found)
 
 
 def expectations(case: PolicyCase) -> int:
@@ -135,23 +149,6 @@ def compared(case: PolicyCase, answer: PolicyAnswer) -> int:
         for step, result in zip(case.steps, answer.steps, strict=False)
         if step.expect is not None
     )
-
-
-def _mismatches(case: PolicyCase, answer: PolicyAnswer) -> Iterator[PolicyMismatch]:
-    for step, result in zip(case.steps, answer.steps, strict=False):
-        if step.expect is None:
-            continue
-        for key, actual in result.items():
-            if key not in step.expect.model_fields_set:
-                continue
-            expected = getattr(step.expect, key)
-            if key == "watermark" and not isinstance(expected, dict):
-                (actual,) = actual.values()
-            if expected != actual:
-                yield PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}"))
-    if len(answer.steps) < len(case.steps):
-        step = case.steps[len(answer.steps)]
-        yield PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect"))
 
 
 def _line(case: PolicyCase, step: PolicyStep, key: str) -> int:

@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.language import InvalidCase, read_any, read_case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
-from conformance.policies.engines.jet import IdleTimeout
+from conformance.policies.engines import IdleTimeout
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
 from conformance.suite.discovery import load, shipped
