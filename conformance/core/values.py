@@ -146,14 +146,17 @@ def to_json_value(value: Json, type: DataType) -> Json:
             return _endless(value) or (float(value) if isinstance(value, Decimal) else value)
         case "decimal":
             exact = canonical(value, type)
-            if isinstance(exact, int):
-                return exact
-            return float(exact) if _as_decimal(float(exact)) == exact else str(exact)
+            return exact if isinstance(exact, int) else to_json_number(exact)
         case "tinyint" | "smallint" | "int" | "bigint":
             return canonical(value, type)
         case _:
             canonical(value, type)
             return value
+
+
+def to_json_number(value: Decimal) -> float | str:
+    """A decimal with a fraction as a JSON number if that is exact, else as text."""
+    return float(value) if _as_decimal(float(value)) == value else str(value)
 
 
 def instant_ms(value: Json) -> int:

@@ -19,7 +19,7 @@ from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Column, StepSeen
 from conformance.core.patterns import occurs
 from conformance.core.spark_types import DataType, NotAType, parse_type
-from conformance.core.values import canonical, instant_ms, show, show_ms
+from conformance.core.values import canonical, instant_ms, show, show_ms, to_json_number
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.expected import ExpectedStep
@@ -171,7 +171,7 @@ def as_written(value: Json, type_: DataType) -> Json:
             return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
         plain = canonical(value, type_)
         if isinstance(plain, Decimal):
-            return _number(plain)
+            return to_json_number(plain)
         return plain if isinstance(plain, float) or type_.name == "decimal" else value
     except (ValueError, TypeError, KeyError):
         return value
@@ -182,11 +182,6 @@ def _type(text: str) -> DataType:
         return parse_type(text)
     except NotAType:
         return DataType(text)
-
-
-def _number(value: Decimal) -> Json:
-    """A decimal with a fraction as a JSON number if that is exact, else as text."""
-    return float(value) if Decimal(str(float(value))) == value else str(value)
 
 
 NO_METRIC = "no such metric"

@@ -13,7 +13,6 @@ from typing import Any
 
 from conformance.core.case import Frozen, Mirror, Strength
 from conformance.core.data import Json
-from conformance.policies.engine_rules import EngineRules
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Trace, TraceEntry
 
@@ -89,9 +88,6 @@ class PolicyCase(Frozen):
     def question(self) -> PolicyQuestion:
         return PolicyQuestion(self.policy, self.given, self.trace, self.throttle)
 
-    def rules(self) -> EngineRules:
-        return self.question.rules
-
 
 @dataclass(frozen=True)
 class PolicyMismatch:
@@ -115,7 +111,7 @@ class PolicyMismatch:
 
 def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
     """Every expectation that the replay of the case does not meet, step by step."""
-    return mismatches(case, answer_of(replay(case.trace, case.rules())))
+    return mismatches(case, answer_of(replay(case.trace, case.question.rules)))
 
 
 def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:

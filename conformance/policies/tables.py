@@ -171,7 +171,7 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
         converted = trace_of(case)
         trace, delay, own = converted.trace, converted.delay, None
     else:
-        own = case.rules()
+        own = case.question.rules
         trace, delay = case.trace, max(0, delay_of(own))
     wanted = policy or ("spark" if own is None else own.name)
     names = list(POLICIES) if wanted == ALL else [wanted]
