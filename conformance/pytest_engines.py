@@ -18,20 +18,24 @@ from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
 from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Target
 
+_TARGETS = pytest.StashKey[tuple[Target, ...]]()
+
 
 def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
-    """The versions of ``--spark``; without it, the newest that runs here.
+    """The versions of ``--spark``, chosen at the first call; without it, the newest that runs here.
 
     Raises:
         pytest.UsageError: there is none.
     """
+    if _TARGETS in config.stash:
+        return config.stash[_TARGETS]
     try:
         targets = choose_targets(config.getoption("--spark") or ["newest"]).targets
         if config.getoption("--spark-runtime") == "local":
             provision.check_those_by_name(targets)
-        return targets
     except (ValueError, RuntimeError) as error:
         raise pytest.UsageError(str(error)) from error
+    return config.stash.setdefault(_TARGETS, targets)
 
 
 class SharedEngines:

@@ -32,7 +32,6 @@ _CELL = re.compile(
     r"\.ya?ml::[a-z0-9.-]*\[(?P<of_case>[^\]]+)\]|\.py::.*\[(?:.*-)?(?P<of_test>spark-\d+\.\d+\.\d+)(?:-.*)?\]$"
 )
 
-_TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
 
 
@@ -40,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     shipped = Catalogue.at(discovery.shipped())
     for tag, entry in ((shipped and shipped.tags) or {}).items():
         config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
-    config.stash[_TARGETS] = chosen_targets(config)
+    chosen_targets(config)
     SharedEngines.of(config)
     config.stash[_CATALOGUES] = {}
 
@@ -109,7 +108,7 @@ class CaseFile(pytest.File):
             if isinstance(case, PolicyCase):
                 yield PolicyItem.from_parent(self, name=f"[{TARGET}]", case=case)
                 continue
-            for target in self.config.stash[_TARGETS]:
+            for target in chosen_targets(self.config):
                 yield CaseItem.from_parent(self, name=f"{case.expansion}[{target.name}]", case=case, target=target)
 
     def _catalogue(self) -> Catalogue | None:

@@ -96,7 +96,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "conformance_target" in metafunc.fixturenames:
         try:
-            found = _imported("conformance.pytest_watermark_case").targets(metafunc.config)
+            found = _imported("conformance.pytest_engines").chosen_targets(metafunc.config)
         except pytest.UsageError as error:
             # Shown without a traceback, and other files still run.
             raise pytest.Collector.CollectError(str(error)) from None

@@ -11,25 +11,13 @@ import pytest
 from conformance.core.case import Case
 from conformance.own_job.case_run import CaseResult, NotRecorded, RecordedCase, run_on
 from conformance.own_job.watermark_case import Job, NotACase, WatermarkCase, watermark_case
-from conformance.pytest_engines import SharedEngines, chosen_targets
+from conformance.pytest_engines import SharedEngines
 from harness.targets.targets import Target
 
 FOLDER = "watermark_cases"
 """Beside the test: its recorded cases."""
 
-_TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _WRITTEN = pytest.StashKey[set[Path]]()
-
-
-def targets(config: pytest.Config) -> tuple[Target, ...]:
-    """The versions on which tests run that use the fixture.
-
-    Raises:
-        pytest.UsageError: see `chosen_targets`.
-    """
-    if _TARGETS not in config.stash:
-        config.stash[_TARGETS] = chosen_targets(config)
-    return config.stash[_TARGETS]
 
 
 class CasesOfATest:

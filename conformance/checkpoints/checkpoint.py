@@ -255,14 +255,6 @@ def _pinned_settings() -> Mapping[str, VersionRange]:
 
 NO_FILE_READ = '{"logOffset":-1}'
 """The offset of a source of files that has read none (Spark's ``FileStreamSourceOffset``)."""
-_SOURCES = "sources"
-
-
-class NothingCommitted(NoSuchCheckpoint):
-    """No micro-batch of the checkpoint is committed, so there is no state to resume."""
-
-    def __init__(self, where: str) -> None:
-        super().__init__(where, "no micro-batch is committed: there is no state to resume")
 
 
 def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
@@ -274,38 +266,31 @@ def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
         folder: of the copy; must not exist.
 
     Raises:
-        NothingCommitted: there is nothing to resume.
-        NoSuchCheckpoint: a file cannot be read.
+        NoSuchCheckpoint: no micro-batch is committed, or a file cannot be read.
         OSError: the copy cannot be written.
     """
     if found.committed is None:
-        raise NothingCommitted(files.where)
+        raise NoSuchCheckpoint(files.where, "no micro-batch is committed: there is no state to resume")
     folder.mkdir(parents=True)
     for path in files.sizes:
-        if path.parts[0] == _SOURCES or _is_beyond(path, found.committed.batch):
+        is_offsets = path.parts[:-1] == ("offsets",)
+        # Nor the checksum of an entry of the offset log, which is another one in the copy.
+        if path.parts[0] == "sources" or (is_offsets and not path.name.isdecimal()):
+            continue
+        if is_offsets and int(path.name) > found.committed.batch:
             continue
         content = files.read(path)
-        if path.parts[:-1] == ("offsets",) and path.name.isdecimal():
+        if is_offsets:
             content = _without_sources(content)
-        elif path.parts[:-1] == ("offsets",):
-            # The checksum of an entry that is another one now.
-            continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-
-
-def _is_beyond(path: PurePosixPath, committed: int) -> bool:
-    return path.parts[:-1] == ("offsets",) and path.name.isdecimal() and int(path.name) > committed
 
 
 def _without_sources(entry: bytes) -> bytes:
     """An entry of the offset log: the format, the metadata, and a line for each source."""
     format, metadata, *sources = entry.decode("utf-8").split("\n")
     named = format.strip() != "v1"
-    return "\n".join([format, metadata, *(_detached(line, named=named) for line in sources)]).encode("utf-8")
-
-
-def _detached(source: str, *, named: bool) -> str:
-    name = source.partition(":")[0] + ":" if named else ""
-    return f"{name}{NO_FILE_READ}" if source else source
+    names = (f"{line.partition(':')[0]}:" if named else "" for line in sources)
+    detached = (f"{name}{NO_FILE_READ}" if line else line for name, line in zip(names, sources, strict=True))
+    return "\n".join([format, metadata, *detached]).encode("utf-8")

@@ -154,14 +154,6 @@ the first attempt.
 _CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
 
 
-class NoSuchBatch(ValueError):
-    """The recording does not have the micro-batch."""
-
-    def __init__(self, batch: int) -> None:
-        super().__init__(f"the recording has no micro-batch {batch}")
-        self.batch = batch
-
-
 @dataclass(frozen=True)
 class CrashImage:
     """One state in which a crash leaves the directory of a query: its streams and its checkpoint."""
@@ -200,7 +192,7 @@ class Recording:
         If rows do not arrive as files: from the commit of the micro-batch before to the plan of the next one.
 
         Raises:
-            NoSuchBatch: the offsets of the first or the commit of the last are not there.
+            ValueError: the offsets of the first or the commit of the last are not there.
         """
         planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
         committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
@@ -215,7 +207,7 @@ class Recording:
         for at, operation in enumerate(self.operations):
             if operation.result == path and operation.kind in ("rename", "write"):
                 return at
-        raise NoSuchBatch(batch)
+        raise ValueError(f"the recording has no micro-batch {batch}")
 
 
 def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
@@ -253,7 +245,9 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
         emitted |= _committing([operation])
         yield CrashImage("killed", number, str(operation), content, emitted)
         file = content.files.get(operation.result)
-        if _may_tear(operation) and file is not None:
+        # Not of a checksum that still has its temporary name.
+        may_tear = operation.kind == "rename" or (operation.kind == "write" and not operation.path.endswith(".tmp.crc"))
+        if may_tear and file is not None:
             torn, empty = (content.with_file(operation.result, file.part(share)) for share in (0.5, 0.0))
             yield CrashImage("torn", number, str(operation), torn, emitted)
             yield CrashImage("empty", number, str(operation), empty, emitted)
@@ -265,11 +259,6 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
             yield CrashImage("lost", number, str(operation), lost, emitted)
             yield CrashImage("unsynced", number, str(operation), content.with_file(path, half), emitted)
     yield from _of_first_attempt(recording, window)
-
-
-def _may_tear(operation: FileOperation) -> bool:
-    """Whether to build the images with parts of its file: not of a checksum that still has its temporary name."""
-    return operation.kind == "rename" or (operation.kind == "write" and not operation.path.endswith(".tmp.crc"))
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:

@@ -12,6 +12,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -215,22 +216,17 @@ def _schemas(path: PurePosixPath, reader: _Reader) -> Iterator[StateSchema]:
         yield schema
 
 
-class _Reader:
+class _Reader(BytesIO):
     """Reads what Java's ``DataOutputStream`` writes."""
 
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._at = 0
-
     def number(self) -> int:
-        return int(self._unpacked(">i", 4))
+        return int(struct.unpack(">i", self.read(4))[0])
 
     def text(self) -> str:
-        length = int(self._unpacked(">H", 2))
-        raw = self._content[self._at : self._at + length]
+        (length,) = struct.unpack(">H", self.read(2))
+        raw = self.read(length)
         if len(raw) < length:
             raise ValueError("the text is incomplete")
-        self._at += length
         # Modified UTF-8 writes NUL as two bytes, and each half of a surrogate pair as a character.
         text = raw.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -238,14 +234,9 @@ class _Reader:
     def long_text(self) -> str:
         """A text in several pieces."""
         pieces = self.number()
-        if not 0 <= pieces <= len(self._content):
+        if not 0 <= pieces <= self.getbuffer().nbytes:
             raise ValueError("the number of pieces is wrong")
         return "".join(self.text() for _ in range(pieces))
-
-    def _unpacked(self, format: str, length: int) -> Any:
-        found = struct.unpack_from(format, self._content, self._at)
-        self._at += length
-        return found[0]
 
 
 def _fields(text: str) -> tuple[Field, ...]:

@@ -30,7 +30,7 @@ from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
 from conformance.policies.tables import record as policy_record
-from conformance.policies.tables import view
+from conformance.policies.tables import renderables, replays_of
 from conformance.suite import discovery
 
 UNKNOWN = 2
@@ -110,8 +110,8 @@ def explain(
         version, seen = answer_in(results, found, spark)
         _print(observed_lines(found, version, seen), observed_record(found, version, seen), as_json)
     elif policy is not None or isinstance(found, PolicyCase):
-        shown = view(found, policy)
-        print_tables(shown.renderables(), [policy_record(replay) for replay in shown.replays], as_json=as_json)
+        replays = replays_of(found, policy)
+        print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")

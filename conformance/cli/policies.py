@@ -14,7 +14,7 @@ from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
-from conformance.policies.tables import ALL, record, record_of, record_of_policies, view
+from conformance.policies.tables import ALL, record, record_of, record_of_policies, renderables, replays_of
 from conformance.suite import discovery
 
 VIOLATES = 1
@@ -65,8 +65,8 @@ def policies(
     elif len(paths) > 1:
         raise typer.BadParameter("pass one case, or add --check", param_hint="CASE")
     else:
-        shown = view(discovery.find(str(paths[0])), policy)
-        print_tables(shown.renderables(), [record(replay) for replay in shown.replays], as_json=as_json)
+        replays = replays_of(discovery.find(str(paths[0])), policy)
+        print_tables(renderables(replays), [record(replay) for replay in replays], as_json=as_json)
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:

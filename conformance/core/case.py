@@ -262,6 +262,14 @@ class Step(Frozen):
     expect: Expectation | None = None
     """If None, the step must emit no rows, and nothing else is checked."""
 
+    def arrivals(self) -> Iterator[Arrival]:
+        """The rows that arrive in it, by micro-batch."""
+        match self.action:
+            case Add(streams=arrival) | Restart(add=arrival):
+                yield arrival
+            case Backlog(entries=entries):
+                yield from entries
+
 
 # Versions that differ: exactly one of `unsupported`, `expect` and `steps`.
 

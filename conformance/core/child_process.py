@@ -20,25 +20,12 @@ OUTSIDE = Path(os.sep).absolute()
 """The top of the file system, where programs run that need no folder: no folder above it can hold settings, and few may write it."""
 _FOLDERS_AND_FILES = frozenset(
     {
-        *(
-            "UV_CONFIG_FILE",
-            "UV_FIND_LINKS",
-            "UV_CACHE_DIR",
-            "UV_PYTHON_INSTALL_DIR",
-            "UV_CONSTRAINT",
-            "UV_BUILD_CONSTRAINT",
-        ),
+        *("UV_CONFIG_FILE", "UV_FIND_LINKS", "UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"),
+        *("UV_CACHE_DIR", "UV_PYTHON_INSTALL_DIR"),
         *("PIP_CONFIG_FILE", "PIP_FIND_LINKS", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_CACHE_DIR", "PIP_CONSTRAINT"),
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC"),
-        *(
-            "DOCKER_CONFIG",
-            "DOCKER_CERT_PATH",
-            "DIST_EXTRA_CONFIG",
-            "TMPDIR",
-            "HOME",
-            "XDG_CONFIG_HOME",
-            "XDG_CACHE_HOME",
-        ),
+        *("DOCKER_CONFIG", "DOCKER_CERT_PATH", "DIST_EXTRA_CONFIG"),
+        *("TMPDIR", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
     }
 )
 """Variables that name a file or a folder."""
@@ -134,8 +121,7 @@ def run_streaming(
         OSError: it cannot be started.
     """
     tail: deque[str] = deque(maxlen=keep)
-    ends = subprocess.DEVNULL, subprocess.STDOUT
-    with start(command, cwd=OUTSIDE, environ=environ, stdin=ends[0], stderr=ends[1]) as process:
+    with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
             kept = on_line(line.rstrip())

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from conformance.core.case import BatchKind, ErrorStage
 from conformance.core.data import Json
 
 WRAPPERS = frozenset(
@@ -85,7 +85,8 @@ _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 """Spark numbers errors that have no name yet; the numbers are not part of its interface (``common/utils/.../error/README.md``)."""
 
 
-def most_specific(classes: Sequence[str]) -> str:
+@lru_cache
+def most_specific(classes: tuple[str, ...]) -> str:
     """The class to search for: Spark's error condition if there is one, else the type that says most; empty without classes.
 
     Args:
@@ -99,7 +100,6 @@ def most_specific(classes: Sequence[str]) -> str:
 
 
 Row: TypeAlias = tuple[Json, ...]
-Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 DROPPED_ROWS = "numRowsDroppedByWatermark"
 """The metric of a stateful operator."""
@@ -109,7 +109,7 @@ _json = json.JSONEncoder(check_circular=False).encode
 """As ``json.dumps``, for what was read from JSON and so holds no cycle."""
 
 
-class _Frozen(BaseModel):
+class FrozenRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -129,7 +129,7 @@ class BatchBehaviour(NamedTuple):
 class ErrorBehaviour(NamedTuple):
     """The part of an error that two answers are compared by."""
 
-    stage: Stage
+    stage: ErrorStage
     name: str
     """As ``ErrorSeen.name``."""
 
@@ -150,14 +150,14 @@ class StepBehaviour(NamedTuple):
         return self._replace(batches=batches, watermark=0)
 
 
-class Column(_Frozen):
+class Column(FrozenRecord):
     """An output column; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
 
     name: str
     type: str
 
 
-class SourceRead(_Frozen):
+class SourceRead(FrozenRecord):
     """What one micro-batch read from one source."""
 
     stream: str
@@ -174,7 +174,7 @@ class TopicRead(SourceRead):
     """By partition; an arrival without rows is a record, too."""
 
 
-class EventTime(_Frozen):
+class EventTime(FrozenRecord):
     """Event-time statistics of a micro-batch, in milliseconds since the epoch."""
 
     min: int
@@ -186,7 +186,7 @@ MOST_LINES = 20
 """Lines of the output of the author's code that a verdict shows: the last ones."""
 
 
-class OwnCodeError(_Frozen):
+class OwnCodeError(FrozenRecord):
     """A mistake in the code of the case's author, which says nothing about Spark."""
 
     raised: str
@@ -214,13 +214,10 @@ class OwnCodeError(_Frozen):
         return (*self.traceback.splitlines(), *more, *(f"it printed: {line}" for line in printed[-MOST_LINES:]))
 
 
-_most_specific = lru_cache(most_specific)
-
-
-class ErrorSeen(_Frozen):
+class ErrorSeen(FrozenRecord):
     """An error of the engine, or of the code of the case's author."""
 
-    stage: Stage
+    stage: ErrorStage
     classes: tuple[str, ...]
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
@@ -230,7 +227,7 @@ class ErrorSeen(_Frozen):
     @property
     def name(self) -> str:
         """The class that says what it is; empty if it has none."""
-        return _most_specific(self.classes)
+        return most_specific(self.classes)
 
     @property
     def title(self) -> str:
@@ -242,11 +239,11 @@ class ErrorSeen(_Frozen):
         return ErrorBehaviour(self.stage, self.name)
 
 
-class BatchSeen(_Frozen):
+class BatchSeen(FrozenRecord):
     """One executed micro-batch."""
 
     id: int
-    kind: Literal["data", "no-data"]
+    kind: BatchKind
     """``data`` if the offset of some source moved, even without rows."""
     sources: tuple[TopicRead | SourceRead, ...]
     watermark: int | None
@@ -283,7 +280,7 @@ class BatchSeen(_Frozen):
         return self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state
 
 
-class StoredState(_Frozen):
+class StoredState(FrozenRecord):
     """The state of one operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
 
     operator: str
@@ -292,14 +289,14 @@ class StoredState(_Frozen):
     """None if it keeps variables of a processor, which are not counted."""
 
 
-class Interrupted(_Frozen):
+class Interrupted(FrozenRecord):
     """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
 
     id: int
     rows: tuple[Row, ...]
 
 
-class StepSeen(_Frozen):
+class StepSeen(FrozenRecord):
     """One step of the case, observed when the engine was idle again."""
 
     number: int
@@ -324,7 +321,7 @@ class StepSeen(_Frozen):
         return StepBehaviour(batches, self.watermark, self.error.behaviour if self.error is not None else None)
 
 
-class Observation(_Frozen):
+class Observation(FrozenRecord):
     """Everything one engine did with one case; a failed step is the last one."""
 
     case: str
@@ -390,7 +387,7 @@ class Observation(_Frozen):
         return hashlib.sha256(_json(steps).encode()).hexdigest()
 
 
-class Identity(_Frozen):
+class Identity(FrozenRecord):
     """The engine, as reported by the driver that runs in it."""
 
     protocol: int

@@ -21,13 +21,11 @@ class CannotWriteFile(Exception):
     """An output file cannot be written.
 
     Attributes:
-        path: of the file.
         exit_code: 2 if another path would help, 3 if the machine is at fault: a full disk.
     """
 
     def __init__(self, path: Path, why: OSError) -> None:
         super().__init__(f"cannot write {path}: {why.strerror or why}")
-        self.path = path
         self.exit_code = 3 if why.errno in _OF_THE_MACHINE else 2
 
 
@@ -38,7 +36,6 @@ class OtherContent(Exception):
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(f"{path} exists and is not {kind}; choose another name, or remove it")
-        self.path = path
 
 
 class BeingWritten(Exception):
@@ -48,7 +45,6 @@ class BeingWritten(Exception):
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"another run is writing {path}; wait for it, or choose another name")
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -125,8 +121,14 @@ class OutputFile:
             self.file.flush()
             if not self._in_place:
                 if self._encode is not None:
-                    self._replace_by(self._encode)
-                _keep_mode(self._final, self.file.fileno())
+                    with self.part.open("rb") as written:
+                        content = self._encode(written)
+                    self.file.seek(0)
+                    self.file.truncate()
+                    self.file.buffer.write(content)
+                    self.file.flush()
+                with suppress(FileNotFoundError):
+                    os.fchmod(self.file.fileno(), stat.S_IMODE(self._final.stat().st_mode))
                 self.part.replace(self._final)
         except OSError as error:
             raise CannotWriteFile(self.path, error) from None
@@ -160,14 +162,6 @@ class OutputFile:
             self.complete()
         else:
             self.discard()
-
-    def _replace_by(self, encode: Callable[[BinaryIO], bytes]) -> None:
-        with self.part.open("rb") as written:
-            content = encode(written)
-        self.file.seek(0)
-        self.file.truncate()
-        self.file.buffer.write(content)
-        self.file.flush()
 
     def _locked(self) -> int:
         """A descriptor of the empty file beside the place, which no other process has.
@@ -220,11 +214,6 @@ def _replaceable(path: Path, kind: FileKind) -> bool:
     except FileNotFoundError:
         return True
     return not start or kind.recognizes(start)
-
-
-def _keep_mode(path: Path, descriptor: int) -> None:
-    with suppress(FileNotFoundError):
-        os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
 
 
 def _lock(descriptor: int) -> bool:

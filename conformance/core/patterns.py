@@ -26,18 +26,13 @@ class NotAPattern(ValueError):
 
 
 class PatternTooSlow(RuntimeError):
-    """A pattern was not searched to the end.
-
-    Attributes:
-        pattern: the regular expression.
-    """
+    """A pattern was not searched to the end."""
 
     def __init__(self, pattern: str) -> None:
         super().__init__(
             f"the regular expression {pattern[:200]!r} takes longer than {LIMIT_S:g} s on what Spark showed; "
             "a repetition in a repetition, such as (a+)+, is the usual cause"
         )
-        self.pattern = pattern
 
 
 @lru_cache(maxsize=1024)
@@ -58,25 +53,20 @@ def check(pattern: str) -> None:
         raise NotAPattern(str(error) or "it is too large") from None
 
 
-def occurs(pattern: str, text: str) -> bool:
+def occurs(pattern: str, text: str, *, in_lines: bool = False) -> bool:
     """Whether a pattern is found anywhere in a text.
+
+    Args:
+        in_lines: whether ``^`` and ``$`` match at each line.
 
     Raises:
         PatternTooSlow: the search took longer than ``LIMIT_S``.
     """
-    return _found(_compiled(pattern), text)
-
-
-def occurs_in_lines(pattern: str, text: str) -> bool:
-    """As ``occurs``; ``^`` and ``$`` match at each line."""
-    return _found(_compiled(pattern, re.MULTILINE), text)
-
-
-def _found(pattern: regex.Pattern[str], text: str) -> bool:
+    compiled = _compiled(pattern, re.MULTILINE if in_lines else 0)
     try:
-        return pattern.search(text, timeout=LIMIT_S) is not None
+        return compiled.search(text, timeout=LIMIT_S) is not None
     except TimeoutError:
-        raise PatternTooSlow(pattern.pattern) from None
+        raise PatternTooSlow(compiled.pattern) from None
 
 
 def _length(pattern: str) -> int:

@@ -8,7 +8,6 @@ type of a column, ``struct<start:timestamp,end:timestamp>`` (``parse_type``). Ty
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -99,9 +98,8 @@ class Schema:
 class NotAType(ValueError):
     """The text is not a schema or type; ``offset`` is the position of the problem, from 0."""
 
-    def __init__(self, text: str, offset: int, reason: str, near: str | None = None) -> None:
+    def __init__(self, offset: int, reason: str, near: str | None = None) -> None:
         super().__init__(reason)
-        self.text = text
         self.offset = offset
         self.reason = reason
         self.near = near
@@ -115,9 +113,7 @@ def parse_schema(ddl: str) -> Schema:
     Raises:
         NotAType: with the offset of the first problem, which may be a duplicate column name (ignoring case, as Spark does).
     """
-    parser = _Parser(ddl, simple=False)
-    fields = parser.fields(end=None)
-    return Schema(ddl, fields)
+    return Schema(ddl, _Parser(ddl, simple=False).fields(end=None))
 
 
 @lru_cache(maxsize=4096)
@@ -164,11 +160,11 @@ class _Parser:
         while True:
             name, offset = self._name()
             if name.lower() in seen and not self._simple:
-                raise NotAType(self._text, offset, f"duplicate column {name!r}")
+                raise NotAType(offset, f"duplicate column {name!r}")
             seen.add(name.lower())
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
-                raise NotAType(self._text, colon.offset, "write a space, not ':', between a column and its type")
+                raise NotAType(colon.offset, "write a space, not ':', between a column and its type")
             found.append(Field(name, self.type()))
             self._skip_constraints()
             if not self._take(","):
@@ -181,11 +177,11 @@ class _Parser:
         token = self._next("a type")
         name = _NAMES.get(token.text.lower()) if token.kind == "word" else None
         if name is None:
-            raise NotAType(self._text, token.offset, f"{token.text!r} is not a Spark type", near=token.text)
+            raise NotAType(token.offset, f"{token.text!r} is not a Spark type", near=token.text)
         if name in ("struct", "array", "map"):
             self._depth += 1
             if self._depth > MAX_DEPTH:
-                raise NotAType(self._text, token.offset, f"nested more than {MAX_DEPTH} levels deep")
+                raise NotAType(token.offset, f"nested more than {MAX_DEPTH} levels deep")
             found = self._nested(name, token)
             self._depth -= 1
             return found
@@ -200,18 +196,16 @@ class _Parser:
             return DataType(name)
         precision, scale = (*numbers, *(DEFAULT_DECIMAL[len(numbers) :]))[:2]
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-            raise NotAType(
-                self._text, token.offset, f"DECIMAL({precision},{scale}): precision 1 to 38, scale 0 to precision"
-            )
+            raise NotAType(token.offset, f"DECIMAL({precision},{scale}): precision 1 to 38, scale 0 to precision")
         return DataType(name, precision=precision, scale=scale)
 
     def finish(self) -> None:
         if token := self._peek():
-            raise NotAType(self._text, token.offset, f"unexpected {token.text!r} after the type: is a comma missing?")
+            raise NotAType(token.offset, f"unexpected {token.text!r} after the type: is a comma missing?")
 
     def _nested(self, name: str, opening: _Token) -> DataType:
         if not self._take("<"):
-            raise NotAType(self._text, opening.offset, f"{opening.text} needs its element types: {_EXAMPLES[name]}")
+            raise NotAType(opening.offset, f"{opening.text} needs its element types: {_EXAMPLES[name]}")
         if name == "struct":
             start = _SPACE.match(self._text, self._at)
             empty = start is not None and self._text.startswith(">", start.end())
@@ -221,10 +215,10 @@ class _Parser:
         else:
             key = self.type()
             if not self._take(","):
-                raise NotAType(self._text, self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
+                raise NotAType(self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
             found = DataType(name, elements=(key, self.type()))
         if not self._take(">"):
-            raise NotAType(self._text, self._offset(), f"'>' is missing: {opening.text}< is not closed")
+            raise NotAType(self._offset(), f"'>' is missing: {opening.text}< is not closed")
         return found
 
     def _name(self) -> tuple[str, int]:
@@ -235,7 +229,7 @@ class _Parser:
         if token.kind == "quoted":
             return token.text[1:-1].replace("``", "`"), token.offset
         if token.kind != "word":
-            raise NotAType(self._text, token.offset, f"{token.text!r} is not a column name")
+            raise NotAType(token.offset, f"{token.text!r} is not a column name")
         return token.text, token.offset
 
     def _numbers(self) -> tuple[int, ...]:
@@ -245,12 +239,12 @@ class _Parser:
         while True:
             token = self._next("a number")
             if not token.text.isdecimal() or len(token.text) > _MAX_DIGITS:
-                raise NotAType(self._text, token.offset, f"{token.text!r} is not a whole number")
+                raise NotAType(token.offset, f"{token.text!r} is not a whole number")
             found.append(int(token.text))
             if not self._take(","):
                 break
         if not self._take(")"):
-            raise NotAType(self._text, self._offset(), "')' is missing")
+            raise NotAType(self._offset(), "')' is missing")
         return tuple(found)
 
     def _skip_constraints(self) -> None:
@@ -260,7 +254,7 @@ class _Parser:
             self._next("COMMENT")
             text = self._next("the text of the comment")
             if text.kind != "text":
-                raise NotAType(self._text, text.offset, f"COMMENT needs quoted text, not {text.text!r}")
+                raise NotAType(text.offset, f"COMMENT needs quoted text, not {text.text!r}")
 
     def _skip_words(self, *words: str) -> None:
         while (token := self._peek()) and token.kind == "word" and token.text.lower() in words:
@@ -274,28 +268,26 @@ class _Parser:
         return True
 
     def _peek(self) -> _Token | None:
-        return next(self._tokens(), None)
+        """The next token; None at the end."""
+        start = _SPACE.match(self._text, self._at)
+        assert start is not None
+        if start.end() == len(self._text):
+            return None
+        match = _TOKEN.match(self._text, self._at)
+        if match is None or match.lastgroup is None:
+            raise NotAType(start.end(), f"unexpected {self._text[start.end()]!r} in a schema")
+        return _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
 
     def _next(self, expected: str) -> _Token:
         token = self._peek()
         if token is None:
-            raise NotAType(self._text, self._offset(), f"{expected} is missing at the end")
+            raise NotAType(self._offset(), f"{expected} is missing at the end")
         self._at = token.offset + len(token.text)
         return token
 
     def _offset(self) -> int:
         token = self._peek()
         return token.offset if token else len(self._text)
-
-    def _tokens(self) -> Iterator[_Token]:
-        start = _SPACE.match(self._text, self._at)
-        assert start is not None
-        if start.end() == len(self._text):
-            return
-        match = _TOKEN.match(self._text, self._at)
-        if match is None or match.lastgroup is None:
-            raise NotAType(self._text, start.end(), f"unexpected {self._text[start.end()]!r} in a schema")
-        yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
 
 
 _EXAMPLES = {"struct": "STRUCT<name: STRING>", "array": "ARRAY<INT>", "map": "MAP<STRING, INT>"}

@@ -146,14 +146,17 @@ def to_json_value(value: Json, type: DataType) -> Json:
             return _endless(value) or (float(value) if isinstance(value, Decimal) else value)
         case "decimal":
             exact = canonical(value, type)
-            if isinstance(exact, int):
-                return exact
-            return float(exact) if _as_decimal(float(exact)) == exact else str(exact)
+            return exact if isinstance(exact, int) else to_json_number(exact)
         case "tinyint" | "smallint" | "int" | "bigint":
             return canonical(value, type)
         case _:
             canonical(value, type)
             return value
+
+
+def to_json_number(value: Decimal) -> float | str:
+    """A decimal with a fraction as a JSON number if that is exact, else as text."""
+    return float(value) if _as_decimal(float(value)) == value else str(value)
 
 
 def instant_ms(value: Json) -> int:
@@ -170,13 +173,18 @@ def show(micros: int) -> str:
     try:
         moment = _EPOCH + micros * _MICROSECOND
     except OverflowError:  # outside the years 1 to 9999, which an engine may report
-        return f"{_plain(Decimal(micros) / 1_000_000)} s"
+        return f"{Decimal(micros) / 1_000_000:f} s"
     text = f"{moment:%H:%M}"
     if moment.microsecond:
         text += f"{moment:.%f}".rstrip("0").replace(".", f":{moment:%S}.", 1)
     elif moment.second:
         text += f"{moment::%S}"
     return text if moment.date() == _EPOCH.date() else f"{moment.date().isoformat()} {text}"
+
+
+def show_ms(millis: int | None) -> str | None:
+    """As ``show``, of milliseconds since the epoch."""
+    return None if millis is None else show(millis * 1000)
 
 
 def show_in_full(micros: int) -> str:
@@ -375,10 +383,6 @@ def _as_decimal(number: float | Decimal | str) -> Decimal:
 def _tidy(number: Decimal) -> int | Decimal:
     """Whole numbers as int, others without trailing zeros."""
     return int(number) if number == int(number) else number.normalize(_WIDE)
-
-
-def _plain(number: Decimal) -> str:
-    return f"{number:f}"
 
 
 def literal(value: Json) -> str:

@@ -25,7 +25,6 @@ class NotAVersion(ValueError):
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a Spark version: write three numbers, like 3.5.9")
-        self.text = text
 
 
 class NotARange(ValueError):
@@ -33,7 +32,6 @@ class NotARange(ValueError):
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a version range: write a PEP 440 specifier, like '>=3.4,<3.4.4'")
-        self.text = text
 
 
 @dataclass(frozen=True, order=True)

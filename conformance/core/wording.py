@@ -110,7 +110,7 @@ def redact(text: str) -> str:
     if "://" in text and "@" in text:
         text = _IN_AUTHORITY.sub(rf"\g<scheme>{HIDDEN}@", text)
     if "=" in text:
-        text = _PARAMETER.sub(_parameter, text)
+        text = _PARAMETER.sub(lambda found: f"{found['key']}={HIDDEN}" if is_secret(found["key"]) else found[0], text)
     return text
 
 
@@ -142,7 +142,8 @@ def without_secrets(secrets: Iterable[str]) -> Callable[[str], str]:
     Shorter ones than any password would be, and numbers, stay: they stand for other things as well, and a line would not be JSON
     without them.
     """
-    forms = {form for secret in secrets if _unmistakable(secret) for form in (secret, json.dumps(secret)[1:-1])}
+    unmistakable = [secret for secret in secrets if len(secret) >= _SHORTEST and not secret.isdigit()]
+    forms = {form for secret in unmistakable for form in (secret, json.dumps(secret)[1:-1])}
     ordered = sorted(forms, key=len, reverse=True)
 
     def without(text: str) -> str:
@@ -151,11 +152,3 @@ def without_secrets(secrets: Iterable[str]) -> Callable[[str], str]:
         return text
 
     return without
-
-
-def _unmistakable(secret: str) -> bool:
-    return len(secret) >= _SHORTEST and not secret.isdigit()
-
-
-def _parameter(found: re.Match[str]) -> str:
-    return f"{found['key']}={HIDDEN}" if is_secret(found["key"]) else found[0]

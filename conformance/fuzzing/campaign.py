@@ -350,7 +350,7 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
     """Search until the time is over, and write each find when it is small.
 
     Raises:
-        NoSuchFamily: there is no such family of cases.
+        WrongUsage: there is no such family of cases.
     """
     options = plan.options
     drawing = Drawing(options.families, plan.seed)

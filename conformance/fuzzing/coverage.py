@@ -108,7 +108,7 @@ class Drawing:
         families: what the cases are about; the default families if empty.
 
     Raises:
-        NoSuchFamily: a family does not exist.
+        WrongUsage: a family does not exist.
     """
 
     def __init__(self, families: Sequence[str], seed: int) -> None:

@@ -1,7 +1,7 @@
 """The verdict on a checkpoint: what a query did when an engine resumed it.
 
 Every command that has a checkpoint resumed asks here: on another version (``upgrade``, ``check``, ``checkpoint resume``) and after a
-crash (``crash``). What a case expects of an upgrade is judged on top of it: `conformance.judging.checkpoint_verdict`.
+crash (``crash``). What a case expects of an upgrade is judged on top of it by `judge_upgrade`.
 
 A query that writes each micro-batch by its id (``foreachBatch``) may get one twice, with the same rows
 (https://spark.apache.org/docs/latest/streaming/apis-on-dataframes-and-datasets.html#foreachbatch). So after any crash it goes on with the

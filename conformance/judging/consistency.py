@@ -15,10 +15,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from conformance.core.case import Action, Add, Arrival, Backlog, Case, Restart
+from conformance.core.case import Case, Restart
 from conformance.core.observation import BatchSeen, Observation, Row
-from conformance.core.values import show
-from conformance.judging.finding import FindingLocation, ReplayDiffers, WitnessesDisagree
+from conformance.core.values import show_ms
+from conformance.judging.finding import FindingLocation, ReplayDiffers, Witness, WitnessesDisagree
 
 
 def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
@@ -31,21 +31,15 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
     for step in observation.steps:
         for batch in step.batches:
             place = FindingLocation.of_step(case, step.number, (batch.id,))
-            if batch.watermark is not None and batch.watermark != batch.logged:
-                yield WitnessesDisagree(
-                    place=place,
-                    expected=_shown(batch.logged),
-                    observed=_shown(batch.watermark),
-                    witness="progress",
-                )
-            follows = before is not None and batch.id == before.id + 1
-            if before is not None and follows and before.next_watermark not in (None, batch.logged):
-                yield WitnessesDisagree(
-                    place=place,
-                    expected=_shown(batch.logged),
-                    observed=_shown(before.next_watermark),
-                    witness="commit log of the batch before",
-                )
+            committed = before.next_watermark if before is not None and batch.id == before.id + 1 else None
+            witnesses: tuple[tuple[Witness, int | None], ...] = (
+                ("progress", batch.watermark),
+                ("commit log of the batch before", committed),
+            )
+            for witness, said in witnesses:
+                if said not in (None, batch.logged):
+                    expected, observed = show_ms(batch.logged), show_ms(said)
+                    yield WitnessesDisagree(place=place, expected=expected, observed=observed, witness=witness)
             before = batch
 
 
@@ -89,10 +83,6 @@ def _counted(rows: tuple[Row, ...]) -> Counter[str]:
     return Counter(json.dumps(row) for row in rows)
 
 
-def _shown(millis: int | None) -> str | None:
-    return None if millis is None else show(millis * 1000)
-
-
 def why_unread(case: Case, observation: Observation) -> str | None:
     """The first stream whose rows the query cannot have read, and what it read instead; None if there is none.
 
@@ -111,19 +101,11 @@ def why_unread(case: Case, observation: Observation) -> str | None:
             query = step.action.change.query or query
         if seen.error is not None:
             return None
-        for arrival in _arrivals(step.action):
+        for arrival in step.arrivals():
             for name, placed in arrival.items():
                 if any(placed.partitions) and name in query.streams() and name not in sources:
                     return _reason(case, step.number, name, sorted(sources - case.streams.keys()))
     return None
-
-
-def _arrivals(action: Action) -> Iterator[Arrival]:
-    match action:
-        case Add(streams=arrival) | Restart(add=arrival):
-            yield arrival
-        case Backlog(entries=entries):
-            yield from entries
 
 
 def _reason(case: Case, step: int, stream: str, others: list[str]) -> str:

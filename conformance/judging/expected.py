@@ -96,7 +96,9 @@ def expected(case: Case, version: SparkVersion) -> Expected:
     if entry.unsupported is not None:
         return Unsupported(entry.unsupported, entry)
     if entry.expect is not None:
-        return Steps(until_the_end([_of_the_start(case.steps[0], entry.expect)]), differs=entry)
+        # Only the given keys, since the first step starts the query and has its own rows.
+        given = _given(entry.expect)
+        return Steps(until_the_end([ExpectedStep(case.steps[0], entry.expect, given, changed=given)]), differs=entry)
     steps = (
         overlaid(_written(step, case), entry.steps[step.number], case)
         if step.number in entry.steps
@@ -131,11 +133,6 @@ def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
         if step.ends_the_case:
             break
     return tuple(settled)
-
-
-def _of_the_start(step: Step, expectation: Expectation) -> ExpectedStep:
-    """``differs.expect``: only the given keys, since the first step starts the query and has its own rows."""
-    return ExpectedStep(step, expectation, _given(expectation), changed=_given(expectation))
 
 
 def _written(step: Step, case: Case) -> ExpectedStep:

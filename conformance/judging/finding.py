@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from conformance.core.case import Case
-from conformance.core.observation import ErrorSeen
+from conformance.core.case import Case, ErrorStage
+from conformance.core.data import Json
+from conformance.core.observation import ErrorSeen, FrozenRecord
+from conformance.core.wording import counted
 
-Json: TypeAlias = Any
+ErrorPart: TypeAlias = Literal["class", "message", "stage"]
+Section: TypeAlias = Literal["differs", "upgrades"]
+"""The key of a case under which an entry is."""
+Witness: TypeAlias = Literal["progress", "commit log of the batch before", "data source statestore"]
 Cells: TypeAlias = tuple[Json, ...]
 
 INDENT = "  "
@@ -29,11 +34,7 @@ MOST_PAIRS = 250_000
 MISSING, EXTRA = "- ", "+ "
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FindingLocation(_Frozen):
+class FindingLocation(FrozenRecord):
     """The step and the micro-batches that a finding is about."""
 
     file: str
@@ -53,8 +54,8 @@ class FindingLocation(_Frozen):
         return cls(file=case.file, line=line, step=number, name=name, batches=batches)
 
     @classmethod
-    def of_entry(cls, case: Case, number: int, section: str = "differs") -> FindingLocation:
-        """The location of an entry of ``differs``, or of another section, by its number, from 1."""
+    def of_entry(cls, case: Case, number: int, section: Section) -> FindingLocation:
+        """The location of an entry of a section by its number, from 1."""
         return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
 
     def __str__(self) -> str:
@@ -67,7 +68,7 @@ class FindingLocation(_Frozen):
         return f"step {self.step}{name} ({where}){batches}"
 
 
-class _Finding(_Frozen):
+class _Finding(FrozenRecord):
     place: FindingLocation
 
     def body(self) -> Iterator[str]:
@@ -79,7 +80,7 @@ class _Finding(_Frozen):
         return "\n".join([str(self.place), *(INDENT + line for line in self.body())])
 
 
-class ExtraRow(_Frozen):
+class ExtraRow(FrozenRecord):
     cells: Cells
     batch: int | None
     """The micro-batch that emitted it; None if unknown."""
@@ -188,19 +189,16 @@ class PlanDiffers(_Finding):
     """The whole plan."""
 
     def body(self) -> Iterator[str]:
-        lines = self.observed.strip().splitlines()
         yield f"plan: /{self.expected}/ is not found in the plan:"
-        yield from (f"{INDENT}{_cut(line, 110)}" for line in lines[:12])
-        if len(lines) > 12:
-            yield f"{INDENT}… {_lines(len(lines) - 12)}"
+        yield from _first(12, self.observed.strip().splitlines(), 110)
 
 
-class ErrorExpectedAs(_Frozen):
+class ErrorExpectedAs(FrozenRecord):
     """An expected error, as the case states it."""
 
     classes: tuple[str, ...] = ()
     message: str | None = None
-    stage: Literal["analysis", "start", "run"] | None = None
+    stage: ErrorStage | None = None
 
     def __str__(self) -> str:
         classes = " or ".join(self.classes) or "an error"
@@ -215,7 +213,7 @@ class ErrorDiffers(_Finding):
     aspect: Literal["error"] = "error"
     expected: ErrorExpectedAs | None
     observed: ErrorSeen | None
-    mismatches: tuple[Literal["class", "message", "stage"], ...] = ()
+    mismatches: tuple[ErrorPart, ...] = ()
     """The parts of the expected error that do not match."""
     unreached: tuple[int, ...] = ()
     """Numbers of the steps that did not run because of the error."""
@@ -225,10 +223,8 @@ class ErrorDiffers(_Finding):
         if self.mismatches:
             yield f"{INDENT}not as expected: {', '.join(self.mismatches)}"
         if self.observed is not None:
-            lines = [line for line in self.observed.message.splitlines() if line.strip()]
-            yield from (f"{INDENT}{_cut(line.strip(), 160)}" for line in lines[:LINES_OF_A_MESSAGE])
-            if len(lines) > LINES_OF_A_MESSAGE:
-                yield f"{INDENT}… {_lines(len(lines) - LINES_OF_A_MESSAGE)}"
+            lines = [line.strip() for line in self.observed.message.splitlines() if line.strip()]
+            yield from _first(LINES_OF_A_MESSAGE, lines, 160)
         if self.unreached:
             last = f"–{self.unreached[-1]}" if len(self.unreached) > 1 else ""
             yield f"{INDENT}step{'s' if last else ''} {self.unreached[0]}{last} not reached"
@@ -243,7 +239,7 @@ class StaleEntry(_Finding):
     """An entry of ``differs`` or ``upgrades`` documents a difference that does not occur."""
 
     kind: Literal["stale"] = "stale"
-    aspect: Literal["differs", "upgrades"] = "differs"
+    aspect: Section = "differs"
     spark: str
     """The entry's range."""
     expected: str
@@ -264,7 +260,7 @@ class WitnessesDisagree(_Finding):
     """The watermark in the checkpoint's offset log; the state rows of each operator in the progress."""
     observed: Json
     """The same in the other source."""
-    witness: Literal["progress", "commit log of the batch before", "data source statestore"]
+    witness: Witness
 
     def body(self) -> Iterator[str]:
         source = "the progress says" if self.aspect == "state" else "the offset log says the batch ran with"
@@ -375,9 +371,9 @@ def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iter
         yield f"{sign}{row.ljust(longest)}   {word}".rstrip()
 
 
-def _lines(more: int) -> str:
-    return "1 more line" if more == 1 else f"{more} more lines"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def _first(most: int, lines: Sequence[str], width: int) -> Iterator[str]:
+    """The first lines, indented and cut at a width, and how many more there are."""
+    for line in lines[:most]:
+        yield INDENT + (line if len(line) <= width else f"{line[: width - 1]}…")
+    if len(lines) > most:
+        yield f"{INDENT}… {counted(len(lines) - most, 'more line')}"

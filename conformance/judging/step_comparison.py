@@ -11,14 +11,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from conformance.core import metrics
 from conformance.core.case import Case, ExpectedBatch, Row
+from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Column, StepSeen
-from conformance.core.patterns import occurs_in_lines
+from conformance.core.patterns import occurs
 from conformance.core.spark_types import DataType, NotAType, parse_type
-from conformance.core.values import canonical, instant_ms, show
+from conformance.core.values import canonical, instant_ms, show, show_ms, to_json_number
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.expected import ExpectedStep
@@ -170,7 +171,7 @@ def as_written(value: Json, type_: DataType) -> Json:
             return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
         plain = canonical(value, type_)
         if isinstance(plain, Decimal):
-            return _number(plain)
+            return to_json_number(plain)
         return plain if isinstance(plain, float) or type_.name == "decimal" else value
     except (ValueError, TypeError, KeyError):
         return value
@@ -182,13 +183,6 @@ def _type(text: str) -> DataType:
     except NotAType:
         return DataType(text)
 
-
-def _number(value: Decimal) -> Json:
-    """A decimal with a fraction as a JSON number if that is exact, else as text."""
-    return float(value) if Decimal(str(float(value))) == value else str(value)
-
-
-Json: TypeAlias = Any
 
 NO_METRIC = "no such metric"
 NO_PATH = "no such path"
@@ -216,7 +210,6 @@ class PlanNotTaken(Exception):
 
     def __init__(self, step: int) -> None:
         super().__init__(f"step {step} has a plan expectation, but the observation has no plan")
-        self.step = step
 
 
 @dataclass(frozen=True)
@@ -315,7 +308,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
         # A query without a watermark has 0 in the offset log, which is not a watermark.
         if wanted != batch.watermark:
             yield ValueDiffers(
-                place=place, aspect="watermark it ran with", expected=_shown(wanted), observed=_shown(batch.watermark)
+                place=place, aspect="watermark it ran with", expected=show_ms(wanted), observed=show_ms(batch.watermark)
             )
     if "dropped" in entry.model_fields_set:
         yield from _compare_dropped(entry.dropped, (batch,), step, place)
@@ -327,7 +320,7 @@ def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
     wanted = instant_ms(step.expected.expectation.watermark)
     if wanted != step.seen.watermark:
         yield ValueDiffers(
-            place=step.place, aspect="watermark", expected=_shown(wanted), observed=_shown(step.seen.watermark)
+            place=step.place, aspect="watermark", expected=show_ms(wanted), observed=show_ms(step.seen.watermark)
         )
 
 
@@ -406,8 +399,8 @@ def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
             yield ValueDiffers(
                 place=step.place,
                 aspect=f"eventTime.{key}",
-                expected=_shown(instant_ms(value)),
-                observed=_shown(seen),
+                expected=show_ms(instant_ms(value)),
+                observed=show_ms(seen),
             )
 
 
@@ -434,7 +427,7 @@ def _plan(step: SeenStep) -> Iterator[Finding | Note]:
     if step.seen.plan is None:
         raise PlanNotTaken(step.seen.number)
     for pattern in step.expected.expectation.plan or ():
-        if not occurs_in_lines(pattern, step.seen.plan):
+        if not occurs(pattern, step.seen.plan, in_lines=True):
             yield PlanDiffers(place=step.place, expected=pattern, observed=step.seen.plan)
 
 
@@ -463,11 +456,6 @@ def same_json(expected: Json, observed: Json) -> bool:
     if isinstance(expected, Mapping) and isinstance(observed, Mapping):
         return expected.keys() == observed.keys() and all(same_json(expected[key], observed[key]) for key in expected)
     return bool(expected == observed)
-
-
-def _shown(millis: int | None) -> str | None:
-    """An instant as the case writes it."""
-    return None if millis is None else show(millis * 1000)
 
 
 CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | Note]]] = {

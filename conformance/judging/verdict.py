@@ -22,8 +22,10 @@ from conformance.judging.finding import (
     INDENT,
     ErrorDiffers,
     ErrorExpectedAs,
+    ErrorPart,
     Finding,
     FindingLocation,
+    Section,
     StaleEntry,
     described,
 )
@@ -152,18 +154,16 @@ def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
 
 
 def error_differs(
-    case: Case, seen: StepSeen, wanted: ExpectedError | ErrorExpectedAs | None, *, unreached: tuple[int, ...] = ()
+    case: Case, seen: StepSeen, wanted: ExpectedError | None, *, unreached: tuple[int, ...] = ()
 ) -> ErrorDiffers:
     """The finding on a step whose error, or lack of one, is not as expected."""
-    mismatches: tuple[Literal["class", "message", "stage"], ...] = ()
-    if isinstance(wanted, ExpectedError):
-        mismatches = tuple(mismatching(wanted, seen.error)) if seen.error is not None else ()
-        wanted = ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)
+    mismatches = tuple(mismatching(wanted, seen.error)) if wanted is not None and seen.error is not None else ()
     place = FindingLocation.of_step(case, seen.number, tuple(batch.id for batch in seen.batches))
-    return ErrorDiffers(place=place, expected=wanted, observed=seen.error, mismatches=mismatches, unreached=unreached)
+    stated = wanted and ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)
+    return ErrorDiffers(place=place, expected=stated, observed=seen.error, mismatches=mismatches, unreached=unreached)
 
 
-def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["class", "message", "stage"]]:
+def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[ErrorPart]:
     """The parts of an error that are not as expected."""
     if wanted.classes and not {*seen.classes, *_classes_in(seen.message)} & set(wanted.classes):
         yield "class"
@@ -192,7 +192,7 @@ def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[Er
 def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
     """The finding on an entry that documents a difference which is not there."""
     entries: Sequence[object]
-    aspect: Literal["differs", "upgrades"]
+    aspect: Section
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
     number = next(at for at, other in enumerate(entries, 1) if other is entry)
     link = ticket(entry.link, entry.introduced_by, bug=entry.bug)

@@ -6,14 +6,13 @@ Such a case says nothing about Spark and is never sent to an engine: its target 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.core.case import Frozen, Mirror, Strength
 from conformance.core.data import Json
-from conformance.policies.engine_rules import EngineRules
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Trace, TraceEntry
 
@@ -89,9 +88,6 @@ class PolicyCase(Frozen):
     def question(self) -> PolicyQuestion:
         return PolicyQuestion(self.policy, self.given, self.trace, self.throttle)
 
-    def rules(self) -> EngineRules:
-        return self.question.rules
-
 
 @dataclass(frozen=True)
 class PolicyMismatch:
@@ -115,12 +111,26 @@ class PolicyMismatch:
 
 def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
     """Every expectation that the replay of the case does not meet, step by step."""
-    return mismatches(case, answer_of(replay(case.trace, case.rules())))
+    return mismatches(case, answer_of(replay(case.trace, case.question.rules)))
 
 
 def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
     """Every expectation that an answer does not meet, step by step. What the engine does not decide is not compared."""
-    return tuple(_mismatches(case, answer))
+    found = []
+    for step, result in zip(case.steps, answer.steps, strict=False):
+        checked = step.expect.model_fields_set if step.expect is not None else ()
+        for key, actual in result.items():
+            if key not in checked:
+                continue
+            expected = getattr(step.expect, key)
+            if key == "watermark" and not isinstance(expected, dict):
+                (actual,) = actual.values()
+            if expected != actual:
+                found.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
+    if len(answer.steps) < len(case.steps):
+        step = case.steps[len(answer.steps)]
+        found.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
+    return tuple(found)
 
 
 def expectations(case: PolicyCase) -> int:
@@ -135,23 +145,6 @@ def compared(case: PolicyCase, answer: PolicyAnswer) -> int:
         for step, result in zip(case.steps, answer.steps, strict=False)
         if step.expect is not None
     )
-
-
-def _mismatches(case: PolicyCase, answer: PolicyAnswer) -> Iterator[PolicyMismatch]:
-    for step, result in zip(case.steps, answer.steps, strict=False):
-        if step.expect is None:
-            continue
-        for key, actual in result.items():
-            if key not in step.expect.model_fields_set:
-                continue
-            expected = getattr(step.expect, key)
-            if key == "watermark" and not isinstance(expected, dict):
-                (actual,) = actual.values()
-            if expected != actual:
-                yield PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}"))
-    if len(answer.steps) < len(case.steps):
-        step = case.steps[len(answer.steps)]
-        yield PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect"))
 
 
 def _line(case: PolicyCase, step: PolicyStep, key: str) -> int:

@@ -15,19 +15,25 @@ from typing import Any, TypeAlias
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
-from conformance.policies.engines.beam import BeamLateness, LimitedDelay
-from conformance.policies.engines.flink import BoundedOutOfOrderness, FlinkLateness, WithIdleness
-from conformance.policies.engines.jet import (
+from conformance.policies.engines import (
     DEFAULT_IDLE_TIMEOUT,
+    BeamLateness,
     BelowOwnWatermark,
+    BoundedOutOfOrderness,
     FixedLag,
+    FlinkLateness,
     IdleTimeout,
+    LimitedDelay,
     LimitingLagAndDelay,
     LimitingLagAndLull,
     LimitingTimestampAndWallClockLag,
+    MaxMinusDelay,
+    Quantile,
+    SparkCoalescing,
+    SparkLateness,
+    StreamTime,
+    WithIdleness,
 )
-from conformance.policies.engines.kafka import StreamTime
-from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
 from conformance.policies.policy import THROTTLES, Policy, PolicyParameter, SuppressDuplicates, Throttle
 from conformance.policies.trace import NANOS_PER_MILLI, ClockUnit, in_unit
 
@@ -44,8 +50,6 @@ class PolicyDefinition:
     source: str
     """Where the rule is implemented or documented."""
     parameters: Mapping[str, PolicyParameter]
-    make: Callable[[Parameters, Throttle], EngineRules]
-    """From complete parameters. ``rules_for`` sets the name."""
     comparable: Callable[[int], Parameters]
     """The parameters with which the policy waits about as long as a delay in milliseconds."""
     delay: str
@@ -54,14 +58,12 @@ class PolicyDefinition:
     """Whether it accepts a throttle."""
 
 
-class UnknownPolicy(WrongUsage):
-    """No policy has that name."""
-
-    def __init__(self, name: str) -> None:
-        near = get_close_matches(name, POLICIES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(POLICIES)}"
-        super().__init__(f"unknown policy {name!r}: {hint}")
-        self.name = name
+def _definition(name: str) -> PolicyDefinition:
+    if name in POLICIES:
+        return POLICIES[name]
+    near = get_close_matches(name, POLICIES, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(POLICIES)}"
+    raise WrongUsage(f"unknown policy {name!r}: {hint}")
 
 
 def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | None = None) -> EngineRules:
@@ -73,21 +75,17 @@ def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | N
         throttle: the name and parameters of a throttle; without one, every new watermark is emitted.
 
     Raises:
-        UnknownPolicy: no policy has that name.
+        WrongUsage: no policy has that name.
         InvalidParameter: a parameter has a value that the policy does not accept.
     """
-    if name not in POLICIES:
-        raise UnknownPolicy(name)
-    definition = POLICIES[name]
-    defaults = {
-        one: parameter.default for one, parameter in definition.parameters.items() if parameter.default is not None
-    }
+    parameters = _definition(name).parameters
+    defaults = {one: parameter.default for one, parameter in parameters.items() if parameter.default is not None}
     complete = {**defaults, **given}
     made: Throttle = SuppressDuplicates()
     if throttle is not None:
         made = THROTTLES[throttle[0]].make(throttle[1], complete.get("release", "jet-0.5"))
-    shown = {one: complete[one] for one in definition.parameters if one in complete}
-    return replace(definition.make(complete, made), name=name, parameters=shown)
+    shown = {one: complete[one] for one in parameters if one in complete}
+    return replace(rules_of(name, complete, made), parameters=shown)
 
 
 def delay_of(rules: EngineRules) -> int:
@@ -103,106 +101,82 @@ def comparable(name: str, delay: int) -> EngineRules:
         delay: milliseconds; at least 1 if the policy does not accept 0.
 
     Raises:
-        UnknownPolicy: no policy has that name.
+        WrongUsage: no policy has that name.
     """
-    if name not in POLICIES:
-        raise UnknownPolicy(name)
-    return rules_for(name, POLICIES[name].comparable(delay))
+    return rules_for(name, _definition(name).comparable(delay))
 
 
-def _jet(policy: Policy, given: Parameters, throttle: Throttle, clock_unit: ClockUnit = "ms") -> EngineRules:
-    if given["release"] == "jet-0.5":
-        return EngineRules("", "Hazelcast Jet 0.5", policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
-    return EngineRules(
-        "",
-        "Hazelcast Jet 0.6",
-        IdleTimeout(policy, in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)),
-        LateByWindow(),
-        LowestOfActive("highest"),
-        throttle,
-        clock_unit,
-        one_source=True,
-    )
+def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
+    """The rules of a named policy from complete parameters."""
+
+    def jet(policy: Policy, clock_unit: ClockUnit = "ms") -> EngineRules:
+        if not since_0_6:
+            engine = "Hazelcast Jet 0.5"
+            return EngineRules(name, engine, policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
+        timeout = in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)
+        return EngineRules(
+            name,
+            "Hazelcast Jet 0.6",
+            IdleTimeout(policy, timeout),
+            LateByWindow(),
+            LowestOfActive("highest"),
+            throttle,
+            clock_unit,
+            one_source=True,
+        )
+
+    since_0_6 = given.get("release") == "jet-0.6"
+    policy: Policy
+    match name:
+        case "spark":
+            policy, coalescing = MaxMinusDelay(given["delay"]), SparkCoalescing(given["multipleWatermarkPolicy"])
+            return EngineRules(name, "Spark", policy, SparkLateness(), coalescing, throttle)
+        case "quantile":
+            policy = Quantile(Decimal(str(given["quantile"])), given["delay"])
+            return EngineRules(name, "Spark (proposed)", policy, SparkLateness(), SparkCoalescing(), throttle)
+        case "with-fixed-lag":
+            return jet(FixedLag(given["lag"], guarded=since_0_6))
+        case "limiting-lag-and-delay":
+            return jet(LimitingLagAndDelay.of(given["lag"], given["maxDelay"], given["samples"]), "ns")
+        case "limiting-lag-and-lull":
+            return jet(LimitingLagAndLull(given["lag"], given["maxLull"]))
+        case "limiting-timestamp-and-wall-clock-lag":
+            lags = given["timestampLag"], given["wallClockLag"]
+            return jet(LimitingTimestampAndWallClockLag(*lags, guarded=since_0_6))
+        case "bounded-out-of-orderness":
+            policy = BoundedOutOfOrderness(given["bound"])
+            if given.get("idleTimeout"):
+                policy = WithIdleness.of(policy, given["idleTimeout"])
+            return EngineRules(name, "Flink", policy, FlinkLateness(), LowestOfActive("unchanged"), throttle)
+        case "limited-delay":
+            policy = LimitedDelay(given["maxDelay"])
+            return EngineRules(name, "Beam KafkaIO", policy, BeamLateness(), Lowest(), throttle)
+        case _:
+            policy = StreamTime(given["grace"])
+            return EngineRules(name, "Kafka Streams", policy, LateByWindow(), Lowest(), throttle, one_task=True)
 
 
-def _guarded(given: Parameters) -> bool:
-    return bool(given["release"] != "jet-0.5")
-
-
-def _spark(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy = MaxMinusDelay(given["delay"])
-    return EngineRules(
-        "", "Spark", policy, SparkLateness(), SparkCoalescing(given["multipleWatermarkPolicy"]), throttle
-    )
-
-
-def _quantile(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy = Quantile(Decimal(str(given["quantile"])), given["delay"])
-    return EngineRules("", "Spark (proposed)", policy, SparkLateness(), SparkCoalescing(), throttle)
-
-
-def _fixed_lag(given: Parameters, throttle: Throttle) -> EngineRules:
-    return _jet(FixedLag(given["lag"], guarded=_guarded(given)), given, throttle)
-
-
-def _lag_and_delay(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy = LimitingLagAndDelay.of(given["lag"], given["maxDelay"], given["samples"])
-    return _jet(policy, given, throttle, "ns")
-
-
-def _lag_and_lull(given: Parameters, throttle: Throttle) -> EngineRules:
-    return _jet(LimitingLagAndLull(given["lag"], given["maxLull"]), given, throttle)
-
-
-def _wall_clock(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy = LimitingTimestampAndWallClockLag(given["timestampLag"], given["wallClockLag"], guarded=_guarded(given))
-    return _jet(policy, given, throttle)
-
-
-def _flink(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy: Policy = BoundedOutOfOrderness(given["bound"])
-    if given.get("idleTimeout"):
-        policy = WithIdleness.of(policy, given["idleTimeout"])
-    return EngineRules("", "Flink", policy, FlinkLateness(), LowestOfActive("unchanged"), throttle)
-
-
-def _beam(given: Parameters, throttle: Throttle) -> EngineRules:
-    return EngineRules("", "Beam KafkaIO", LimitedDelay(given["maxDelay"]), BeamLateness(), Lowest(), throttle)
-
-
-def _kafka(given: Parameters, throttle: Throttle) -> EngineRules:
-    policy = StreamTime(given["grace"])
-    return EngineRules("", "Kafka Streams", policy, LateByWindow(), Lowest(), throttle, one_task=True)
-
-
-_RULES: Mapping[str, tuple[Callable[[Parameters, Throttle], EngineRules], Callable[[int], Parameters]]] = {
-    "spark": (_spark, lambda delay: {"delay": delay}),
-    "quantile": (_quantile, lambda delay: {"quantile": Decimal("0.9"), "delay": delay}),
-    "with-fixed-lag": (_fixed_lag, lambda delay: {"lag": delay}),
-    "limiting-lag-and-delay": (
-        _lag_and_delay,
-        lambda delay: {"lag": delay, "maxDelay": max(delay, 1) * NANOS_PER_MILLI},
-    ),
-    "limiting-lag-and-lull": (_lag_and_lull, lambda delay: {"lag": delay, "maxLull": delay}),
-    "limiting-timestamp-and-wall-clock-lag": (
-        _wall_clock,
-        lambda delay: {"timestampLag": delay, "wallClockLag": delay},
-    ),
-    "bounded-out-of-orderness": (_flink, lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)}),
-    "limited-delay": (_beam, lambda delay: {"maxDelay": delay}),
-    "stream-time": (_kafka, lambda delay: {"grace": delay}),
+_COMPARABLE: Mapping[str, Callable[[int], Parameters]] = {
+    "spark": lambda delay: {"delay": delay},
+    "quantile": lambda delay: {"quantile": Decimal("0.9"), "delay": delay},
+    "with-fixed-lag": lambda delay: {"lag": delay},
+    "limiting-lag-and-delay": lambda delay: {"lag": delay, "maxDelay": max(delay, 1) * NANOS_PER_MILLI},
+    "limiting-lag-and-lull": lambda delay: {"lag": delay, "maxLull": delay},
+    "limiting-timestamp-and-wall-clock-lag": lambda delay: {"timestampLag": delay, "wallClockLag": delay},
+    "bounded-out-of-orderness": lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)},
+    "limited-delay": lambda delay: {"maxDelay": delay},
+    "stream-time": lambda delay: {"grace": delay},
 }
 
 
-def _definition(name: str, parameters: Mapping[str, Any], **about: Any) -> PolicyDefinition:
+def _defined(name: str, parameters: Mapping[str, Any], **about: Any) -> PolicyDefinition:
     made = {
         one: PolicyParameter(**{**given, "words": tuple(given.get("words", ()))}) for one, given in parameters.items()
     }
-    make, comparable = _RULES[name]
-    return PolicyDefinition(parameters=made, make=make, comparable=comparable, **about)
+    return PolicyDefinition(parameters=made, comparable=_COMPARABLE[name], **about)
 
 
 POLICIES: Mapping[str, PolicyDefinition] = {
-    name: _definition(name, **entry) for name, entry in read_data("conformance.policies", "policies.yaml").items()
+    name: _defined(name, **entry) for name, entry in read_data("conformance.policies", "policies.yaml").items()
 }
 """Name → policy, in display order."""

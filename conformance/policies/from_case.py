@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.core.case import Arrival, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import Schema
@@ -27,8 +27,6 @@ class NoTrace(WrongUsage):
 
     def __init__(self, case: Case, reason: str) -> None:
         super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")
-        self.case = case
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,14 @@ def trace_of(case: Case) -> ConvertedCase:
         raise NoTrace(case, "its query has no withWatermark")
     read = {name: one for name, one in watermarks.items() if one.delay == first.delay}
     for name, one in read.items():
-        _check_column(case, name, one.column)
-    delay = _milliseconds(case, first.delay)
+        types = {field.name: field.type.name for field in case.streams[name].fields}
+        if types.get(one.column) != "timestamp":
+            what = "not a column" if one.column not in types else "not a TIMESTAMP column"
+            raise NoTrace(case, f"its event time {one.column!r} is {what} of the stream {name!r}")
+    try:
+        delay = parse_interval(first.delay).delay_ms
+    except NotAnInterval:
+        raise NoTrace(case, f"its delay {first.delay!r} is not an interval") from None
     if delay < 0:
         raise NoTrace(case, f"its delay {first.delay!r} is negative")
     inputs = tuple(name for name in case.streams if name in read)
@@ -75,20 +79,6 @@ def trace_of(case: Case) -> ConvertedCase:
         ),
         delay,
     )
-
-
-def _check_column(case: Case, stream: str, column: str) -> None:
-    types = {field.name: field.type.name for field in case.streams[stream].fields}
-    if types.get(column) != "timestamp":
-        what = "not a column" if column not in types else "not a TIMESTAMP column"
-        raise NoTrace(case, f"its event time {column!r} is {what} of the stream {stream!r}")
-
-
-def _milliseconds(case: Case, delay: str) -> int:
-    try:
-        return parse_interval(delay).delay_ms
-    except NotAnInterval:
-        raise NoTrace(case, f"its delay {delay!r} is not an interval") from None
 
 
 def _window(reading: QueryReading, column: str) -> int | None:
@@ -118,13 +108,10 @@ def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[Trac
 def _steps(case: Case) -> Iterator[Arrival | None]:
     """The arrivals of each micro-batch; None for a poll without new rows."""
     for step in case.steps:
-        match step.action:
-            case Add(streams=streams):
-                yield streams
-            case Backlog(entries=entries):
-                yield from entries
-            case Idle():
-                yield None
+        if isinstance(step.action, Idle):
+            yield None
+        elif not isinstance(step.action, Restart):
+            yield from step.arrivals()
 
 
 def _events(case: Case, arrivals: Arrival, columns: Mapping[str, str]) -> Iterator[Event]:

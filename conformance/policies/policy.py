@@ -39,10 +39,6 @@ class InvalidParameter(ValueError):
 
     def __init__(self, policy: str, parameter: str, value: object, allowed: str) -> None:
         super().__init__(f"{parameter} of {policy} is {value}: it must be {allowed}")
-        self.policy = policy
-        self.parameter = parameter
-        self.value = value
-        self.allowed = allowed
 
 
 class Policy(Protocol):

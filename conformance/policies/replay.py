@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,8 +96,6 @@ class NotIncreasing(Exception):
 
     def __init__(self, last: int, emitted: int) -> None:
         super().__init__(f"watermarks do not increase: {emitted} after {last}")
-        self.last = last
-        self.emitted = emitted
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,8 @@ class _EngineState:
             NotIncreasing: the engine fails at what an input emits.
         """
         if self.rules.one_source:
-            combined = self.rules.coalescing.combined(self._sent(self._watermarks()), MIN)
+            watermarks = {name: policy.watermark for name, policy in self.policies.items()}
+            combined = self.rules.coalescing.combined(self._sent(watermarks), MIN)
             due = self.rules.throttle.emit(combined, self.downstream)
             if due is None or due <= self.downstream:
                 return self, None
@@ -206,23 +205,17 @@ class _EngineState:
     def _sent(self, watermarks: Mapping[str, int]) -> tuple[InputWatermark, ...]:
         return tuple(InputWatermark(watermarks[name], policy.idle(self._now)) for name, policy in self.policies.items())
 
-    def _watermarks(self) -> dict[str, int]:
-        return {name: policy.watermark for name, policy in self.policies.items()}
-
     def _step(self, number: int, entry: TraceEntry, emitted: int | None) -> ReplayStep:
-        watermarks = {name: self.policies[self._key(name)].watermark for name in self.trace.inputs}
+        policies = {name: self.policies[self._key(name)] for name in self.trace.inputs}
         return ReplayStep(
             number=number,
             entry=entry,
             now=self.now,
-            watermarks=watermarks,
+            watermarks={name: policy.watermark for name, policy in policies.items()},
             emitted=emitted,
             downstream=self.downstream,
-            idle=tuple(self._idle()),
+            idle=tuple(name for name, policy in policies.items() if policy.idle(self._now)),
         )
-
-    def _idle(self) -> Iterator[str]:
-        return (name for name in self.trace.inputs if self.policies[self._key(name)].idle(self._now))
 
 
 @dataclass(frozen=True)
@@ -266,21 +259,6 @@ class PolicyAnswer:
     """What ended the engine at the entry after the last step."""
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """An entry of which the model and an engine say different things."""
-
-    number: int
-    """Of the entry, from 1."""
-    key: str
-    """``late``; ``failure`` if only one of them fails there."""
-    model: Any
-    engine: Any
-
-    def __str__(self) -> str:
-        return f"entry {self.number}: {self.key} is {self.model!r} in the model and {self.engine!r} in the engine"
-
-
 def answer_of(replayed: Replay) -> PolicyAnswer:
     """The model's answer, which has every key."""
     return PolicyAnswer(tuple(as_expectation(step) for step in replayed.steps), replayed.failure)
@@ -296,21 +274,6 @@ def as_expectation(step: ReplayStep) -> dict[str, Any]:
         "closed": step.closed,
         "idle": step.idle,
     }
-
-
-def disagreements(question: PolicyQuestion, engine: PolicyAnswer) -> tuple[Disagreement, ...]:
-    """Where the model and an engine differ, in what the engine decides; in order."""
-    model = answer_of(replay(question.trace, question.rules))
-    found = [
-        Disagreement(number, key, of_the_model[key], value)
-        for number, (of_the_model, of_the_engine) in enumerate(zip(model.steps, engine.steps, strict=False), 1)
-        for key, value in of_the_engine.items()
-        if of_the_model[key] != value
-    ]
-    if len(model.steps) != len(engine.steps):
-        number = min(len(model.steps), len(engine.steps)) + 1
-        found.append(Disagreement(number, "failure", model.failure, engine.failure))
-    return tuple(found)
 
 
 def _entry(entry: TraceEntry) -> dict[str, Json]:

@@ -5,8 +5,7 @@ The traces that show how a policy behaves in general are scaled to a delay, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +18,7 @@ from conformance.policies.case import PolicyCase, PolicyMismatch
 from conformance.policies.catalogue import POLICIES, comparable, delay_of
 from conformance.policies.engine_rules import EngineRules
 from conformance.policies.from_case import trace_of
-from conformance.policies.replay import Replay, ReplayStep, as_expectation, replay
+from conformance.policies.replay import Replay, as_expectation, replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20
@@ -27,15 +26,20 @@ _ROWS = 20
 """Rows per micro-batch: enough that a quantile ignores one of them."""
 
 
-def silent_input(rules: EngineRules, delay: int, *, spoke: bool) -> str:
+def in_general(rules: EngineRules) -> tuple[str, str, str]:
+    """What happens when one of two inputs falls silent, when it never had an event, and after one row from the far future."""
+    unit = max(delay_of(rules), 1)
+    return _silent_input(rules, unit, spoke=True), _silent_input(rules, unit, spoke=False), _far_future_row(rules, unit)
+
+
+def _silent_input(rules: EngineRules, unit: int, *, spoke: bool) -> str:
     """What happens to the watermark when one of two inputs is silent, in a short phrase.
 
     Args:
         rules: of the policy.
-        delay: how long the policy waits, in milliseconds.
+        unit: how long the policy waits, in milliseconds, at least 1.
         spoke: whether the silent input had an event before.
     """
-    unit = max(delay, 1)
     base = 1000 * unit
     entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), Boundary(), IdlePoll("off")]
     if spoke:
@@ -55,14 +59,13 @@ def silent_input(rules: EngineRules, delay: int, *, spoke: bool) -> str:
     return "waited for"
 
 
-def far_future_row(rules: EngineRules, delay: int) -> str:
+def _far_future_row(rules: EngineRules, unit: int) -> str:
     """How many rows are late after one row from the far future, if event times otherwise follow the clock.
 
     Args:
         rules: of the policy.
-        delay: how long the policy waits, in milliseconds.
+        unit: how long the policy waits, in milliseconds, at least 1.
     """
-    unit = max(delay, 1)
     base = 1000 * unit
     entries: list[TraceEntry] = []
     for step in range(6):
@@ -82,7 +85,7 @@ def far_future_row(rules: EngineRules, delay: int) -> str:
 
 def record(replayed: Replay) -> dict[str, Any]:
     """A replay with all its steps, times in the unit of the trace."""
-    rules, delay = replayed.rules, delay_of(replayed.rules)
+    rules = replayed.rules
     return {
         "policy": rules.name,
         "engine": rules.engine,
@@ -90,16 +93,22 @@ def record(replayed: Replay) -> dict[str, Any]:
             name: value if isinstance(value, int | str) else float(value) for name, value in rules.parameters.items()
         },
         "assumptions": list(replayed.trace.assumptions),
-        "moments": [_step(step, replayed) for step in replayed.steps],
+        "moments": [
+            {
+                "number": step.number,
+                "entry": replayed.trace.format_entry(step.entry),
+                "clock": step.now,
+                **{key: list(one) if isinstance(one, tuple) else one for key, one in as_expectation(step).items()},
+            }
+            for step in replayed.steps
+        ],
         "failure": replayed.failure,
         "late": [step.number for step in replayed.late],
         "windows": {str(end): step.number for end, step in replayed.completions.items()},
         "open": list(replayed.open),
-        "inGeneral": {
-            "anInputFallsSilent": silent_input(rules, delay, spoke=True),
-            "anInputNeverSpeaks": silent_input(rules, delay, spoke=False),
-            "oneFarFutureRow": far_future_row(rules, delay),
-        },
+        "inGeneral": dict(
+            zip(("anInputFallsSilent", "anInputNeverSpeaks", "oneFarFutureRow"), in_general(rules), strict=True)
+        ),
     }
 
 
@@ -130,39 +139,23 @@ def record_of_policies() -> list[dict[str, Any]]:
     ]
 
 
-def _step(step: ReplayStep, replayed: Replay) -> dict[str, Any]:
-    return {
-        "number": step.number,
-        "entry": replayed.trace.format_entry(step.entry),
-        "clock": step.now,
-        **{key: list(value) if isinstance(value, tuple) else value for key, value in as_expectation(step).items()},
-    }
-
-
 ALL = "all"
 
 SHOWN = 8
 """How many late events or windows a cell lists before it only counts them."""
 
 
-@dataclass(frozen=True)
-class PolicyView:
-    """One trace, replayed under one or several policies."""
-
-    trace: Trace
-    replays: Sequence[Replay]
-
-    def renderables(self) -> Iterator[Group | Table | Text]:
-        """For a rich console: the steps of the only replay, or a comparison of all, and what was assumed."""
-        if len(self.replays) == 1:
-            yield steps_table(self.replays[0])
-        else:
-            yield from comparison_tables(self.replays)
-        for assumption in self.trace.assumptions:
-            yield Text(assumption, style="dim")
+def renderables(replays: Sequence[Replay]) -> Iterator[Group | Table | Text]:
+    """For a rich console: the steps of the only replay, or a comparison of several of one trace, and what was assumed."""
+    if len(replays) == 1:
+        yield _steps_table(replays[0])
+    else:
+        yield from _comparison_tables(replays)
+    for assumption in replays[0].trace.assumptions:
+        yield Text(assumption, style="dim")
 
 
-def view(case: Case | PolicyCase, policy: str | None = None) -> PolicyView:
+def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Replay, ...]:
     """Replay a case under watermark policies.
 
     Args:
@@ -172,28 +165,26 @@ def view(case: Case | PolicyCase, policy: str | None = None) -> PolicyView:
 
     Raises:
         NoTrace: the case cannot be converted to a trace.
-        UnknownPolicy: no policy has that name.
+        WrongUsage: no policy has that name.
     """
     if isinstance(case, Case):
         converted = trace_of(case)
         trace, delay, own = converted.trace, converted.delay, None
     else:
-        own = case.rules()
+        own = case.question.rules
         trace, delay = case.trace, max(0, delay_of(own))
     wanted = policy or ("spark" if own is None else own.name)
     names = list(POLICIES) if wanted == ALL else [wanted]
     rules = [own if own is not None and name == own.name else comparable(name, delay) for name in names]
-    return PolicyView(trace, tuple(replay(trace, one) for one in rules))
+    return tuple(replay(trace, one) for one in rules)
 
 
-def steps_table(replayed: Replay) -> Group:
+def _steps_table(replayed: Replay) -> Group:
     """One line per trace entry; clock readings become a column."""
     trace = replayed.trace
     has_clock = any(isinstance(entry, ClockReading) for entry in trace.entries)
-    table = Table(box=None, pad_edge=False)
     columns = ["entry", *(["clock"] if has_clock else []), "watermark", "downstream", "late", "windows complete"]
-    for name in columns if trace.window else columns[:-1]:
-        table.add_column(name, overflow="fold")
+    table = _table(columns if trace.window else columns[:-1])
     for step in replayed.steps:
         if isinstance(step.entry, ClockReading):
             continue
@@ -201,7 +192,7 @@ def steps_table(replayed: Replay) -> Group:
             f"{step.number} {trace.format_entry(step.entry)}",
             *([trace.format_clock(step.now)] if has_clock else []),
             trace.format_times(step.watermarks) + (f" (idle: {', '.join(step.idle)})" if step.idle else ""),
-            _downstream(step, trace),
+            ("" if step.emitted is None else "→ ") + trace.format_time(step.downstream),
             "late" if step.late else "",
             ", ".join(f"until {trace.format_time(end)}" for end in step.closed),
         ]
@@ -213,35 +204,26 @@ def steps_table(replayed: Replay) -> Group:
     return Group(*parts)
 
 
-def comparison_tables(replays: Sequence[Replay]) -> Iterator[Table]:
+def _comparison_tables(replays: Sequence[Replay]) -> Iterator[Table]:
     """One trace under several policies: the result on this trace, and what each policy does in general."""
-    here = Table(title="on this trace", title_justify="left", box=None, pad_edge=False)
-    for name in ("policy", "late", "windows complete (at entry)", "final watermark"):
-        here.add_column(name, overflow="fold")
+    here = _table(("policy", "late", "windows complete (at entry)", "final watermark"), "on this trace")
     for one in replays:
         here.add_row(
             one.rules.name,
-            late_events(one),
-            windows(one) if one.trace.window else "no windows",
+            _late_events(one),
+            _windows(one) if one.trace.window else "no windows",
             one.trace.format_time(one.downstream),
         )
     yield here
-    general = Table(title="in general", title_justify="left", box=None, pad_edge=False)
-    for name in ("policy", "engine", "input goes silent", "input was always silent", "one far-future row"):
-        general.add_column(name, overflow="fold")
+    general = _table(
+        ("policy", "engine", "input goes silent", "input was always silent", "one far-future row"), "in general"
+    )
     for one in replays:
-        rules, delay = one.rules, delay_of(one.rules)
-        general.add_row(
-            rules.name,
-            rules.engine,
-            silent_input(rules, delay, spoke=True),
-            silent_input(rules, delay, spoke=False),
-            far_future_row(rules, delay),
-        )
+        general.add_row(one.rules.name, one.rules.engine, *in_general(one.rules))
     yield general
 
 
-def late_events(replayed: Replay) -> str:
+def _late_events(replayed: Replay) -> str:
     """``2 of 5: 12:01, 12:03``: the late events, in order of arrival."""
     late = [step.entry for step in replayed.late if isinstance(step.entry, Event)]
     events = sum(isinstance(entry, Event) for entry in replayed.trace.entries)
@@ -250,7 +232,7 @@ def late_events(replayed: Replay) -> str:
     return f"{len(late)} of {events}{': ' * bool(late)}{named}{more}"
 
 
-def windows(replayed: Replay) -> str:
+def _windows(replayed: Replay) -> str:
     """``until 12:10 (4); open: 12:40``: the windows that have events, by their end, each with the entry that completed it."""
     times = replayed.trace.format_time
     closed = [(step.number, end) for end, step in sorted(replayed.completions.items(), key=lambda pair: pair[1].number)]
@@ -266,14 +248,14 @@ def windows(replayed: Replay) -> str:
 
 def policies() -> Table:
     """Every policy."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("policy", "engine", "parameters", "watermark"):
-        table.add_column(name, overflow="fold")
+    table = _table(("policy", "engine", "parameters", "watermark"))
     for name, policy in POLICIES.items():
         table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)
     return table
 
 
-def _downstream(step: ReplayStep, trace: Trace) -> str:
-    shown = trace.format_time(step.downstream)
-    return shown if step.emitted is None else f"→ {shown}"
+def _table(columns: Iterable[str], title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table

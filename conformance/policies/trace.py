@@ -20,8 +20,6 @@ INPUT = "events"
 
 NANOS_PER_MILLI = 1_000_000
 
-NO_WATERMARK = "–"
-
 
 @dataclass(frozen=True)
 class Event:
@@ -54,16 +52,6 @@ class Boundary:
 TraceEntry: TypeAlias = Event | ClockReading | IdlePoll | Boundary
 
 
-class UnknownInput(ValueError):
-    """An entry of a trace names an input that the trace does not have."""
-
-    def __init__(self, number: int, name: str, inputs: tuple[str, ...]) -> None:
-        super().__init__(f"entry {number} names the input {name!r}, but the trace has {', '.join(inputs)}")
-        self.number = number
-        self.name = name
-        self.inputs = inputs
-
-
 @dataclass(frozen=True)
 class Trace:
     """Entries in order."""
@@ -83,7 +71,7 @@ class Trace:
         for number, entry in enumerate(self.entries, 1):
             name = None if isinstance(entry, ClockReading | Boundary) else entry.input
             if name is not None and name not in self.inputs:
-                raise UnknownInput(number, name, self.inputs)
+                raise ValueError(f"entry {number} names the input {name!r}, but the trace has {', '.join(self.inputs)}")
 
     @property
     def start(self) -> int:
@@ -97,7 +85,7 @@ class Trace:
     def format_time(self, at: int) -> str:
         """An event time, window end or watermark; a dash if there is no watermark yet."""
         if at == MIN:
-            return NO_WATERMARK
+            return "–"
         return show(at * 1000) if self.instants else str(at)
 
     def format_times(self, by_input: Mapping[str, int]) -> str:

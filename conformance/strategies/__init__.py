@@ -1,7 +1,7 @@
 """Hypothesis strategies for the case language; the cases they generate are valid by construction.
 
 ``cases`` generates whole cases, structured like the YAML and without expectations: ``conformance.language.case_from`` reads
-one, and ``conformance.language.printing.printed`` formats it. ``schemas``, ``delays``, ``pipelines`` and ``traces`` generate
+such a case, and ``conformance.language.printing.printed`` formats it. ``schemas``, ``delays``, ``pipelines`` and ``traces`` generate
 parts of cases.
 
     >>> from hypothesis import given
@@ -15,10 +15,9 @@ Independent of the model, the engines and the cases of the suite. Requires ``hyp
 """
 
 from conformance.strategies.cases import cases
-from conformance.strategies.delays import delays
-from conformance.strategies.families import FAMILIES, NoSuchFamily
+from conformance.strategies.draft import delays, schemas
+from conformance.strategies.families import FAMILIES
 from conformance.strategies.pipelines import pipelines
-from conformance.strategies.schemas import schemas
 from conformance.strategies.traces import traces
 
-__all__ = ["FAMILIES", "NoSuchFamily", "cases", "delays", "pipelines", "schemas", "traces"]
+__all__ = ["FAMILIES", "cases", "delays", "pipelines", "schemas", "traces"]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from conformance.core.data import Json
 from conformance.core.values import show
-from conformance.strategies.delays import delay_lengths
-from conformance.strategies.draft import Draft, Json
+from conformance.strategies.draft import Draft, delay_lengths
 from conformance.strategies.families import chosen
-from conformance.strategies.operations import chance, stateless
-from conformance.strategies.pipelines import drafts
+from conformance.strategies.pipelines import chance, drafts, stateless
 from conformance.strategies.traces import (
     TraceOptions,
     arrivals_of,
@@ -90,22 +89,16 @@ def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
         {"conf": {POLICY: draw(st.sampled_from(("min", "max")))}},
         {"outputMode": draw(st.sampled_from(("append", "update")))},
     ]
-    queries = [list(stateless(draw, draft).operations), list(draft.operations), _with_a_column(draft), *_other(draft)]
-    return [*found, *({"query": query} for query in queries)]
-
-
-def _with_a_column(draft: Draft) -> list[Json]:
-    """The query with another column after the source: operators get other rows with the same keys."""
     first, *others = draft.operations
-    return [first, {"withColumn": ["more", "0"]}, *others]
-
-
-def _other(draft: Draft) -> Iterator[list[Json]]:
-    """The query with other constants."""
+    # Another column after the source: operators get other rows with the same keys.
+    queries = [
+        list(stateless(draw, draft).operations),
+        [first, *others],
+        [first, {"withColumn": ["more", "0"]}, *others],
+    ]
     text = json.dumps(draft.operations)
-    for constant in ("'x'", "'l'", "'side'"):
-        if constant in text:
-            yield json.loads(text.replace(constant, "'y'"))
+    queries += [json.loads(text.replace(one, "'y'")) for one in ("'x'", "'l'", "'side'") if one in text]
+    return [*found, *({"query": query} for query in queries)]
 
 
 @st.composite
@@ -134,7 +127,7 @@ def cases(families: Sequence[str] = ()) -> st.SearchStrategy[dict[str, Json]]:
         families: of ``FAMILIES``; empty means the default ones.
 
     Raises:
-        NoSuchFamily: one of the names is unknown.
+        WrongUsage: one of the names is unknown.
     """
     return generated(chosen(families)).map(lambda one: one.written)
 

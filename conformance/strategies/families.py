@@ -26,23 +26,15 @@ DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functi
 """The default families; the others need one process per case, or pandas in the engine."""
 
 
-class NoSuchFamily(WrongUsage):
-    """No family has this name."""
-
-    def __init__(self, name: str) -> None:
-        near = get_close_matches(name, FAMILIES, 1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        super().__init__(f"unknown family {name!r}.{hint} The families are {', '.join(FAMILIES)}")
-        self.name = name
-
-
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
     """The families with these names; the default ones if there are none.
 
     Raises:
-        NoSuchFamily: one of the names is unknown.
+        WrongUsage: one of the names is unknown.
     """
     for name in names:
         if name not in FAMILIES:
-            raise NoSuchFamily(name)
+            near = get_close_matches(name, FAMILIES, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise WrongUsage(f"unknown family {name!r}.{hint} The families are {', '.join(FAMILIES)}")
     return tuple(names) or DEFAULT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.core.errors import WrongUsage
@@ -27,19 +27,7 @@ steps:
 """
 
 
-class NoSuchFunction(WrongUsage):
-    """The text names no function of a module in these folders, or one that takes no streams.
-
-    Attributes:
-        name: ``module:function``.
-    """
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name}: {why}")
-        self.name = name
-
-
-def case_that_calls(name: str, folders: Iterable[Path], file: Path, schema: str) -> str:
+def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str) -> str:
     """The text of a valid case without expectations.
 
     Args:
@@ -49,9 +37,9 @@ def case_that_calls(name: str, folders: Iterable[Path], file: Path, schema: str)
         schema: the address of the JSON Schema, as the case sees it.
 
     Raises:
-        NoSuchFunction: there is none.
+        WrongUsage: there is no such function in these folders, or it takes no streams.
     """
-    streams = _streams(name, tuple(folders))
+    streams = _streams(name, folders)
     return _TEMPLATE.format(
         schema=schema,
         file=file,
@@ -66,33 +54,27 @@ def case_that_calls(name: str, folders: Iterable[Path], file: Path, schema: str)
     )
 
 
-def _streams(name: str, folders: tuple[Path, ...]) -> Mapping[str, str]:
+def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     """The parameters after the session, each with the column of its ``withWatermark`` if the function has one."""
     module, _, function = name.partition(":")
-    file = _file_of(module, folders)
+    path = Path(*module.split("."))
+    candidates = (folder / one for folder in folders for one in (path.with_suffix(".py"), path / "__init__.py"))
+    file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         looked = ", ".join(map(str, folders))
-        raise NoSuchFunction(name, f"there is no module {module} in {looked}: name its folder with --code")
+        raise WrongUsage(f"{name}: there is no module {module} in {looked}: name its folder with --code")
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError) as error:
-        raise NoSuchFunction(name, f"{file} is not Python: {error}") from None
+        raise WrongUsage(f"{name}: {file} is not Python: {error}") from None
     found = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
     if found is None:
-        raise NoSuchFunction(name, f"{file} defines no function {function!r} at its top level")
+        raise WrongUsage(f"{name}: {file} defines no function {function!r} at its top level")
     parameters = [one.arg for one in (*found.args.posonlyargs, *found.args.args)][1:]
     if not parameters:
-        raise NoSuchFunction(
-            name, f"the function takes no stream: {function}(spark, orders, …) takes the stream orders"
-        )
+        raise WrongUsage(f"{name}: the function takes no stream: {function}(spark, orders, …) takes the stream orders")
     columns = _event_times(found)
     return {parameter: columns.get(parameter, _EVENT_TIME) for parameter in parameters}
-
-
-def _file_of(module: str, folders: tuple[Path, ...]) -> Path | None:
-    path = Path(*module.split("."))
-    candidates = (folder / one for folder in folders for one in (path.with_suffix(".py"), path / "__init__.py"))
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def _event_times(function: ast.FunctionDef) -> dict[str, str]:

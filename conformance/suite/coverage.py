@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from conformance.core.case import Case
@@ -92,14 +92,12 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
         tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
         category = _category("Spark's own tests", tests, reachable, mirrors)
         of_scala = frozenset(id for id, entry in tests.items() if entry.get("api") == "scala")
-        found.append(replace(category, apart=tuple(_apart(catalogue, mirrors)), of_scala=of_scala, in_part=True))
+        apart = tuple(
+            Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
+            for id, why in catalogue.tests_apart().items()
+        )
+        found.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
     return tuple(found)
-
-
-def _apart(catalogue: Catalogue, mirrors: list[Pin]) -> Iterator[Apart]:
-    tests = catalogue.spark_tests or {}
-    for id, why in catalogue.tests_apart().items():
-        yield Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
 
 
 def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:

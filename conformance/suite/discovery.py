@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -92,10 +92,7 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
     Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``. A path that does not exist, a folder
     without cases, and an id shared by two files are problems, too.
     """
-    reader = _Reader()
-    for path in tuple(paths or ()) or (shipped(),):
-        reader.read(path)
-    return reader.suite()
+    return _read(paths)
 
 
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
@@ -107,21 +104,7 @@ def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | 
         key: leave out cases that do not have this key of a case file.
     """
     wanted = frozenset(ids)
-    reader = _Reader(_Wanted(wanted, key))
-    for path in tuple(paths or ()) or (shipped(),):
-        reader.read(path)
-    return tuple(case for case in reader.suite().cases if case.id in wanted)
-
-
-class NoSuchCase(WrongUsage):
-    """The name is neither a file with one case nor the id of a case in the built-in suite."""
-
-    def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
-        several = f"{name} contains {cases} cases; name one of them"
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(several if cases else f"{name!r} is neither a case of the suite nor a file.{hint}")
-        self.name = name
-        self.near = tuple(near)
+    return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
@@ -129,7 +112,7 @@ def find(name: str) -> Case | PolicyCase:
 
     Raises:
         InvalidCase: the file is not a valid case.
-        NoSuchCase: there is no such case, or there are several.
+        WrongUsage: there is no such case, or there are several.
     """
     path = Path(name)
     if not path.exists():
@@ -137,11 +120,13 @@ def find(name: str) -> Case | PolicyCase:
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
         if not path.is_file() and expansion_at(path) is None:
             known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
-            raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
+            near = get_close_matches(wanted, known, 3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{hint}")
     loaded = load([path])
     loaded.raise_for_problems()
     if len(loaded.all_cases) != 1:
-        raise NoSuchCase(name, cases=len(loaded.all_cases))
+        raise WrongUsage(f"{name} contains {len(loaded.all_cases)} cases; name one of them")
     return loaded.all_cases[0]
 
 
@@ -169,6 +154,13 @@ def expansion_at(path: Path) -> tuple[Path, str] | None:
         if file.is_file():
             return file, ".".join(parts[at:])
     return None
+
+
+def _read(paths: Iterable[Path] | None, wanted: _Wanted | None = None) -> Suite:
+    reader = _Reader(wanted)
+    for path in tuple(paths or ()) or (shipped(),):
+        reader.read(path)
+    return reader.suite()
 
 
 class _Wanted:
@@ -216,12 +208,12 @@ class _Reader:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
         for file in cases:
             root = self._root(file, top)
-            if file not in self._seen and self._may_be_wanted(file, root):
+            wanted = self._wanted
+            if file not in self._seen and (
+                wanted is None or wanted.may_be_in(file, id_of(file, root), self._catalogue(root))
+            ):
                 self._seen.add(file)
                 self._cases_in(file, root)
-
-    def _may_be_wanted(self, file: Path, root: Path) -> bool:
-        return self._wanted is None or self._wanted.may_be_in(file, id_of(file, root), self._catalogue(root))
 
     def _read_one_of_matrix(self, path: Path) -> None:
         """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""

@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Protocol, TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 from conformance.core.case import (
     OPAQUE,
     PYTHON_STATE,
+    Action,
     Add,
     Arrival,
     Backlog,
@@ -28,7 +30,7 @@ from conformance.core.case import (
 )
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import BatchSeen, Column, EventTime, Observation, StepSeen
+from conformance.core.observation import BatchSeen, EventTime, Observation, StepSeen
 from conformance.core.spark_types import DataType, Schema, parse_type
 from conformance.core.values import canonical, show
 from conformance.core.versions import StateStore, VersionRange, releases
@@ -48,29 +50,19 @@ Back: TypeAlias = Callable[[Observation], Observation]
 """From the observation of the changed case to that of the original."""
 
 
-def unchanged(observation: Observation) -> Observation:
-    return observation
-
-
 @dataclass(frozen=True)
 class VariantOutput:
     """A case as changed by a variant."""
 
-    name: str
-    """Follows the id of the case: ``rocksdb``, ``restart-3``."""
     case: Case
-    back: Back = unchanged
+    back: Back | None = None
+    """None if the observation of both cases is the same."""
+    suffix: str = ""
+    """Follows the name of a variant that changes a case in several ways: ``-3`` in ``restart-3``."""
 
 
-class Variant(Protocol):
-    """One kind of change."""
-
-    @property
-    def name(self) -> str:
-        """As in ``conformance.language.catalogue``."""
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        """The changed cases; none if the variant does not apply."""
+Variant: TypeAlias = Callable[[Case], Iterable[VariantOutput]]
+"""One kind of change: from a case to the changed cases; none if the variant does not apply."""
 
 
 class VariedCase(Case):
@@ -78,11 +70,11 @@ class VariedCase(Case):
 
     original: Case
     back: Any
-    """A ``Back``."""
+    """A ``Back``, or None."""
 
     @classmethod
-    def of(cls, original: Case, output: VariantOutput) -> VariedCase:
-        given = {**dict(output.case), "id": f"{original.id}{MARK}{output.name}"}
+    def of(cls, original: Case, name: str, output: VariantOutput) -> VariedCase:
+        given = {**dict(output.case), "id": f"{original.id}{MARK}{name}{output.suffix}"}
         return cls.model_construct(**given, original=original, back=output.back)
 
     @property
@@ -96,7 +88,7 @@ class VariedCase(Case):
 
     def observation_of_original(self, observation: Observation) -> Observation:
         """The observation as if the engine had run the original case."""
-        found: Observation = self.back(observation)
+        found: Observation = observation if self.back is None else self.back(observation)
         return found.model_copy(update={"case": self.original.id})
 
 
@@ -104,19 +96,6 @@ PARTITIONS = 3
 
 Arrangement: TypeAlias = Callable[[str, Partitioned], Partitioned]
 """From a stream name and its rows in one micro-batch to the rows that arrive instead."""
-
-
-@dataclass(frozen=True)
-class Rearranged:
-    """The same case with its rows arranged like this."""
-
-    name: str
-    how: Arrangement
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        other = rearranged(case, self.how)
-        if other != case and not (case.in_memory and self.how is spread_rows):  # it has one partition
-            yield VariantOutput(self.name, other)
 
 
 def reversed_rows(_: str, rows: Partitioned) -> Partitioned:
@@ -131,29 +110,35 @@ def spread_rows(_: str, rows: Partitioned) -> Partitioned:
     return Partitioned(partitions=tuple(rows.partitions[0][at::PARTITIONS] for at in range(PARTITIONS)))
 
 
-def rearranged(case: Case, how: Arrangement) -> Case:
-    """The case with all arriving rows rearranged."""
-    return case.model_copy(update={"steps": tuple(_rearranged_step(step, how) for step in case.steps)})
+def rearranged(how: Arrangement, case: Case) -> Iterator[VariantOutput]:
+    """The case with all arriving rows rearranged, if that changes it."""
+
+    def of(arrival: Arrival) -> Arrival:
+        return {stream: how(stream, rows) for stream, rows in arrival.items()}
+
+    def action_of(step: Step) -> Action:
+        match step.action:
+            case Add(streams=arrival):
+                return Add(streams=of(arrival))
+            case Backlog(entries=entries):
+                return Backlog(entries=tuple(map(of, entries)))
+            case Restart(add=arrival) as restart if arrival:
+                return restart.model_copy(update={"add": of(arrival)})
+            case other:
+                return other
+
+    steps = tuple(step.model_copy(update={"action": action_of(step)}) for step in case.steps)
+    if steps != case.steps:
+        yield VariantOutput(case.model_copy(update={"steps": steps}))
 
 
-def _rearranged_step(step: Step, how: Arrangement) -> Step:
-    match step.action:
-        case Add(streams=arrival):
-            return step.model_copy(update={"action": Add(streams=_arrival(arrival, how))})
-        case Backlog(entries=entries):
-            return step.model_copy(update={"action": Backlog(entries=tuple(_arrival(one, how) for one in entries))})
-        case Restart(add=arrival) as restart if arrival:
-            return step.model_copy(update={"action": restart.model_copy(update={"add": _arrival(arrival, how)})})
-        case _:
-            return step
+def spread(case: Case) -> Iterator[VariantOutput]:
+    """The case with its rows over partitions; a stream in memory has one partition."""
+    if not case.in_memory:
+        yield from rearranged(spread_rows, case)
 
 
-def _arrival(arrival: Arrival, how: Arrangement) -> Arrival:
-    return {stream: how(stream, rows) for stream, rows in arrival.items()}
-
-
-@dataclass(frozen=True)
-class FromKafka:
+def from_kafka(case: Case) -> Iterator[VariantOutput]:
     """Every stream is read from a topic, with as many partitions as its most partitioned arrival.
 
     Does not apply to a case
@@ -162,102 +147,62 @@ class FromKafka:
     - with a backlog and ``availableNow``, which reads all records of a topic in one micro-batch;
     - whose sources have names: one that gets a name reads all records from the beginning in one micro-batch.
     """
-
-    name: str = "kafka"
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        backlog = any(isinstance(step.action, Backlog) for step in case.steps)
-        at_once = backlog and "availableNow" in case.triggers
-        named = any(one.name == "from" and "name" in one.arguments for one in case.operations())
-        if case.topics or case.in_memory or at_once or named:
-            return
-        topics = {name: KafkaSource(partitions=_partitions(name, case)) for name in case.streams}
-        yield VariantOutput(self.name, case.model_copy(update={"topics": topics}))
-
-
-def _partitions(stream: str, case: Case) -> int:
-    return max((len(one[stream].partitions) for one in _arrivals(case) if stream in one), default=1) or 1
+    backlog = any(isinstance(step.action, Backlog) for step in case.steps)
+    at_once = backlog and "availableNow" in case.triggers
+    named = any(one.name == "from" and "name" in one.arguments for one in case.operations())
+    if case.topics or case.in_memory or at_once or named:
+        return
+    partitions = dict.fromkeys(case.streams, 1)
+    for arrival in (arrival for step in case.steps for arrival in step.arrivals()):
+        for name, rows in arrival.items():
+            partitions[name] = max(partitions[name], len(rows.partitions))
+    topics = {name: KafkaSource(partitions=count) for name, count in partitions.items()}
+    yield VariantOutput(case.model_copy(update={"topics": topics}))
 
 
-def _arrivals(case: Case) -> Iterator[Arrival]:
-    for step in case.steps:
-        match step.action:
-            case Add(streams=arrival) | Restart(add=arrival):
-                yield arrival
-            case Backlog(entries=entries):
-                yield from entries
-
-
-@dataclass(frozen=True)
-class Restarted:
+def restarted(case: Case) -> Iterator[VariantOutput]:
     """A restart before each step except the first, restarts, and steps after a start or restart.
 
     Also not before a step where, according to ``upgrades`` of the case, even the same version does not simply resume.
     """
-
-    name: str = "restart"
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        for before, step in zip(case.steps, case.steps[1:], strict=False):
-            if any(isinstance(one.action, Restart | Start) for one in (before, step)):
-                continue
-            if not _resumes_differently(case, step.number):
-                yield VariantOutput(
-                    f"{self.name}-{step.number}", _restarted(case, step.number), partial(_without_restart, step.number)
-                )
-
-
-def _resumes_differently(case: Case, at: int) -> bool:
-    return any(case.upgrade_between(version, version, at) is not None for version in releases())
-
-
-def _restarted(case: Case, at: int) -> Case:
-    head, tail = case.steps[: at - 1], case.steps[at - 1 :]
-    stop = Step(number=at, action=Restart(how="graceful"))
-    later = tuple(step.model_copy(update={"number": step.number + 1}) for step in tail)
-    return case.model_copy(update={"steps": (*head, stop, *later)})
+    for before, step in pairwise(case.steps):
+        at = step.number
+        if any(isinstance(one.action, Restart | Start) for one in (before, step)):
+            continue
+        if any(case.upgrade_between(version, version, at) is not None for version in releases()):
+            continue
+        stop = Step(number=at, action=Restart(how="graceful"))
+        later = (one.model_copy(update={"number": one.number + 1}) for one in case.steps[at - 1 :])
+        changed = case.model_copy(update={"steps": (*case.steps[: at - 1], stop, *later)})
+        yield VariantOutput(changed, partial(_without_restart, at), f"-{at}")
 
 
 def _without_restart(at: int, observation: Observation) -> Observation:
     """The observation without the restart; its micro-batches, or its error, move to the following step."""
-    steps: list[StepSeen] = []
-    stopped: StepSeen | None = None
-    for step in observation.steps:
-        if step.number == at:
-            stopped = step
-        elif step.number > at:
-            ran = stopped.batches if stopped is not None else ()
-            steps.append(step.model_copy(update={"number": step.number - 1, "batches": (*ran, *step.batches)}))
-            stopped = None
-        else:
-            steps.append(step)
-    if stopped is not None:
-        steps.append(stopped)
+    steps = list(observation.steps[:at])
+    for step in observation.steps[at:]:
+        before = steps.pop().batches if step.number == at + 1 else ()
+        steps.append(step.model_copy(update={"number": step.number - 1, "batches": (*before, *step.batches)}))
     return observation.model_copy(update={"steps": tuple(steps)})
 
 
 _OPERATION = "transformWithState"
 
 
-@dataclass(frozen=True)
-class RowsForPandas:
+def rows_for_pandas(case: Case) -> Iterator[VariantOutput]:
     """The same case with processors over rows (SPARK-51814), if it has any over pandas."""
-
-    name: str = "rows-for-pandas"
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        if all(_over_rows(operation) is operation for operation in case.operations()):
-            return
-        versions = versions_of(self.name)
-        changed = {
-            "query": _pipeline(case.query),
-            "steps": tuple(_step_for_pandas(step) for step in case.steps),
-            "spark": versions if case.spark is None else case.spark & versions,
-        }
-        yield VariantOutput(self.name, case.model_copy(update=changed))
+    if all(_over_rows(operation) is operation for operation in case.operations()):
+        return
+    versions = versions_of("rows-for-pandas")
+    changed = {
+        "query": _pipeline(case.query),
+        "steps": tuple(_step_over_rows(step) for step in case.steps),
+        "spark": versions if case.spark is None else case.spark & versions,
+    }
+    yield VariantOutput(case.model_copy(update=changed))
 
 
-def _step_for_pandas(step: Step) -> Step:
+def _step_over_rows(step: Step) -> Step:
     action = step.action
     if not isinstance(action, Restart) or action.change.query is None:
         return step
@@ -295,7 +240,6 @@ class Settings:
     location may change, or that checks a plan or a metric of the progress, which may change.
     """
 
-    name: str
     conf: Mapping[str, str]
     spark: VersionRange | None = None
     """The versions that have the settings."""
@@ -304,35 +248,28 @@ class Settings:
     only: str | None = None
     """The one operation with state for which Spark allows the settings; None if it does for all."""
 
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        changed = set().union(*(_conf(step.action) for step in case.steps))
+    def __call__(self, case: Case) -> Iterator[VariantOutput]:
+        restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+        changed = set().union(*(restart.change.conf or {} for restart in restarts))
         same = {key for key, value in self.conf.items() if case.conf.get(key) == value} - changed
         own = (set(case.conf) | changed) & set(self.conf)
         applicable = bool(own) if self.default else own == same and len(same) < len(self.conf)
         stateful = {operation.name for operation in case.operations() if operation.may_keep_state}
         if self.only is not None and stateful != {self.only}:
             return
-        if applicable and not _checks_internals(case):
+        expected: list[Expectation | None] = [step.expect for step in case.steps]
+        for entry in case.differs:
+            expected += [entry.expect, *entry.steps.values()]
+        checks_internals = any(one is not None and (one.plan or one.progress) for one in expected)
+        if applicable and not checks_internals and not any(restart.damage for restart in restarts):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}
-            yield VariantOutput(self.name, case.model_copy(update=given))
+            yield VariantOutput(case.model_copy(update=given))
 
 
-def _conf(action: object) -> Mapping[str, str]:
-    return (action.change.conf or {}) if isinstance(action, Restart) else {}
-
-
-def _checks_internals(case: Case) -> bool:
-    damaged = any(isinstance(step.action, Restart) and step.action.damage for step in case.steps)
-    expected: list[Expectation | None] = [step.expect for step in case.steps]
-    for entry in case.differs:
-        expected += [entry.expect, *entry.steps.values()]
-    return damaged or any(one is not None and (one.plan or one.progress) for one in expected)
-
-
-SHIFT_DAYS = 364
+SHIFT_MS = 364 * 24 * 60 * 60 * 1000
 """52 weeks, a multiple of a week and of the common window lengths up to a day."""
-SHIFT_MS = SHIFT_DAYS * 24 * 60 * 60 * 1000
+SHIFT_US = SHIFT_MS * 1000
 
 _ABSOLUTE = re.compile(
     r"\d\d:\d\d|\d{4}-\d\d|TIMESTAMP\s*['(]|DATE|YEAR|MONTH|DAY\(|HOUR|_seconds|_millis|_micros|unix|epoch|current_|now\(|string|BIGINT|DOUBLE|INT\)",
@@ -342,40 +279,32 @@ _ABSOLUTE = re.compile(
 _INSTANTS = ("timestamp", "timestamp_ntz")
 
 
-@dataclass(frozen=True)
-class ShiftedEpoch:
+def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
     """All event times 52 weeks later.
 
     Does not apply to a case without event times, to a query with constant times, or to state functions, which emit times as
     numbers.
     """
+    for pipeline in case.pipelines():
+        opaque = any(one.name in OPAQUE | PYTHON_STATE for one in pipeline.walk())
+        if opaque or _ABSOLUTE.search(json.dumps(pipeline.wire())):
+            return
 
-    name: str = "shifted-epoch"
-
-    def of(self, case: Case) -> Iterator[VariantOutput]:
-        for pipeline in case.pipelines():
-            if any(one.name in OPAQUE | PYTHON_STATE for one in pipeline.walk()) or _ABSOLUTE.search(
-                json.dumps(pipeline.wire())
-            ):
-                return
-        other = rearranged(case, lambda stream, rows: _later(rows, case.streams[stream]))
-        if other != case:
-            yield VariantOutput(self.name, other, _earlier)
-
-
-def _later(rows: Partitioned, schema: Schema) -> Partitioned:
-    return Partitioned(
-        partitions=tuple(
-            tuple(_row(row, schema, SHIFT_MS * 1000) for row in partition) for partition in rows.partitions
+    def later(stream: str, rows: Partitioned) -> Partitioned:
+        schema = case.streams[stream]
+        return Partitioned(
+            partitions=tuple(tuple(_later(row, schema) for row in partition) for partition in rows.partitions)
         )
-    )
+
+    for output in rearranged(later, case):
+        yield replace(output, back=_earlier)
 
 
-def _row(row: Row, schema: Schema, micros: int) -> Row:
-    types = {field.name: field.type for field in schema.fields}
+def _later(row: Row, schema: Schema) -> Row:
     if isinstance(row, tuple):
-        return tuple(moved(value, field.type, micros) for value, field in zip(row, schema.fields, strict=True))
-    return {name: moved(value, types[name], micros) for name, value in row.items()}
+        return tuple(moved(value, field.type, SHIFT_US) for value, field in zip(row, schema.fields, strict=True))
+    types = {field.name: field.type for field in schema.fields}
+    return {name: moved(value, types[name], SHIFT_US) for name, value in row.items()}
 
 
 def moved(value: object, type: DataType, micros: int) -> object:
@@ -398,20 +327,17 @@ def moved(value: object, type: DataType, micros: int) -> object:
 
 
 def _earlier(observation: Observation) -> Observation:
-    steps = tuple(_step_shifted_back(step, observation.columns_of(step)) for step in observation.steps)
-    return observation.model_copy(update={"steps": steps})
+    def of(step: StepSeen) -> StepSeen:
+        types = [parse_type(column.type) for column in observation.columns_of(step)]
+        batches = tuple(_batch(batch, types) for batch in step.batches)
+        return step.model_copy(update={"batches": batches, "watermark": _watermark(step.watermark)})
+
+    return observation.model_copy(update={"steps": tuple(map(of, observation.steps))})
 
 
-def _step_shifted_back(step: StepSeen, columns: tuple[Column, ...]) -> StepSeen:
-    batches = tuple(_batch(batch, columns) for batch in step.batches)
-    return step.model_copy(update={"batches": batches, "watermark": _watermark(step.watermark)})
-
-
-def _batch(batch: BatchSeen, columns: tuple[Column, ...]) -> BatchSeen:
-    types = [parse_type(column.type) for column in columns]
+def _batch(batch: BatchSeen, types: Sequence[DataType]) -> BatchSeen:
     rows = tuple(
-        tuple(moved(value, type, -SHIFT_MS * 1000) for value, type in zip(row, types, strict=True))
-        for row in batch.rows
+        tuple(moved(value, type, -SHIFT_US) for value, type in zip(row, types, strict=True)) for row in batch.rows
     )
     times = batch.event_time
     return batch.model_copy(
@@ -438,45 +364,35 @@ KAFKA = "kafka"
 
 
 @cache
-def variants() -> tuple[Variant, ...]:
-    """All variants, in the order of ``DESCRIPTIONS``."""
+def variants() -> Mapping[str, Variant]:
+    """All variants by name, in the order of ``DESCRIPTIONS``."""
     rocksdb = StateStore.named("rocksdb")
-    shuffle, zone = "spark.sql.shuffle.partitions", "spark.sql.session.timeZone"
-    found: list[Variant] = [
-        Rearranged("reversed-rows", reversed_rows),
-        Rearranged("spread-rows", spread_rows),
-        Settings("one-shuffle-partition", {shuffle: "1"}, default=True),
-        Settings("four-shuffle-partitions", {shuffle: "4"}),
-        Settings("rocksdb", rocksdb.conf, rocksdb.versions),
-        Settings(
-            "changelog-checkpoints",
-            {**rocksdb.conf, f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true"},
-            versions_of("changelog-checkpoints"),
+    shuffle = "spark.sql.shuffle.partitions"
+
+    def on_rocksdb(name: str, key: str, value: str, only: str | None = None) -> Settings:
+        return Settings({**rocksdb.conf, f"{_STORE}.{key}": value}, versions_of(name), only=only)
+
+    return {
+        "reversed-rows": partial(rearranged, reversed_rows),
+        "spread-rows": spread,
+        "one-shuffle-partition": Settings({shuffle: "1"}, default=True),
+        "four-shuffle-partitions": Settings({shuffle: "4"}),
+        "rocksdb": Settings(rocksdb.conf, rocksdb.versions),
+        "changelog-checkpoints": on_rocksdb("changelog-checkpoints", "rocksdb.changelogCheckpointing.enabled", "true"),
+        "checkpoint-format-2": on_rocksdb("checkpoint-format-2", "checkpointFormatVersion", "2"),
+        "avro-state": on_rocksdb("avro-state", "encodingFormat", "avro", only=_OPERATION),
+        "row-checksum": Settings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
+        "rows-for-pandas": rows_for_pandas,
+        "no-codegen": Settings(
+            {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         ),
-        Settings(
-            "checkpoint-format-2",
-            {**rocksdb.conf, f"{_STORE}.checkpointFormatVersion": "2"},
-            versions_of("checkpoint-format-2"),
-        ),
-        Settings(
-            "avro-state",
-            {**rocksdb.conf, f"{_STORE}.encodingFormat": "avro"},
-            versions_of("avro-state"),
-            only="transformWithState",
-        ),
-        Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
-        RowsForPandas(),
-        Settings(
-            "no-codegen", {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-        ),
-        Settings("adaptive", {"spark.sql.adaptive.enabled": "true"}),
+        "adaptive": Settings({"spark.sql.adaptive.enabled": "true"}),
         # UTC+05:45, not a whole number of hours.
-        Settings("time-zone", {zone: "Asia/Kathmandu"}),
-        ShiftedEpoch(),
-        FromKafka(),
-        Restarted(),
-    ]
-    return tuple(found)
+        "time-zone": Settings({"spark.sql.session.timeZone": "Asia/Kathmandu"}),
+        "shifted-epoch": shifted_epoch,
+        KAFKA: from_kafka,
+        "restart": restarted,
+    }
 
 
 def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...]:
@@ -492,11 +408,11 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     for name in names:
         if name not in DESCRIPTIONS:
             raise WrongUsage(unknown("variant", name, DESCRIPTIONS))
-    chosen = [one for one in variants() if one.name in names or (not names and one.name != KAFKA)]
+    chosen = {name: one for name, one in variants().items() if name in names or (not names and name != KAFKA)}
     return tuple(
-        VariedCase.of(case, output)
+        VariedCase.of(case, name, output)
         for case in cases
-        for variant in chosen
-        if variant.name not in case.variants
-        for output in variant.of(case)
+        for name, variant in chosen.items()
+        if name not in case.variants
+        for output in variant(case)
     )

@@ -75,11 +75,6 @@ class Evidence:
     variations: tuple[Variation, ...]
     """By ticket, or by reason if there is no ticket; known bugs first."""
 
-    @property
-    def has_result(self) -> bool:
-        """Whether some case shows on some version what the statement says."""
-        return any(standing in ("holds", "bug") for _, standing in self.by_version)
-
     @classmethod
     def of(
         cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None

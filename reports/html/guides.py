@@ -74,12 +74,6 @@ def named_pictures() -> tuple[str, ...]:
     return tuple(one["case"] for one in _written()["pictures"])
 
 
-def named_cases() -> tuple[str, ...]:
-    """Every case that the pages name."""
-    written = _written()
-    return (written["modes"]["case"], *named_pictures(), *(one["case"] for one in written["vanished"]))
-
-
 def _modes(report: Report) -> Iterator[Pictured]:
     written, newest = _written()["modes"], report.versions[-1:]
     case = report.cases.get(written["case"])

@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.policies.case import compared, mismatches
-from conformance.policies.replay import disagreements
 from harness.policy_engines.running import ENGINES, started
 from reports.results.reading import Results
 from tests.support.effort import number
-from tests.support.policy_traces import questions
+from tests.support.policy_traces import disagreements, questions
 from tests.support.whole_suite import whole_suite
 
 EXAMPLES = {engine: number(20, 1000) for engine in ENGINES} | {"kafka-streams-3.9.1": number(10, 300)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.policies.policy import MAX, MIN
-from conformance.policies.replay import PolicyQuestion
+from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from harness.policy_engines.running import PolicyEngine
 
@@ -91,3 +92,33 @@ def questions(draw: st.DrawFn, engine: PolicyEngine, policy: str, *, extreme: bo
     length = draw(st.integers(0, 40))
     trace = Trace(tuple(draw(st.lists(entries, min_size=length, max_size=length))), inputs, window=window)
     return PolicyQuestion(policy, given, trace, throttle)
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An entry of which the model and an engine say different things."""
+
+    number: int
+    """Of the entry, from 1."""
+    key: str
+    """``late``; ``failure`` if only one of them fails there."""
+    model: Any
+    engine: Any
+
+    def __str__(self) -> str:
+        return f"entry {self.number}: {self.key} is {self.model!r} in the model and {self.engine!r} in the engine"
+
+
+def disagreements(question: PolicyQuestion, engine: PolicyAnswer) -> tuple[Disagreement, ...]:
+    """Where the model and an engine differ, in what the engine decides; in order."""
+    model = answer_of(replay(question.trace, question.rules))
+    found = [
+        Disagreement(number, key, of_the_model[key], value)
+        for number, (of_the_model, of_the_engine) in enumerate(zip(model.steps, engine.steps, strict=False), 1)
+        for key, value in of_the_engine.items()
+        if of_the_model[key] != value
+    ]
+    if len(model.steps) != len(engine.steps):
+        number = min(len(model.steps), len(engine.steps)) + 1
+        found.append(Disagreement(number, "failure", model.failure, engine.failure))
+    return tuple(found)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checkpoints.checkpoint import NO_FILE_READ, Checkpoint, NothingCommitted, copy_detached, read
-from conformance.checkpoints.files import open_files
+from conformance.checkpoints.checkpoint import NO_FILE_READ, Checkpoint, copy_detached, read
+from conformance.checkpoints.files import NoSuchCheckpoint, open_files
 from tests.support.checkpoints import releases_with, small, written_by
 
 
@@ -60,5 +60,5 @@ def test_a_checksum_of_an_entry_that_changed_is_not_copied(tmp_path: Path) -> No
 
 
 def test_without_a_committed_micro_batch_there_is_nothing_to_resume(tmp_path: Path) -> None:
-    with pytest.raises(NothingCommitted, match="no micro-batch is committed"):
+    with pytest.raises(NoSuchCheckpoint, match="no micro-batch is committed"):
         copied(small(tmp_path / "root", committed=False), tmp_path / "copy")

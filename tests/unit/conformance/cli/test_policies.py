@@ -13,7 +13,7 @@ from conformance.cli.main import main
 from conformance.core.case import Case
 from conformance.policies.case import check
 from conformance.policies.catalogue import POLICIES
-from conformance.policies.tables import view
+from conformance.policies.tables import renderables, replays_of
 from conformance.suite.discovery import load
 from tests.support.whole_suite import whole_suite
 
@@ -212,5 +212,5 @@ def test_every_policy_is_in_the_documentation() -> None:
 def test_the_view_of_a_case_for_other_commands() -> None:
     case = next(case for case in whole_suite().cases if case.id == "late-drops/window-still-open")
     assert isinstance(case, Case)
-    assert [replayed.rules.name for replayed in view(case).replays] == ["spark"]
-    assert len(list(view(case, "all").renderables())) == 3
+    assert [replayed.rules.name for replayed in replays_of(case)] == ["spark"]
+    assert len(list(renderables(replays_of(case, "all")))) == 3

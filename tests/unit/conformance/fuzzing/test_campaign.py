@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, StateStore
 from conformance.fuzzing import comparison
 from conformance.fuzzing.campaign import Campaign, CampaignListener
@@ -19,7 +20,6 @@ from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict, verdict_on
-from conformance.strategies import NoSuchFamily
 from conformance.suite.discovery import ID
 from tests.support.each_other import ByEachOther
 from tests.support.effort import number
@@ -133,7 +133,7 @@ def test_the_same_seed_goes_the_same_way():
 
 
 def test_an_unknown_family():
-    with pytest.raises(NoSuchFamily):
+    with pytest.raises(WrongUsage, match="unknown family"):
         Drawing(["windwos"], 1)
 
 

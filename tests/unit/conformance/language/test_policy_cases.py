@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.language import InvalidCase, read_any, read_case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
-from conformance.policies.engines.jet import IdleTimeout
+from conformance.policies.engines import IdleTimeout
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
 from conformance.suite.discovery import load, shipped
@@ -42,7 +42,7 @@ def test_every_key_is_read() -> None:
         IdlePoll("right"),
         Boundary(),
     )
-    rules = case.rules()
+    rules = case.question.rules
     assert isinstance(rules.policy, IdleTimeout)
     assert (rules.engine, rules.policy.timeout) == ("Hazelcast Jet 0.6", 5)
     second = case.steps[1]
@@ -75,7 +75,7 @@ def test_formatting_does_not_matter_to_the_digest(tmp_path: Path) -> None:
 def test_a_share_may_be_any_notation_of_a_number(tmp_path: Path) -> None:
     for text, share in [("0.1", "0.1"), ("1", "1"), ("1.0", "1"), ("1e-1", "0.1")]:
         (tmp_path / "a.yaml").write_text(f"title: x\npolicy: {{quantile: {{quantile: {text}}}}}\ntrace: [event: 1]\n")
-        policy = read(tmp_path / "a.yaml").rules().policy
+        policy = read(tmp_path / "a.yaml").question.rules.policy
         assert getattr(policy, "quantile", None) == Decimal(share)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.policies.catalogue import rules_for
-from conformance.policies.engines.beam import LEAST, LimitedDelay
+from conformance.policies.engines import LEAST, LimitedDelay
 from conformance.policies.policy import MIN
 from conformance.policies.replay import replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace

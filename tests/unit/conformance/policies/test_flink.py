@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.policies.catalogue import rules_for
-from conformance.policies.engines.flink import BoundedOutOfOrderness, IdlenessTimer, WithIdleness
+from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, WithIdleness
 from conformance.policies.policy import MIN, InvalidParameter, Policy
 from conformance.policies.replay import replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.engines.jet import (
+from conformance.policies.engines import (
     FixedLag,
     LimitingLagAndDelay,
     LimitingLagAndLull,

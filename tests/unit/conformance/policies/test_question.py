@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.policies.policy import MAX
-from conformance.policies.replay import Disagreement, PolicyAnswer, PolicyQuestion, answer_of, disagreements, replay
+from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Event, Trace
+from tests.support.policy_traces import Disagreement, disagreements
 
 QUESTION = PolicyQuestion("with-fixed-lag", {"lag": 3}, Trace((Event(10), Event(5))))
 MODEL = answer_of(replay(QUESTION.trace, QUESTION.rules))

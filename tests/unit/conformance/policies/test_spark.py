@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from conformance.policies.catalogue import rules_for
-from conformance.policies.engines.spark import MaxMinusDelay, Quantile
+from conformance.policies.engines import MaxMinusDelay, Quantile
 from conformance.policies.policy import MIN, InvalidParameter, Policy
 from conformance.policies.replay import Replay, replay
 from conformance.policies.trace import Boundary, Event, Trace, TraceEntry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.engines.jet import TimestampHistory
+from conformance.policies.engines import TimestampHistory
 from conformance.policies.policy import MIN, InvalidParameter
 
 TABLES: dict[str, tuple[int, int, list[tuple[int, int, int]]]] = {

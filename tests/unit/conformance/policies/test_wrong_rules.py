@@ -10,20 +10,26 @@ import pytest
 
 from conformance.policies import catalogue
 from conformance.policies.case import check
-from conformance.policies.engine_rules import LateByWindow, Lowest, LowestOfActive
-from conformance.policies.engines.beam import BeamLateness, LimitedDelay
-from conformance.policies.engines.flink import BoundedOutOfOrderness, FlinkLateness, IdlenessTimer
-from conformance.policies.engines.jet import (
+from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
+from conformance.policies.engines import (
+    BeamLateness,
     BelowOwnWatermark,
+    BoundedOutOfOrderness,
     FixedLag,
+    FlinkLateness,
+    IdlenessTimer,
     IdleTimeout,
+    LimitedDelay,
     LimitingLagAndDelay,
     LimitingLagAndLull,
     LimitingTimestampAndWallClockLag,
+    MaxMinusDelay,
+    Quantile,
+    SparkCoalescing,
+    SparkLateness,
+    StreamTime,
 )
-from conformance.policies.engines.kafka import StreamTime
-from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
-from conformance.policies.policy import MIN, ByFrame, FrameBorder, MinStep
+from conformance.policies.policy import MIN, ByFrame, FrameBorder, MinStep, Throttle
 from conformance.suite.discovery import load, shipped
 
 CASES = load([shipped() / "policies"]).policy_cases
@@ -234,7 +240,11 @@ def test_a_case_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_case_disagrees_on_how_inputs_belong_together(
     policy: str, switched: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = catalogue.POLICIES[policy]
-    wrong = replace(right, make=lambda given, throttle: replace(right.make(given, throttle), **switched))
-    monkeypatch.setattr(catalogue, "POLICIES", {**catalogue.POLICIES, policy: wrong})
+    right = catalogue.rules_of
+
+    def wrong(name: str, given: catalogue.Parameters, throttle: Throttle) -> EngineRules:
+        rules = right(name, given, throttle)
+        return replace(rules, **switched) if name == policy else rules
+
+    monkeypatch.setattr(catalogue, "rules_of", wrong)
     assert disagreeing() != []

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.core.case import Add, Backlog, Idle, Restart
+from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.coverage import Drawing
@@ -18,7 +19,7 @@ from conformance.language.pipelines import OPERATIONS
 from conformance.language.printing import printed
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.strategies import FAMILIES, NoSuchFamily, cases, delays, pipelines, schemas, traces
+from conformance.strategies import FAMILIES, cases, delays, pipelines, schemas, traces
 from conformance.strategies.cases import changed, generated
 from tests.support.effort import number
 
@@ -133,5 +134,5 @@ def test_most_cases_are_accepted():
 
 
 def test_an_unknown_family():
-    with pytest.raises(NoSuchFamily, match="Did you mean joins"):
+    with pytest.raises(WrongUsage, match="Did you mean joins"):
         cases(["join"])

@@ -63,7 +63,7 @@ def judged(of: Case, observation: Observation) -> Verdict:
 
 
 def test_every_name_is_that_of_a_variant() -> None:
-    assert [variant.name for variant in variants()] == list(DESCRIPTIONS)
+    assert list(variants()) == list(DESCRIPTIONS)
 
 
 def test_ids_say_which(tmp_path: Path) -> None:

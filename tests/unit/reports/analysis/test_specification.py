@@ -32,6 +32,11 @@ def answered():
     return {one.id: one for one in questions(published_report(), published_specification())}
 
 
+def shown(evidence):
+    """Whether some case shows on some version what the statement says."""
+    return any(standing in ("holds", "bug") for _, standing in evidence.by_version)
+
+
 def with_behaviours(**behaviours):
     """A report whose catalogue has these behaviours instead."""
     report = published_report()
@@ -67,7 +72,7 @@ def test_a_statement_has_its_sentence_sources_cases_and_results(behaviour):
         # All its cases are newer than the published results, which every page says.
         assert [it for _, it in one.evidence.by_version if it not in ("untested", "outside")] == []
     else:
-        assert one.evidence.has_result, "no published result shows it"
+        assert shown(one.evidence), "no published result shows it"
 
 
 def test_no_published_result_contradicts_a_statement():
@@ -116,7 +121,7 @@ def test_a_question_is_answered_in_five_lines_by_cases_that_ran(question):
     assert len(re.findall(r"[.?!](?=\s|$)", one.answer)) <= 5
     assert one.cases
     assert one.statements
-    assert one.evidence.has_result
+    assert shown(one.evidence)
     assert all(re.fullmatch(r"https://\S+|SPARK-\d{5}", link) for link in one.links)
 
 

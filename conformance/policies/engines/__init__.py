@@ -1,1 +1,0 @@
-"""The rules of each engine, one module per engine: its policies, what it drops as late, and how it combines inputs."""
