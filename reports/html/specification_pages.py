@@ -13,6 +13,10 @@ from markupsafe import Markup
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
+from conformance.model.catalogue import Rule
+from conformance.model.rule_text import readers, value_text
+from conformance.model.versioned_data import Wording, features
+from conformance.oracle.unpredicted import VARIES, unpredicted
 from reports.analysis.report import Report
 from reports.analysis.specification import (
     GLYPHS,
@@ -21,10 +25,7 @@ from reports.analysis.specification import (
     Chapter,
     Evidence,
     Question,
-    RuleVersion,
     Specification,
-    StatedFeature,
-    StatedRule,
     Statement,
     Variation,
 )
@@ -108,10 +109,10 @@ class SpecificationPages:
         """The features that some versions lack, and what the model does not predict."""
         marks = "#" * level
         rows = [
-            f"| {text(one.name)} | {code(one.spark)} | {_without(one)} | {sources([one.link])} |"
-            for one in self.specification.features
+            f"| {text(name)} | {code(str(one.spark))} | {_without(one.missing)} | {sources([one.link])} |"
+            for name, one in features().items()
         ]
-        items = [f"- {text(one.name)} ({code(one.module)})" for one in self.specification.unpredicted]
+        items = [f"- {text(one.name)} ({code(one.module)})" for one in unpredicted()]
         return "\n".join(
             [
                 f'<a id="appendix"></a>\n\n{marks} {_APPENDIX_TITLE}\n',
@@ -159,13 +160,11 @@ _FEATURES = "Features that some versions lack"
 _UNPREDICTED = "What the reference model does not predict"
 
 
-def _without(feature: StatedFeature) -> str:
-    """What versions without a feature do."""
-    return (
-        "ignored, or refused elsewhere"
-        if feature.error is None
-        else f"{code(feature.error[0])}: {text(feature.error[1])}"
-    )
+def _without(missing: Wording | None) -> str:
+    """What versions without a feature do; ``missing``: how they refuse it, if they do."""
+    if missing is None:
+        return "ignored, or refused elsewhere"
+    return f"{code(missing.classes[0])}: {text(missing.text.replace('{what}', VARIES))}"
 
 
 _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"
@@ -173,7 +172,7 @@ _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS
 
 def evidence_lines(evidence: Evidence) -> Iterator[str]:
     """On which versions it holds, and what some cases show instead, with the reason."""
-    yield "; ".join(str(one) for one in evidence.spans) + "\n"
+    yield evidence.summary + "\n"
     if evidence.variations:
         yield "*What cases document as different on some versions:*\n"
         yield "\n".join(_variation(one) for one in evidence.variations) + "\n"
@@ -187,26 +186,21 @@ def _variation(one: Variation) -> str:
     return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
 
 
-def _rule(rule: StatedRule, *, folded: bool) -> str:
+def _rule(rule: Rule, *, folded: bool) -> str:
     parts = []
-    for one in rule.versions:
-        where = f"Spark {code(one.versions)}" if one.versions else "Every version"
+    for one in rule.values:
+        where = f"Spark {code(str(one.spark))}" if one.spark is not None else "Every version"
         parts.append(f"{where}: {text(one.says)}\n")
-        parts.append(block(_value(rule.name, one)))
-    for reader in rule.readers:
+        # The value as Python: data, an expression, or a function with its name.
+        value = value_text(rule.name, str(one.name)) or repr(one.name)
+        parts.append(block(value if value.startswith("def ") else f"rules.{rule.name} = {value}"))
+    for reader in readers(rule.name):
         parts.append(f"Read by {code(reader.function)} in {code(reader.module)}:\n")
         parts.append(block(reader.text))
     body = "\n".join([f"Source: {sources([rule.source])}\n", *parts])
     if folded:
         return _fold(f"Rule <code>{rule.name}</code> of the reference model", body)
     return f"*Rule {code(rule.name)} of the reference model.* {body}"
-
-
-def _value(rule: str, one: RuleVersion) -> str:
-    """The value as Python: data, an expression, or a function with its name."""
-    if one.text is None:
-        return f"rules.{rule} = {one.value!r}"
-    return one.text if one.text.startswith("def ") else f"rules.{rule} = {one.text}"
 
 
 def _fold(summary: str, body: str) -> str:
@@ -227,7 +221,7 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
         cases: the address of a report whose pages of cases are linked, as seen from the folder.
 
     Raises:
-        NotNumbered: see `Specification.of`.
+        WrongUsage: see `Specification.of`.
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
     """
     found = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
@@ -305,16 +299,12 @@ def _llms_lines(questions: Sequence[Question], specification: Specification, sit
     yield "## Questions people ask"
     yield ""
     for one in questions:
-        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({_where(one)})"
+        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({one.evidence.summary})"
     for chapter in specification.chapters:
         yield ""
         yield f"## {TITLE}: {chapter.number} {chapter.title}"
         yield ""
         for statement in chapter.statements:
             address = f"{site}/specification/{chapter.name}.html#{statement.number}"
-            where = "not tested" if statement.untested else "; ".join(map(str, statement.evidence.spans))
+            where = "not tested" if statement.untested else statement.evidence.summary
             yield f"- [{statement.number} {statement.id}]({address}): {statement.sentence} ({where})"
-
-
-def _where(question: Question) -> str:
-    return "; ".join(map(str, question.evidence.spans))

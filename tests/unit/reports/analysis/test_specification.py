@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
-from reports.analysis.specification import NotNumbered, Specification, WrongQuestion, questions, stated_rule
+from reports.analysis.specification import Specification, questions, stated_rule
 from tests.support.published import published_report, published_specification
 from tests.support.whole_suite import whole_suite
 
@@ -85,7 +86,7 @@ def test_no_published_result_contradicts_a_statement():
     ],
 )
 def test_wrong_numbers_are_said(behaviours, said):
-    with pytest.raises(NotNumbered, match=re.escape(said)) as caught:
+    with pytest.raises(WrongUsage, match=re.escape(said)) as caught:
         Specification.of(with_behaviours(**behaviours))
     assert caught.value.exit_code == 2
 
@@ -135,5 +136,5 @@ def test_a_question_about_what_is_not_there_is_said(entry, said):
     report = published_report()
     asked = {"q": {"question": "Why?", "answer": "Because.", **entry}}
     changed = replace(report, catalogue=replace(report.catalogue, questions=asked))
-    with pytest.raises(WrongQuestion, match=re.escape(said)):
+    with pytest.raises(WrongUsage, match=re.escape(said)):
         questions(changed, published_specification())
