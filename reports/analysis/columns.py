@@ -107,8 +107,7 @@ def read_column(path: Path) -> Column:
         UnusableColumn: one of them cannot be read, or they do not belong together.
     """
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
-        provenance = Provenance.model_validate(told)
+        provenance = Provenance.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UnusableColumn(path, [f"the file cannot be read ({error.strerror})"]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

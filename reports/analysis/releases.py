@@ -137,11 +137,11 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
     """Of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
-    by_line: dict[str, list[RouteRelease]] = {}
+    best: dict[str, RouteRelease] = {}
     for one in releases:
         if (version := one.target.version) is not None:
-            by_line.setdefault(version.line, []).append(one)
-    return tuple(min(reversed(own), key=lambda one: one.bugs) for own in by_line.values())
+            best[version.line] = min(one, best.get(version.line, one), key=lambda release: release.bugs)
+    return tuple(best.values())
 
 
 def with_checkpoints(report: Report, target: Target) -> Target:
@@ -154,9 +154,12 @@ def with_checkpoints(report: Report, target: Target) -> Target:
     version = target.version
     if target.name in tried or version is None:
         return target
-    line = [one for one in report.versions if one.apache and one.name in tried and one.version is not None]
-    own = [one for one in line if one.version is not None and one.version.line == version.line]
-    return own[-1] if own else target
+    line = (
+        one
+        for one in reversed(report.versions)
+        if one.apache and one.name in tried and one.version is not None and one.version.line == version.line
+    )
+    return next(line, target)
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:

@@ -127,7 +127,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     """The dossier of a pair of versions, named as in ``conformance gate``.
 
     Raises:
-        NoSuchVersion, SameVersion: see `reports.analysis.gate.find_both`.
+        WrongUsage: see `reports.analysis.gate.find_both`.
     """
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
@@ -156,7 +156,7 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     A file of accepted changes that has reasons already stays.
 
     Raises:
-        NoSuchVersion, SameVersion: as ``dossier``.
+        WrongUsage: as ``dossier``.
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
     """
     found = dossier(report, before, after)
