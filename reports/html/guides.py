@@ -69,17 +69,6 @@ def causes(report: Report) -> tuple[Cause, ...]:
     )
 
 
-def named_pictures() -> tuple[str, ...]:
-    """The cases of the pictures."""
-    return tuple(one["case"] for one in _written()["pictures"])
-
-
-def named_cases() -> tuple[str, ...]:
-    """Every case that the pages name."""
-    written = _written()
-    return (written["modes"]["case"], *named_pictures(), *(one["case"] for one in written["vanished"]))
-
-
 def _modes(report: Report) -> Iterator[Pictured]:
     written, newest = _written()["modes"], report.versions[-1:]
     case = report.cases.get(written["case"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -58,12 +58,6 @@ class PairCell:
     href: str
     title: str
     current: bool
-
-
-@dataclass(frozen=True)
-class PairRow:
-    target: Target
-    cells: tuple[PairCell | None, ...]
 
 
 @cache
@@ -193,7 +187,8 @@ class _Renderer:
         names = upgrade_files(pair.before.name, pair.after.name)
         return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
-    def _grid(self, seen_from: str, current: Changes | None) -> tuple[PairRow, ...]:
+    def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
+        """The earlier version → for each later one the changes between them."""
         targets = self.report.versions
         most = max((len(pair.changes) for pair in self.report.pairs), default=0)
         cells = {
@@ -206,9 +201,7 @@ class _Renderer:
             )
             for pair in self.report.pairs
         }
-        return tuple(
-            PairRow(before, tuple(cells.get((before, after)) for after in targets[1:])) for before in targets[:-1]
-        )
+        return {before: [cells.get((before, after)) for after in targets[1:]] for before in targets[:-1]}
 
     def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
         def href(kind: str, name: str = "") -> str:

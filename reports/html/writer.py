@@ -51,7 +51,7 @@ def write(report: Report, out: Path) -> Path:
     report.find_shared()
     dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
     # What takes longest comes first.
-    divide([*dossiers, *(partial(_write, [one], out, addresses) for one in rendered)], _do)
+    divide([*dossiers, *(partial(_write, one, out, addresses) for one in rendered)], _do)
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))
@@ -80,24 +80,9 @@ def write_one_file(report: Report, out: Path) -> Path:
     return out / ONE_FILE
 
 
-def _write(rendered: Iterable[Callable[[], Page]], out: Path, addresses: InAFolder) -> None:
-    for render in rendered:
-        page = render()
-        _put(out / addresses.file(page.key), _alone(page, addresses))
-
-
-def _dossier(report: Report, pair: Changes, folder: Path) -> None:
-    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
-        pass
-
-
-def _do(jobs: Iterable[Callable[[], None]]) -> None:
-    for job in jobs:
-        job()
-
-
-def _alone(page: Page, addresses: InAFolder) -> str:
-    return (
+def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
+    page = render()
+    text = (
         templates()
         .get_template("page.html")
         .render(
@@ -110,6 +95,17 @@ def _alone(page: Page, addresses: InAFolder) -> str:
             asset=lambda name: addresses.asset(name, page.key),
         )
     )
+    _put(out / addresses.file(page.key), text)
+
+
+def _dossier(report: Report, pair: Changes, folder: Path) -> None:
+    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
+        pass
+
+
+def _do(jobs: Iterable[Callable[[], None]]) -> None:
+    for job in jobs:
+        job()
 
 
 def _make(folder: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
@@ -112,21 +112,11 @@ class ResultsFile:
         object.__setattr__(made, "__pydantic_private__", None)
         return made
 
-    def read_again(self, offset: int, length: int) -> AnyCell:
-        """The whole cell of a line.
-
-        Raises:
-            UnusableResults: the file is not the one that was read before, or cannot be read.
-        """
-        record = RECORD.validate_json(self.text(offset, length))
-        assert isinstance(record, AnyCell)
-        return record
-
     def text(self, offset: int, length: int) -> str:
         """The line there.
 
         Raises:
-            UnusableResults: as ``read_again``.
+            UnusableResults: the file is not the one that was read before, or cannot be read.
         """
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
@@ -202,7 +192,14 @@ class StoredUpgradeCell(_Stored, UpgradeCell):
 
 @lru_cache(maxsize=_KEPT)
 def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
-    return file.read_again(offset, length)
+    """The whole cell of a line.
+
+    Raises:
+        UnusableResults: the file is not the one that was read before, or cannot be read.
+    """
+    record = RECORD.validate_json(file.text(offset, length))
+    assert isinstance(record, AnyCell)
+    return record
 
 
 def _identity(status: os.stat_result) -> _Identity:
@@ -402,8 +399,10 @@ class Results:
             raise interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
             raise missing_cells(path, absent)
-        _check_counts(path, footer.counts, counted, "cell")
-        _check_counts(path, footer.upgrades, counted, "upgrade")
+        for kind, expected in (("cell", Counter[str](footer.counts)), ("upgrade", Counter[str](footer.upgrades))):
+            found = Counter({status: count for (of, status), count in counted.items() if of == kind})
+            if expected != found:
+                raise counts_do_not_match(path, expected, found)
         if contradiction is not None:
             raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
@@ -513,12 +512,3 @@ def _check_shards(results: Sequence[Results]) -> None:
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:
             raise missing_shards(name, of, sorted(absent))
-
-
-def _check_counts(
-    path: Path, told: Mapping[Any, int], counted: Mapping[tuple[str, str], int], kind: Literal["cell", "upgrade"]
-) -> None:
-    expected = Counter(told)
-    found = Counter({status: count for (record, status), count in counted.items() if record == kind})
-    if expected != found:
-        raise counts_do_not_match(path, expected, found)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from reports.analysis.model_agreement import in_each_mode
-from reports.html.guides import named_cases, named_pictures
 from reports.html.timeline import timeline
 from tests.support.whole_suite import whole_suite
 
+WRITTEN = read_data("reports.html", "guides.yaml")
 CASES = {case.id: case for case in whole_suite().cases}
 
 
 def test_every_case_that_is_named_is_in_the_suite() -> None:
-    assert [id for id in named_cases() if id not in CASES] == []
-    assert len(set(named_pictures())) == 10
+    named = [WRITTEN["modes"], *WRITTEN["pictures"], *WRITTEN["vanished"]]
+    assert [one["case"] for one in named if one["case"] not in CASES] == []
+    assert len({one["case"] for one in WRITTEN["pictures"]}) == 10
 
 
 def test_one_trace_in_each_output_mode() -> None:
     # "Output Modes" of the guide: append emits a window once, when it is final; update each change; complete everything.
     found = {
         case.output_mode: timeline(case, predicted.account)
-        for case, predicted in in_each_mode(CASES[named_cases()[0]], SparkVersion(4, 3, 0))
+        for case, predicted in in_each_mode(CASES[WRITTEN["modes"]["case"]], SparkVersion(4, 3, 0))
     }
     assert list(found) == ["append", "update", "complete"]
     fates = {mode: [row.fate for row in line.rows] for mode, line in found.items() if line is not None}
