@@ -113,7 +113,11 @@ def read_column(path: Path) -> Column:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UnusableColumn(path, [f"not YAML: {str(error).splitlines()[0]}"]) from None
     except ValidationError as invalid:
-        raise UnusableColumn(path, map(_invalid, invalid.errors(include_url=False))) from None
+        problems = [
+            f"{'.'.join(map(str, error['loc'])) or 'the file'}: {error['msg']}"
+            for error in invalid.errors(include_url=False)
+        ]
+        raise UnusableColumn(path, problems) from None
     files = [file for suffix in _SUFFIXES if (file := path.with_name(path.stem + suffix)).is_file()]
     if len(files) != 1:
         raise UnusableColumn(
@@ -137,8 +141,8 @@ def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str
         digests: of its cases, by id.
     """
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
-    if column.results.header.suite != suite and (column.provenance.covers == "all" or _changed(ran, digests)):
-        changed = _changed(ran, digests)
+    changed = _changed(ran, digests)
+    if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
         yield (
             f"the results are of another suite than this one ({counted(len(changed), 'case')} of it changed or went"
             f"{_some(changed)}); check it with the release that ran, or run again"
@@ -206,9 +210,3 @@ def _some(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f": {', '.join(names[:_SHOWN])}{more}" if names else ""
-
-
-def _invalid(error: object) -> str:
-    assert isinstance(error, dict)
-    where = ".".join(map(str, error["loc"])) or "the file"
-    return f"{where}: {error['msg']}"

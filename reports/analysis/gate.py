@@ -149,18 +149,6 @@ WORDS: Mapping[Passing, str] = {
 class NoSuchVersion(WrongUsage):
     """The results have no such version, or more than one."""
 
-    def __init__(
-        self, asked: str, found: Sequence[str], known: Sequence[str], where: str, *, published: bool = False
-    ) -> None:
-        known_text = f"available: {', '.join(known) or 'none'}"
-        if found:
-            problem = f"{asked} is ambiguous: {' or '.join(found)}; {known_text}"
-        elif published:
-            problem = f"no published results for {asked}; run it yourself: conformance run --all --spark {asked} ({known_text})"
-        else:
-            problem = f"{where} no {asked}; {known_text}"
-        super().__init__(problem)
-
 
 @dataclass(frozen=True)
 class Ruling:
@@ -344,13 +332,18 @@ def find(results: Results, asked: str) -> Target:
     found = named(
         asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
     )
-    if len(found) != 1:
-        where = ", ".join(path.name for path in results.paths) or "the results"
-        have = "has" if len(results.paths) == 1 else "have"
-        ours = set(results.paths) >= set(published())
-        known = published_releases(results) if ours else [one.spark for one in targets]
-        raise NoSuchVersion(asked, [one.name for one in found], known, f"{where} {have}", published=ours)
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    ours = set(results.paths) >= set(published())
+    known = ", ".join(published_releases(results) if ours else (one.spark for one in targets)) or "none"
+    if found:
+        raise NoSuchVersion(f"{asked} is ambiguous: {' or '.join(one.name for one in found)}; available: {known}")
+    if ours:
+        run = f"conformance run --all --spark {asked}"
+        raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
+    where = ", ".join(path.name for path in results.paths) or "the results"
+    have = "has" if len(results.paths) == 1 else "have"
+    raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:

@@ -56,10 +56,8 @@ class Variation:
 class Evidence:
     """What the results say about a statement on every version."""
 
-    by_version: tuple[tuple[Target, Standing], ...]
-    """Oldest first."""
     spans: tuple[tuple[Standing, str], ...]
-    """Versions in a row with the same standing: that standing, and ``3.4 – 4.3``."""
+    """Versions in a row with the same standing, oldest first: that standing, and ``3.4 – 4.3``."""
     variations: tuple[Variation, ...]
     """By ticket, or by reason if there is no ticket; known bugs first."""
 
@@ -67,11 +65,6 @@ class Evidence:
     def summary(self) -> str:
         """``● holds: 3.4 – 4.3; – not available: 3.0 – 3.3``."""
         return "; ".join(f"{GLYPHS[standing]} {WORDS[standing]}: {versions}" for standing, versions in self.spans)
-
-    @property
-    def has_result(self) -> bool:
-        """Whether some case shows on some version what the statement says."""
-        return any(standing in ("holds", "bug") for _, standing in self.by_version)
 
     @classmethod
     def of(
@@ -87,17 +80,14 @@ class Evidence:
         """
         names = tuple(cases)
         cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
-        standings = tuple(
-            (target, _standing(cells[target.name]))
-            if within is None or target.version is None or target.version in within
-            else (target, "outside")
-            for target in targets
-        )
-        spans = tuple(
-            (standing, span([target for target, _ in group], targets))
-            for standing, group in groupby(standings, key=lambda one: one[1])
-        )
-        return cls(standings, spans, tuple(_variations(cells, targets)))
+
+        def standing(target: Target) -> Standing:
+            if within is not None and target.version is not None and target.version not in within:
+                return "outside"
+            return _standing(cells[target.name])
+
+        spans = tuple((found, span([*group], targets)) for found, group in groupby(targets, key=standing))
+        return cls(spans, tuple(_variations(cells, targets)))
 
 
 def _standing(cells: Iterable[Cell | None]) -> Standing:

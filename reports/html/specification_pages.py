@@ -246,34 +246,25 @@ def questions_markdown(
         address: of the pages of cases.
         chapters: the address of the folder with the chapters of the specification.
     """
-    places = statement_places(specification)
+    pages = {one.number: f"{chapter.name}.md" for chapter in specification.chapters for one in chapter.statements}
     contents = "\n".join(f"- {link(one.question, f'#{one.id}')}" for one in questions)
     lead = (
         "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
         "from their results."
     )
     parts = [f"# Questions people ask\n\n{lead}\n\n{contents}\n"]
-    for one in questions:
+    for asked in questions:
         statements = ", ".join(
-            link(statement.number, f"{chapters.rstrip('/')}/{places[statement.number]}") for statement in one.statements
+            link(one.number, f"{chapters.rstrip('/')}/{pages[one.number]}#{one.number}") for one in asked.statements
         )
-        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in one.cases)
-        asked = f"*Asked and answered elsewhere:* {sources(one.links)}\n" if one.links else ""
+        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
+        elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
         parts.append(
-            f'<a id="{one.id}"></a>\n\n## {text(one.question)}\n\n{text(one.answer)}\n\n'
-            + "\n".join(evidence_lines(one.evidence))
-            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{asked}"
+            f'<a id="{asked.id}"></a>\n\n## {text(asked.question)}\n\n{text(asked.answer)}\n\n'
+            + "\n".join(evidence_lines(asked.evidence))
+            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{elsewhere}"
         )
     return "\n".join(parts)
-
-
-def statement_places(specification: Specification) -> Mapping[str, str]:
-    """Number of a statement → its address in the folder of the chapters: ``03-late-filtering.md#3.1``."""
-    return {
-        statement.number: f"{chapter.name}.md#{statement.number}"
-        for chapter in specification.chapters
-        for statement in chapter.statements
-    }
 
 
 def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:

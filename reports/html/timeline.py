@@ -108,11 +108,15 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
         in_state |= known
         for span in known:
             first.setdefault(span, at)
-    bars = (
-        bar
-        for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]
-        for bar in (_lives if span in in_state else _emissions)(mode, shown, span, first[span], emitted.get(span, {}))
-    )
+    bars: list[WindowBar] = []
+    for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]:
+        if span in in_state:
+            bars += _lives(mode, shown, span, emitted.get(span, {}))
+        else:
+            # The window is known only from the rows with it.
+            last = max(emitted[span]) if mode == "append" else len(shown) - 1
+            end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
+            bars.append(WindowBar(span, first[span], last, end, by_model=False, emitted=emitted[span]))
     return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
 
 
@@ -126,48 +130,36 @@ def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
     return next((at for at, has_row in enumerate(within) if has_row), before)
 
 
-def _emissions(
-    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, first: int, emitted: Mapping[int, tuple[str, ...]]
-) -> Iterator[WindowBar]:
-    """The life of a window that is known only from the rows with it."""
-    last = max(emitted) if mode == "append" else len(shown) - 1
-    end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
-    yield WindowBar(span, first, last, end, by_model=False, emitted=emitted)
-
-
 def _lives(
-    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, _: int, emitted: Mapping[int, tuple[str, ...]]
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, emitted: Mapping[int, tuple[str, ...]]
 ) -> Iterator[WindowBar]:
     """The lives of a window in state, as long as it is known what is in state."""
     append = mode == "append"
     begin: int | None = None
+    lives: list[tuple[int, int, WindowEnd]] = []
     known = [one for one in shown if one.kept is not None]
     for at, one in enumerate(known):
         kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
         if not kept and not evicted and at not in emitted:
             if begin is not None:
-                yield _bar(span, begin, at - 1, "merged", emitted, append=append)
+                lives.append((begin, at - 1, "merged"))
             begin = None
             continue
         begin = at if begin is None else begin
         if not kept:
-            yield _bar(span, begin, at, "evicted" if evicted else "merged", emitted, append=append)
+            lives.append((begin, at, "evicted" if evicted else "merged"))
             begin = None
     rest = [at for at in emitted if at >= len(known)]
     begin = rest[0] if begin is None and rest else begin
     if begin is not None and append and rest:
-        yield _bar(span, begin, max(rest), "emitted", emitted, append=append)
+        lives.append((begin, max(rest), "emitted"))
     elif begin is not None:
         is_known = len(known) == len(shown) or mode == "complete"
-        yield _bar(span, begin, len(shown) - 1, "open" if is_known else "unknown", emitted, append=append)
-
-
-def _bar(
-    span: Span, first: int, last: int, end: WindowEnd, emitted: Mapping[int, tuple[str, ...]], *, append: bool
-) -> WindowBar:
-    told = end in ("open", "unknown", "emitted") or (append and last in emitted)
-    within = {at: texts for at, texts in emitted.items() if first <= at <= last}
-    return WindowBar(span, first, last, end, not told, within)
+        lives.append((begin, len(shown) - 1, "open" if is_known else "unknown"))
+    for first, last, end in lives:
+        by_model = end in ("evicted", "merged") and not (append and last in emitted)
+        within = {at: texts for at, texts in emitted.items() if first <= at <= last}
+        yield WindowBar(span, first, last, end, by_model, within)
 
 
 CHARACTER, LINE = 7.0, 13.0
@@ -206,7 +198,9 @@ def placed(
     found: list[ValueLabel] = []
     for label, above, below in wanted:
         free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in found)]
-        visible = [y for y in free if not any(_marks(label, y, mark) for mark in marks)]
+        visible = [
+            y for y in free if not any(abs(y - b) < LINE / 2 + 4 and label.left - 5 < a < label.x + 5 for a, b in marks)
+        ]
         own = [y for y in visible if above <= y <= below]
         y = next(iter(own or visible or free), label.y)
         found.append(ValueLabel(label.x, y, label.text))
@@ -222,10 +216,6 @@ def _heights(best: float, top: float, bottom: float) -> list[float]:
 
 def _covers(label: ValueLabel, y: float, other: ValueLabel) -> bool:
     return abs(y - other.y) < LINE and label.left < other.x and other.left < label.x
-
-
-def _marks(label: ValueLabel, y: float, mark: tuple[float, float]) -> bool:
-    return abs(y - mark[1]) < LINE / 2 + 4 and label.left - 5 < mark[0] < label.x + 5
 
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0

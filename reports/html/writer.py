@@ -10,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, OutputFile, any_content, write_file
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
@@ -25,21 +26,11 @@ PAGE = page_kind("a page of a report")
 ASSET = FileKind("an asset of a report", any_content)
 
 
-class NotAFolder(OSError):
-    """The folder of the report is a file."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} is a file: give --output a folder, new or not")
-        self.path = path
-
-
 def write(report: Report, out: Path) -> Path:
     """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
 
     Raises:
-        NotAFolder: the folder is a file.
+        WrongUsage: the folder is a file.
         CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
     """
     _make(out)
@@ -110,7 +101,7 @@ def _do(jobs: Iterable[Callable[[], None]]) -> None:
 
 def _make(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise NotAFolder(folder)
+        raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
 
 
 def _put(path: Path, text: str) -> None:
