@@ -47,27 +47,20 @@ class LineRelease:
     lacks results that others have."""
 
 
-@dataclass(frozen=True)
-class ReleaseLine:
-    name: str
-    """``3.5``"""
-    releases: tuple[LineRelease, ...]
-    """Newest first."""
-
-
 def released(target: Target) -> date | None:
     """The day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
 
 
-def release_lines(report: Report) -> tuple[ReleaseLine, ...]:
-    """Every line of the report, newest first, with all of its releases."""
+def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
+    """Every line of the report, newest first, with all of its releases, newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
     matrix = report.every_release
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
     lines = groupby(releases(), key=lambda version: version.line)
-    return tuple(ReleaseLine(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown)[::-1]
+    found = [(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown]
+    return dict(reversed(found))
 
 
 def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
