@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -206,7 +206,6 @@ def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
     return sorted(case for case, digest in ran.items() if digests.get(case) != digest)
 
 
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f": {', '.join(names[:_SHOWN])}{more}" if names else ""

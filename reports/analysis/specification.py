@@ -14,8 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
-from conformance.model.catalogue import Rule
 from conformance.model.catalogue import catalogue as model_rules
+from conformance.model.rule_text import RuleReader, readers, value_text
+from conformance.model.versioned_data import features
+from conformance.oracle.unpredicted import VARIES, UnpredictedConstruct, unpredicted
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -148,6 +150,18 @@ _NUMBER = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
+class StatedRule:
+    """A rule of the reference model that a statement states."""
+
+    name: str
+    source: str
+    versions: tuple[tuple[str, str | None, str], ...]
+    """What it says, the versions of that (None for all), and its value as Python: data, an expression, or a function."""
+    readers: tuple[RuleReader, ...]
+    """Where the model reads it."""
+
+
+@dataclass(frozen=True)
 class TestedBy:
     """A case that tests a statement."""
 
@@ -170,8 +184,7 @@ class Statement:
     confs: tuple[str, ...]
     cases: tuple[TestedBy, ...]
     evidence: Evidence
-    rules: tuple[Rule, ...]
-    """The rules of the reference model that it states."""
+    rules: tuple[StatedRule, ...]
     untested: str | None
     """Why no case tests it; None if one does."""
 
@@ -193,6 +206,20 @@ class Specification:
     chapters: tuple[Chapter, ...]
     targets: tuple[Target, ...]
     """The versions with results, oldest first."""
+
+    @property
+    def features(self) -> Iterator[tuple[str, str, tuple[str, str] | None, str]]:
+        """Each feature that some versions lack, the versions that have it, the class and the message of the error of the others
+        (None if they ignore it or refuse it elsewhere), and the ticket."""
+        for name, one in features().items():
+            missing = one.missing
+            error = (missing.classes[0], missing.text.replace("{what}", VARIES)) if missing is not None else None
+            yield name, str(one.spark), error, one.link
+
+    @property
+    def unpredicted(self) -> tuple[UnpredictedConstruct, ...]:
+        """What the model does not predict."""
+        return unpredicted()
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -255,7 +282,7 @@ def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterabl
     )
 
 
-def stated_rule(name: str) -> Rule:
+def stated_rule(name: str) -> StatedRule:
     """A rule of the reference model, by its name in ``conformance/model/rules.yaml``.
 
     Raises:
@@ -264,7 +291,11 @@ def stated_rule(name: str) -> Rule:
     rule = model_rules().get(name)
     if rule is None:
         raise WrongUsage(f"behaviours.yaml names the rule {name!r}, which is not in conformance/model/rules.yaml")
-    return rule
+    versions = tuple(
+        (one.says, str(one.spark) if one.spark is not None else None, value_text(name, str(one.name)) or repr(one.name))
+        for one in rule.values
+    )
+    return StatedRule(name, rule.source, versions, readers(name))
 
 
 @dataclass(frozen=True)

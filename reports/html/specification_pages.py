@@ -13,10 +13,6 @@ from markupsafe import Markup
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.model.catalogue import Rule
-from conformance.model.rule_text import readers, value_text
-from conformance.model.versioned_data import Wording, features
-from conformance.oracle.unpredicted import VARIES, unpredicted
 from reports.analysis.report import Report
 from reports.analysis.specification import (
     GLYPHS,
@@ -26,6 +22,7 @@ from reports.analysis.specification import (
     Evidence,
     Question,
     Specification,
+    StatedRule,
     Statement,
     Variation,
 )
@@ -109,10 +106,10 @@ class SpecificationPages:
         """The features that some versions lack, and what the model does not predict."""
         marks = "#" * level
         rows = [
-            f"| {text(name)} | {code(str(one.spark))} | {_without(one.missing)} | {sources([one.link])} |"
-            for name, one in features().items()
+            f"| {text(name)} | {code(spark)} | {_without(error)} | {sources([ticket])} |"
+            for name, spark, error, ticket in self.specification.features
         ]
-        items = [f"- {text(one.name)} ({code(one.module)})" for one in unpredicted()]
+        items = [f"- {text(one.name)} ({code(one.module)})" for one in self.specification.unpredicted]
         return "\n".join(
             [
                 f'<a id="appendix"></a>\n\n{marks} {_APPENDIX_TITLE}\n',
@@ -160,11 +157,9 @@ _FEATURES = "Features that some versions lack"
 _UNPREDICTED = "What the reference model does not predict"
 
 
-def _without(missing: Wording | None) -> str:
-    """What versions without a feature do; ``missing``: how they refuse it, if they do."""
-    if missing is None:
-        return "ignored, or refused elsewhere"
-    return f"{code(missing.classes[0])}: {text(missing.text.replace('{what}', VARIES))}"
+def _without(error: tuple[str, str] | None) -> str:
+    """What versions without a feature do; ``error``: class and message, if they refuse it."""
+    return f"{code(error[0])}: {text(error[1])}" if error is not None else "ignored, or refused elsewhere"
 
 
 _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"
@@ -186,15 +181,13 @@ def _variation(one: Variation) -> str:
     return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
 
 
-def _rule(rule: Rule, *, folded: bool) -> str:
+def _rule(rule: StatedRule, *, folded: bool) -> str:
     parts = []
-    for one in rule.values:
-        where = f"Spark {code(str(one.spark))}" if one.spark is not None else "Every version"
-        parts.append(f"{where}: {text(one.says)}\n")
-        # The value as Python: data, an expression, or a function with its name.
-        value = value_text(rule.name, str(one.name)) or repr(one.name)
+    for says, spark, value in rule.versions:
+        where = f"Spark {code(spark)}" if spark is not None else "Every version"
+        parts.append(f"{where}: {text(says)}\n")
         parts.append(block(value if value.startswith("def ") else f"rules.{rule.name} = {value}"))
-    for reader in readers(rule.name):
+    for reader in rule.readers:
         parts.append(f"Read by {code(reader.function)} in {code(reader.module)}:\n")
         parts.append(block(reader.text))
     body = "\n".join([f"Source: {sources([rule.source])}\n", *parts])

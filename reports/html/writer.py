@@ -33,7 +33,7 @@ def write(report: Report, out: Path) -> Path:
         WrongUsage: the folder is a file.
         CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
     """
-    _make(out)
+    _check_folder(out)
     addresses = InAFolder()
     front = out / addresses.file(TABS[0][0])
     # In a folder that has a first page of somebody else's, nothing is written at all.
@@ -54,7 +54,7 @@ def write_one_file(report: Report, out: Path) -> Path:
 
     Returns and raises: as ``write``.
     """
-    _make(out)
+    _check_folder(out)
     style, script = asset("report.css"), asset("report.js")
     text = (
         templates()
@@ -99,7 +99,7 @@ def _do(jobs: Iterable[Callable[[], None]]) -> None:
         job()
 
 
-def _make(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
 

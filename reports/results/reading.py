@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
+    RESULTS_WANTED,
     CellKey,
     NotARecord,
     NotJson,
@@ -35,12 +36,8 @@ from reports.results.errors import (
     interrupted,
     missing_cells,
     missing_shards,
-    mixed_suites,
-    mixed_targets,
-    no_such_file,
     not_readable,
     not_results,
-    other_format,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
@@ -287,7 +284,9 @@ def _lines(path: Path) -> Iterator[RecordLine]:
         UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
     """
     if not path.exists():
-        raise no_such_file(path)
+        part = path.with_name(f"{path.name}.part")
+        unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
+        raise UnusableResults(path, f"there is no such file{unfinished}", RESULTS_WANTED, exit_code=2)
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
@@ -314,7 +313,9 @@ def _check_first(path: Path, number: int, line: str) -> None:
         raise not_results(path, "is not a header")
     written = content.get("format")
     if type(written) is int and written != FORMAT:
-        raise other_format(path, written, FORMAT)
+        problem = f"the file has format {written}, but this program reads format {FORMAT}"
+        later = "upgrade watermark-conformance"
+        raise UnusableResults(path, problem, later if written > FORMAT else "it is of an earlier release: run again")
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -456,7 +457,9 @@ def together(results: Sequence[Results]) -> Results:
         ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
-        raise mixed_suites(digests)
+        each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
+        problem = f"the results are of different suites: {each}"
+        raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell | UpgradeCell] = {}
     for one in results:
@@ -466,7 +469,9 @@ def together(results: Sequence[Results]) -> Results:
                 # One part of a run may have had no cell that needed its engine.
                 targets[target.name] = target, one
             elif target.met and known != target:
-                raise mixed_targets(target.name, (*where.paths, *one.paths))
+                files = " and ".join(map(str, (*where.paths, *one.paths)))
+                problem = f"{target.name} is not the same engine in {files}"
+                raise UnusableResults(None, problem, "give one of them another name")
         for cell in one.all_cells():
             if cell.key in cells:
                 raise duplicate_cell(next(iter(one.paths), None), *cell.key)
