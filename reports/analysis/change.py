@@ -175,8 +175,15 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
     """The change between two cells of one case with different behaviour; ``bugs``: all that the case shows on some version."""
-    (meaning, what), met = _meaning(a, b), _met_by_running_queries(a, b)
-    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after, bugs)), met)
+    meaning, what = _meaning(a, b)
+    reasons: dict[tuple[str, str | None], Reason] = {}
+    for cell, target in ((a, before), (b, after)):
+        entry = cell.differs
+        if entry is not None and (text := entry.because or entry.unsupported) is not None:
+            bug = KnownBug.of(cell, target.spark, bugs)
+            reasons.setdefault((text, entry.link), Reason(target.spark, text, entry.link, bug))
+    met = _met_by_running_queries(a, b)
+    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(reasons.values()), met)
 
 
 @once_for_each_answer
@@ -189,42 +196,29 @@ def _met_by_running_queries(before: Cell, after: Cell) -> bool:
     return _ran(seen) and any(found.what != "error" for found in all_differences(before, after))
 
 
-def _reasons(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference]) -> Iterator[Reason]:
-    told: set[tuple[str, str | None]] = set()
-    for cell, target in ((a, before), (b, after)):
-        entry = cell.differs
-        text = (entry.because or entry.unsupported) if entry is not None else None
-        if entry is None or text is None or (text, entry.link) in told:
-            continue
-        told.add((text, entry.link))
-        yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark, bugs))
-
-
 @once_for_each_answer
 def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     a, b = before.observation, after.observation
     if a is None or b is None:
         return "metric", "no observation was recorded"
-    errors = [one.error for one in (a, b)]
-    if errors[1] is not None and errors[0] is None:
-        return "refused", _refusal(errors[1])
-    if errors[0] is not None and errors[1] is None:
-        return "accepted", f"runs; {_before(before, errors[0])}"
-    if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
-        # A feature that only one of the two versions has: no rows are lost or added by that.
-        if _ran(a):
-            return "refused", _refusal(errors[1])
-        return "accepted", f"starts, then {_refusal(errors[1])}; {_before(before, errors[0])}"
-    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
-    lost, added = map(len, different_rows(_rows(a), _rows(b), schemas))
+    old, new = a.error, b.error
+    # If only one of two failing versions ran, it alone has a feature: no rows are lost or added by that.
+    if new is not None and (old is None or (_ran(a) and not _ran(b))):
+        return "refused", _refusal(new)
+    if old is not None and new is None:
+        return "accepted", f"runs; {_before(before, old)}"
+    if old is not None and new is not None and _ran(b) and not _ran(a):
+        return "accepted", f"starts, then {_refusal(new)}; {_before(before, old)}"
+    lost, added = _different_rows(a, b)
     if lost or added:
         return _other_rows(a, b, lost, added)
-    if errors[0] is not None and errors[1] is not None and _is_absent(before) and not _is_absent(after):
-        return "metric", f"{_refusal(errors[1])}; {_before(before, errors[0])}"
-    if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
-        return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
-    if errors[0] is not None and errors[1] is not None and errors[0].name != errors[1].name:
-        return "metric", f"fails with {errors[1].title} instead of {errors[0].title}"
+    if old is not None and new is not None:
+        if _is_absent(before) and not _is_absent(after):
+            return "metric", f"{_refusal(new)}; {_before(before, old)}"
+        if old.stage != new.stage:
+            return "metric", f"fails at {new.stage} instead of {old.stage}"
+        if old.name != new.name:
+            return "metric", f"fails with {new.title} instead of {old.title}"
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
@@ -236,15 +230,14 @@ def contrast(own: Cell, other: Cell, name: str) -> str:
     if a is None or b is None:
         return "no observation was recorded"
     mine, theirs = a.error, b.error
-    only_one_ran = _ran(a) != _ran(b)
-    if (mine is None) != (theirs is None) or (mine is not None and only_one_ran):
-        return f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
-    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
-    only_here, only_there = map(len, different_rows(_rows(a), _rows(b), schemas))
+    outcomes = f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
+    if (mine is None) != (theirs is None) or (mine is not None and _ran(a) != _ran(b)):
+        return outcomes
+    only_here, only_there = _different_rows(a, b)
     if only_here or only_there:
         return _rows_apart(a, b, only_here, only_there, name)
     if mine is not None and theirs is not None and (mine.stage, mine.name) != (theirs.stage, theirs.name):
-        return f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
+        return outcomes
     if moved := _moved(b, a):
         return f"{moved}, compared with {name}"
     return _metrics(own, other)
@@ -296,6 +289,12 @@ def _rows(observation: Observation) -> list[str]:
     return [row for step in observation.steps for batch in step.batches for row in batch.behaviour.rows]
 
 
+def _different_rows(a: Observation, b: Observation) -> tuple[int, int]:
+    """How many rows only the first emitted, and how many only the second."""
+    only_a, only_b = different_rows(_rows(a), _rows(b), (OutputSchema.of(a.columns), OutputSchema.of(b.columns)))
+    return len(only_a), len(only_b)
+
+
 def _other_rows(a: Observation, b: Observation, lost: int, added: int) -> tuple[Meaning, str]:
     """Rows that only one version emitted: lost, or late if they are still in state when the case ends."""
     held, dropped = _held(b) - _held(a), _dropped(b) - _dropped(a)
@@ -325,12 +324,10 @@ def _dropped(observation: Observation) -> int:
 
 def _moved(a: Observation, b: Observation) -> str | None:
     """Whether rows that both emitted come later or earlier; None if all come in the same place."""
-    places = [_places(one) for one in (a, b)]
-    if places[0] == places[1]:
+    old_places, new_places = _places(a), _places(b)
+    if old_places == new_places:
         return None
-    pairs = [
-        pair for row, before in places[0].items() for pair in zip(before, places[1].get(row, before), strict=False)
-    ]
+    pairs = [pair for row, old in old_places.items() for pair in zip(old, new_places.get(row, old), strict=False)]
     later, earlier = sum(new > old for old, new in pairs), sum(new < old for old, new in pairs)
     parts = [f"{counted(later, 'row')} later"] if later else []
     parts += [f"{counted(earlier, 'row')} earlier"] if earlier else []

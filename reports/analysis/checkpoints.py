@@ -78,15 +78,10 @@ class Checkpoints:
     @property
     def tried(self) -> int:
         """How many were handed over."""
-        return sum(cell.status not in ("not-applicable", "not-run") for cell in self.cells)
+        return len(self.cells) - self.count("not-applicable", "not-run")
 
     def count(self, *statuses: UpgradeStatus) -> int:
         return sum(cell.status in statuses for cell in self.cells)
-
-    @property
-    def untried(self) -> int:
-        """How many the results announce but do not answer."""
-        return self.count("not-run")
 
     def summary(self) -> str:
         """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not tried``"""
@@ -104,12 +99,11 @@ class Checkpoints:
         said = [f"{number} {one if number == 1 else several}" for number, one, several in words.values() if number]
         of = f"of {counted(self.tried, 'tried checkpoint')}, "
         told = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
-        if not self.untried:
-            return told
-        known = (
-            f", {len(self.documented)} of them documented as refused or with other results" if self.documented else ""
-        )
-        return f"{told}; {self.untried} not tried{known}"
+        if untried := self.count("not-run"):
+            told += f"; {untried} not tried"
+            if self.documented:
+                told += f", {len(self.documented)} of them documented as refused or with other results"
+        return told
 
 
 def checkpoints(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -107,14 +107,17 @@ def read_column(path: Path) -> Column:
         UnusableColumn: one of them cannot be read, or they do not belong together.
     """
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
-        provenance = Provenance.model_validate(told)
+        provenance = Provenance.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UnusableColumn(path, [f"the file cannot be read ({error.strerror})"]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UnusableColumn(path, [f"not YAML: {str(error).splitlines()[0]}"]) from None
     except ValidationError as invalid:
-        raise UnusableColumn(path, map(_invalid, invalid.errors(include_url=False))) from None
+        problems = [
+            f"{'.'.join(map(str, error['loc'])) or 'the file'}: {error['msg']}"
+            for error in invalid.errors(include_url=False)
+        ]
+        raise UnusableColumn(path, problems) from None
     files = [file for suffix in _SUFFIXES if (file := path.with_name(path.stem + suffix)).is_file()]
     if len(files) != 1:
         raise UnusableColumn(
@@ -138,8 +141,8 @@ def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str
         digests: of its cases, by id.
     """
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
-    if column.results.header.suite != suite and (column.provenance.covers == "all" or _changed(ran, digests)):
-        changed = _changed(ran, digests)
+    changed = _changed(ran, digests)
+    if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
         yield (
             f"the results are of another suite than this one ({counted(len(changed), 'case')} of it changed or went"
             f"{_some(changed)}); check it with the release that ran, or run again"
@@ -203,13 +206,6 @@ def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
     return sorted(case for case, digest in ran.items() if digests.get(case) != digest)
 
 
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f": {', '.join(names[:_SHOWN])}{more}" if names else ""
-
-
-def _invalid(error: object) -> str:
-    assert isinstance(error, dict)
-    where = ".".join(map(str, error["loc"])) or "the file"
-    return f"{where}: {error['msg']}"

@@ -84,14 +84,14 @@ def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Resu
 
 def _end_with_parent() -> None:
     """A process of a pool would wait forever for a parent that was killed."""
-    threading.Thread(target=_wait_for_end_of_parent, daemon=True).start()
-
-
-def _wait_for_end_of_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
-    parent.join()
-    os._exit(1)
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _processors() -> int:

@@ -61,28 +61,19 @@ Relevance: TypeAlias = Literal["all", "some", "none"]
 """Whether a query has all features that a case needs, some of them, or none."""
 
 
-class UnknownFeature(WrongUsage):
-    """No feature has this name."""
-
-    def __init__(self, asked: str) -> None:
-        known = [_spelled(feature) for feature in FEATURES]
-        super().__init__(f"--uses: {unknown('feature', asked, known)}")
-        self.asked = asked
-
-
 def named_features(texts: Sequence[str]) -> frozenset[str]:
     """The features in lists such as ``outer-join,dedup``; the beginning of a name is enough if it fits one feature only.
 
     Raises:
-        UnknownFeature: a name fits none, or several.
+        WrongUsage: a name fits none, or several.
     """
+    spelled = {feature.lower().replace(" ", "-"): feature for feature in FEATURES}
     found = set()
     for asked in (part.strip().lower().replace(" ", "-") for text in texts for part in text.split(",")):
-        exact = [feature for feature in FEATURES if _spelled(feature) == asked]
-        fitting = exact or [feature for feature in FEATURES if asked and _spelled(feature).startswith(asked)]
+        fitting = [asked] if asked in spelled else [name for name in spelled if asked and name.startswith(asked)]
         if len(fitting) != 1:
-            raise UnknownFeature(asked)
-        found.add(fitting[0])
+            raise WrongUsage(f"--uses: {unknown('feature', asked, list(spelled))}")
+        found.add(spelled[fitting[0]])
     return frozenset(found)
 
 
@@ -93,21 +84,14 @@ def relevance(needs: Iterable[str], uses: frozenset[str]) -> Relevance:
     cases share, makes no case relevant unless the query has no other feature.
     """
     modes = uses.intersection(MODES)
-    used = uses | _implied(uses)
+    used = uses.union(*(IMPLIED.get(feature, ()) for feature in uses))
+    if len(uses.intersection(STATEFUL)) > 1:
+        used |= {"chained operators"}
     needed = set(needs) - {*ALWAYS, *(() if modes else MODES)}
     if needed <= used:
         return "all"
     shared = needed & used
     return "some" if shared - modes or (shared and uses == modes) else "none"
-
-
-def _implied(uses: frozenset[str]) -> frozenset[str]:
-    chained = {"chained operators"} if len(uses.intersection(STATEFUL)) > 1 else set()
-    return frozenset(chained.union(*(IMPLIED.get(feature, ()) for feature in uses)))
-
-
-def _spelled(feature: str) -> str:
-    return feature.lower().replace(" ", "-")
 
 
 def features(case: Case) -> tuple[str, ...]:

@@ -27,9 +27,11 @@ from reports.analysis.matrix import Matrix
 from reports.analysis.published import published, published_releases
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import Cell, Target
 
 KEYS = ("case", "link", "change", "from", "to", "because")
+_FIELDS = {"from": "before", "to": "after"}
+"""Key → field of an acceptance, where they differ."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,11 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     report = Report(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None
-    if content is not None and not (isinstance(content, Entries) and isinstance(listed, Items)):
+    if content is not None and not isinstance(listed, Items):
         report.add(content, "must be a mapping with one key, `accepted`: a list of entries, each with a reason")
-    if isinstance(content, Entries):
-        for key in (entry.key.value for entry in content.entries):
-            if key != "accepted":
-                report.add(content.key(str(key)), unknown("key", str(key), ["accepted"]))
+    for entry in content.entries if isinstance(content, Entries) else ():
+        if (key := entry.key.value) != "accepted":
+            report.add(entry.key, unknown("key", str(key), ["accepted"]))
     found = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
     if report.problems:
         raise InvalidCase(report.problems)
@@ -101,12 +102,10 @@ DRAFT = FileKind("a draft without reasons", _has_no_reasons)
 
 def draft(changes: tuple[Change, ...]) -> str:
     """A file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
-    lines = [_HEAD, "accepted:" if changes else "accepted: []"]
-    for change in changes:
-        lines.append(f"  - case: {change.case}")
-        lines.append(f"    change: {change.meaning}    # {change.what}")
-        lines.append("    because:")
-    return "\n".join(lines) + "\n"
+    entries = [
+        f"  - case: {change.case}\n    change: {change.meaning}    # {change.what}\n    because:" for change in changes
+    ]
+    return "\n".join([_HEAD, "accepted:" if changes else "accepted: []", *entries]) + "\n"
 
 
 def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
@@ -132,16 +131,7 @@ def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
         report.add(node.get("change") or node, unknown("kind of change", said["change"], MEANINGS))
     if len(report.problems) > before:
         return None
-    return Acceptance(
-        path=path,
-        line=node.line,
-        because=said["because"],
-        case=said.get("case"),
-        link=said.get("link"),
-        change=said.get("change"),
-        before=said.get("from"),
-        after=said.get("to"),
-    )
+    return Acceptance(path=path, line=node.line, **{_FIELDS.get(key, key): value for key, value in said.items()})
 
 
 FailOn: TypeAlias = Literal["running", "any", "documented", "guaranteed"]
@@ -158,28 +148,6 @@ WORDS: Mapping[Passing, str] = {
 
 class NoSuchVersion(WrongUsage):
     """The results have no such version, or more than one."""
-
-    def __init__(
-        self, asked: str, found: Sequence[str], known: Sequence[str], where: str, *, published: bool = False
-    ) -> None:
-        known_text = f"available: {', '.join(known) or 'none'}"
-        if found:
-            problem = f"{asked} is ambiguous: {' or '.join(found)}; {known_text}"
-        elif published:
-            problem = f"no published results for {asked}; run it yourself: conformance run --all --spark {asked} ({known_text})"
-        else:
-            problem = f"{where} no {asked}; {known_text}"
-        super().__init__(problem)
-        self.asked = asked
-        self.known = tuple(known)
-
-
-class SameVersion(WrongUsage):
-    """Both versions are the same target, between which nothing can change."""
-
-    def __init__(self, before: str, after: str, target: str) -> None:
-        super().__init__(f"--from {before} and --to {after} are both {target}: name two versions")
-        self.target = target
 
 
 @dataclass(frozen=True)
@@ -285,13 +253,16 @@ def gate(
 
     Raises:
         NoSuchVersion: one of the versions is not in the results, or not in the baseline.
-        SameVersion: there is only one.
+        WrongUsage: there is only one.
     """
-    matrix = matrix or Matrix.of(results)
+    matrix, needs = matrix or Matrix.of(results), needs or {}
     pair = find_both(results, before, after)
     compared = changes(matrix, *pair)
     about = [entry for entry in accepted if entry.applies_to(pair[0].spark, pair[1].spark)]
-    earlier = _Earlier.of(baseline, before, after) if baseline is not None else None
+    earlier = None
+    if baseline is not None:
+        names = [find(baseline, version).name for version in (before, after)]
+        earlier = [{cell.case: cell for cell in baseline.cells if cell.target == name} for name in names]
     rulings = []
     used: set[Acceptance] = set()
     for change in compared.changes:
@@ -299,9 +270,9 @@ def gate(
         covering = [entry for entry in about if entry.covers(change)]
         used.update(covering)
         passing: Passing = "fails"
-        if not _concerns(change.case, uses, needs or {}):
+        if not _concerns(change.case, uses, needs):
             passing = "unrelated"
-        elif earlier is not None and earlier.has(change):
+        elif earlier is not None and _known(earlier, change):
             passing = "known"
         elif covering:
             passing = "accepted"
@@ -316,25 +287,14 @@ def gate(
         fail_on,
         tuple(rulings),
         stale,
-        tuple(bug for bug in standing_bugs(matrix, compared) if _concerns(bug.case, uses, needs or {})),
+        tuple(bug for bug in standing_bugs(matrix, compared) if _concerns(bug.case, uses, needs)),
         uses,
-        sum(_concerns(case, uses, needs or {}) for case in both) if uses else len(both),
-        _checkpoints(results, [case for case in cases if case.id in ran], pair, uses, needs or {}),
-    )
-
-
-def _checkpoints(
-    results: Results,
-    cases: Sequence[Case],
-    pair: tuple[Target, Target],
-    uses: frozenset[str],
-    needs: Mapping[str, Sequence[str]],
-) -> Checkpoints | None:
-    """Those of the cases that concern the query."""
-    return checkpoints(
-        [cell for cell in results.upgrades if _concerns(cell.case, uses, needs)],
-        [case for case in cases if _concerns(case.id, uses, needs)],
-        *pair,
+        sum(_concerns(case, uses, needs) for case in both),
+        checkpoints(
+            [cell for cell in results.upgrades if _concerns(cell.case, uses, needs)],
+            [case for case in cases if case.id in ran and _concerns(case.id, uses, needs)],
+            *pair,
+        ),
     )
 
 
@@ -372,13 +332,18 @@ def find(results: Results, asked: str) -> Target:
     found = named(
         asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
     )
-    if len(found) != 1:
-        where = ", ".join(path.name for path in results.paths) or "the results"
-        have = "has" if len(results.paths) == 1 else "have"
-        ours = set(results.paths) >= set(published())
-        known = published_releases(results) if ours else [one.spark for one in targets]
-        raise NoSuchVersion(asked, [one.name for one in found], known, f"{where} {have}", published=ours)
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    ours = set(results.paths) >= set(published())
+    known = ", ".join(published_releases(results) if ours else (one.spark for one in targets)) or "none"
+    if found:
+        raise NoSuchVersion(f"{asked} is ambiguous: {' or '.join(one.name for one in found)}; available: {known}")
+    if ours:
+        run = f"conformance run --all --spark {asked}"
+        raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
+    where = ", ".join(path.name for path in results.paths) or "the results"
+    have = "has" if len(results.paths) == 1 else "have"
+    raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
@@ -386,30 +351,21 @@ def find_both(results: Results, before: str, after: str) -> tuple[Target, Target
 
     Raises:
         NoSuchVersion: see ``find``.
-        SameVersion: they are one target.
+        WrongUsage: they are one target.
     """
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:
-        raise SameVersion(before, after, pair[0].name)
+        raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")
     return pair
 
 
-@dataclass(frozen=True)
-class _Earlier:
-    """The same pair in the baseline."""
+def _known(baseline: Sequence[Mapping[str, Cell]], change: Change) -> bool:
+    """Whether both versions behaved the same in the baseline as now, with the same case.
 
-    matrix: Matrix
-    before: Target
-    after: Target
-
-    @classmethod
-    def of(cls, results: Results, before: str, after: str) -> _Earlier:
-        return cls(Matrix.of(results), find(results, before), find(results, after))
-
-    def has(self, change: Change) -> bool:
-        """Whether both versions behaved the same then as now, with the same case."""
-        then = [self.matrix.cells.get((change.case, target.name)) for target in (self.before, self.after)]
-        return all(
-            old is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
-            for old, new in zip(then, (change.before, change.after), strict=True)
-        )
+    Args:
+        baseline: of the earlier and the later version the cells by case.
+    """
+    return all(
+        (old := cells.get(change.case)) is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
+        for cells, new in zip(baseline, (change.before, change.after), strict=True)
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
@@ -25,28 +25,31 @@ from reports.analysis.divided_work import divide
 from reports.analysis.equivalence import has_behaviour
 from reports.results.records import Cell, Target
 
-ToneAndLine: TypeAlias = tuple[str, str]
-
 _FEW_CASES = 20
 """About so many the model is asked in one process."""
 
 
-class Predicted(Protocol):
-    """What a model predicts for a case on a version."""
+@dataclass(frozen=True)
+class Predicted:
+    """What the model predicts for a case on a version."""
+
+    case: Case
+    prediction: Prediction
 
     @property
-    def observation(self) -> Observation: ...
+    def observation(self) -> Observation:
+        return self.prediction.observation
 
-    @property
-    def explanation(self) -> tuple[ToneAndLine, ...]:
-        """What happens and why, line by line, each with its tone."""
-
-    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
-        """The account of what an engine showed, with what the model knows of it."""
+    def shown(self, observation: Observation) -> ModelPrediction:
+        """The prediction for a page, with the account of what an engine showed."""
+        explanation = tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
+        batches = batches_of(account(self.case, self.prediction.version, observation, self.prediction))
+        return ModelPrediction(self.observation, explanation, batches)
 
     @property
     def as_expected(self) -> bool:
         """Whether the prediction is what the case expects of the version."""
+        return verdict_on(self.case, self.prediction).status in AGREEING
 
 
 Predictor: TypeAlias = Callable[[Case, SparkVersion], Predicted | None]
@@ -58,8 +61,9 @@ class ModelPrediction:
     """A prediction that a page shows."""
 
     observation: Observation
-    explanation: tuple[ToneAndLine, ...]
-    account: tuple[BatchAccount, ...] = ()
+    explanation: tuple[tuple[str, str], ...]
+    """What happens and why, line by line, each with its tone."""
+    account: tuple[BatchAccount, ...]
     """Of the engine's answer, with what the model knows of it."""
 
 
@@ -193,32 +197,7 @@ def _answer(
     same = equivalent(predicted.observation, observation, instants=instants, error_classes=False)
     # A model that agrees with an engine that does what the case expects needs no verdict of its own.
     answer = ThreeAnswers(cell.case, asked.target, engine, (same and engine) or predicted.as_expected, same)
-    if not is_shown:
-        return answer, None
-    return answer, ModelPrediction(predicted.observation, predicted.explanation, predicted.account(observation))
-
-
-@dataclass(frozen=True)
-class _ByTheReferenceModel:
-    """A prediction; explanation and verdict are made when they are read."""
-
-    case: Case
-    prediction: Prediction
-
-    @property
-    def observation(self) -> Observation:
-        return self.prediction.observation
-
-    @property
-    def explanation(self) -> tuple[ToneAndLine, ...]:
-        return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
-
-    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
-        return batches_of(account(self.case, self.prediction.version, observation, self.prediction))
-
-    @property
-    def as_expected(self) -> bool:
-        return verdict_on(self.case, self.prediction).status in AGREEING
+    return answer, predicted.shown(observation) if is_shown else None
 
 
 class ReferenceModel:
@@ -231,7 +210,7 @@ class ReferenceModel:
         if self._last is None or self._last.case is not case:
             self._last = CasePredictions(case)
         try:
-            return _ByTheReferenceModel(case, self._last.on(version))
+            return Predicted(case, self._last.on(version))
         except Unpredictable:
             return None
 
@@ -245,7 +224,4 @@ def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, Mode
         changed = case.model_copy(update={"output_mode": mode})
         predicted = reference_model(changed, version)
         if predicted is not None:
-            yield (
-                changed,
-                ModelPrediction(predicted.observation, predicted.explanation, predicted.account(predicted.observation)),
-            )
+            yield changed, predicted.shown(predicted.observation)

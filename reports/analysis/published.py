@@ -6,14 +6,14 @@ Own results can be shown beside them, for the cases that both have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from conformance.core.versions import NotAVersion, SparkVersion
 from reports.results.reading import Results, header_of
-from reports.results.records import Cell, Footer
+from reports.results.records import Cell
 from reports.results.status import NO_RESULT
 
 BASELINES = Path(__file__).parents[1] / "baselines"
@@ -55,7 +55,8 @@ def published_results(releases: Iterable[str] = ()) -> Results:
 
 def left_out(results: Results) -> tuple[str, ...]:
     """The cases that are published, but not among these results: a patch release has no answer to them as they are now."""
-    return tuple(sorted(set(_announced(published())) - set(results.header.cases)))
+    announced = {case for path in published() for case in header_of(path).cases}
+    return tuple(sorted(announced - set(results.header.cases)))
 
 
 def patch_results(versions: Iterable[SparkVersion] | None = None) -> tuple[Results, ...]:
@@ -87,10 +88,6 @@ def published_releases(results: Results) -> tuple[str, ...]:
 def patch_file(version: SparkVersion) -> str:
     """The name of the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
     return f"{max(version.major, 3)}.jsonl.xz"
-
-
-def _announced(paths: Sequence[Path]) -> tuple[str, ...]:
-    return tuple(case for path in paths for case in header_of(path).cases)
 
 
 def _version(text: str) -> SparkVersion | None:
@@ -127,8 +124,7 @@ def beside(own: Results, published: Results) -> Results:
         *(same.get((case, one.name)) or _absent(ran[case], one.name) for one in targets for case in ran),
     )
     header = own.header.model_copy(update={"targets": (*own.header.targets, *targets)})
-    counts = Counter(cell.status for cell in cells)
-    footer = Footer(counts=counts, upgrades=own.footer.upgrades, finished=own.footer.finished)
+    footer = own.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})
     return Results(header, cells, footer, own.paths, own.upgrades)
 
 

@@ -47,27 +47,20 @@ class LineRelease:
     lacks results that others have."""
 
 
-@dataclass(frozen=True)
-class ReleaseLine:
-    name: str
-    """``3.5``"""
-    releases: tuple[LineRelease, ...]
-    """Newest first."""
-
-
 def released(target: Target) -> date | None:
     """The day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
 
 
-def release_lines(report: Report) -> tuple[ReleaseLine, ...]:
-    """Every line of the report, newest first, with all of its releases."""
+def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
+    """Every line of the report, newest first, with all of its releases, newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
     matrix = report.every_release
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
     lines = groupby(releases(), key=lambda version: version.line)
-    return tuple(ReleaseLine(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown)[::-1]
+    found = [(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown]
+    return dict(reversed(found))
 
 
 def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
@@ -137,11 +130,11 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
     """Of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
-    by_line: dict[str, list[RouteRelease]] = {}
+    best: dict[str, RouteRelease] = {}
     for one in releases:
         if (version := one.target.version) is not None:
-            by_line.setdefault(version.line, []).append(one)
-    return tuple(min(reversed(own), key=lambda one: one.bugs) for own in by_line.values())
+            best[version.line] = min(one, best.get(version.line, one), key=lambda release: release.bugs)
+    return tuple(best.values())
 
 
 def with_checkpoints(report: Report, target: Target) -> Target:
@@ -154,9 +147,12 @@ def with_checkpoints(report: Report, target: Target) -> Target:
     version = target.version
     if target.name in tried or version is None:
         return target
-    line = [one for one in report.versions if one.apache and one.name in tried and one.version is not None]
-    own = [one for one in line if one.version is not None and one.version.line == version.line]
-    return own[-1] if own else target
+    line = (
+        one
+        for one in reversed(report.versions)
+        if one.apache and one.name in tried and one.version is not None and one.version.line == version.line
+    )
+    return next(line, target)
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -177,7 +177,13 @@ class Report:
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
         """The behaviours of a case, split where the same behaviour is judged differently on different versions."""
-        return tuple(_split_by_verdict(self.behaviours.get(case, ())))
+        found = []
+        for behaviour in self.behaviours.get(case, ()):
+            groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
+            for cell in reversed(behaviour.cells):
+                groups.setdefault((cell.status, cell.differs), []).append(cell)
+            found += [Behaviour(tuple(reversed(cells))) for cells in groups.values()]
+        return tuple(found)
 
     def find_shared(self) -> None:
         """Find what many pages ask for, before several processes make them."""
@@ -206,48 +212,32 @@ class Report:
     def front_pair(self) -> Changes | None:
         """The pair for the front page.
 
-        With published results in the background, from the nearest of them to the newest version that was run. Else from
+        With published results in the background, from the nearest of them to the newest version that was run, or else from
+        that version to the one after it. Else from
         Apache's release to another build of the same version, if there is one; else from the newest release of the previous
         major version to the newest release.
         """
         if not self.pairs:
             return None
         if self.background:
-            return self._beside_published()
+            ran = [target for target in self.versions if target in self.own]
+            mixed = [
+                pair
+                for pair in self.pairs
+                if (pair.before in ran) != (pair.after in ran) and ran[-1] in (pair.before, pair.after)
+            ]
+            return next((pair for pair in reversed(mixed) if pair.after == ran[-1]), next(iter(mixed), None))
         own = [target for target in self.versions if not target.apache]
         for pair in self.pairs:
             if pair.after in own and pair.before.apache and pair.before.version == pair.after.version:
                 return pair
         majors = [version.major for target in self.versions if (version := target.version) is not None]
-        before = [target for target, major in zip(self.versions, majors, strict=True) if major < majors[-1]]
-        chosen = before[-1] if before else self.versions[0]
+        at = max(majors.index(majors[-1]) - 1, 0)
+        chosen = self.versions[at]
         return next(pair for pair in self.pairs if pair.before == chosen and pair.after == self.versions[-1])
-
-    def _beside_published(self) -> Changes | None:
-        """With the newest version that was run: from the published version before it, else to the one after it."""
-        ran = [target for target in self.versions if target in self.own]
-        mixed = [
-            pair
-            for pair in self.pairs
-            if (pair.before in ran) != (pair.after in ran) and ran[-1] in (pair.before, pair.after)
-        ]
-        return next((pair for pair in reversed(mixed) if pair.after == ran[-1]), next(iter(mixed), None))
 
 
 def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:
-    version = target.version
-    # Columns without a version stay in their order.
-    return (
-        version is None,
-        version or releases()[0],
-        version is not None and not target.apache,
-        target.name if version else "",
-    )
-
-
-def _split_by_verdict(behaviours: tuple[Behaviour, ...]) -> Iterator[Behaviour]:
-    for behaviour in behaviours:
-        groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
-        for cell in reversed(behaviour.cells):
-            groups.setdefault((cell.status, cell.differs), []).append(cell)
-        yield from (Behaviour(tuple(reversed(cells))) for cells in groups.values())
+    if (version := target.version) is None:
+        return True, releases()[0], False, ""  # columns without a version stay in their order
+    return False, version, not target.apache, target.name

@@ -16,7 +16,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
 from conformance.model.catalogue import catalogue as model_rules
 from conformance.model.source_text import VARIES, RuleReader, UnpredictedConstruct, readers, unpredicted, value_text
-from conformance.model.versioned_data import Wording, features
+from conformance.model.versioned_data import features
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -54,26 +54,18 @@ class Variation:
 
 
 @dataclass(frozen=True)
-class VersionSpan:
-    """Versions in a row with the same standing."""
-
-    standing: Standing
-    versions: str
-    """``3.4 – 4.3``."""
-
-    def __str__(self) -> str:
-        return f"{GLYPHS[self.standing]} {WORDS[self.standing]}: {self.versions}"
-
-
-@dataclass(frozen=True)
 class Evidence:
     """What the results say about a statement on every version."""
 
-    by_version: tuple[tuple[Target, Standing], ...]
-    """Oldest first."""
-    spans: tuple[VersionSpan, ...]
+    spans: tuple[tuple[Standing, str], ...]
+    """Versions in a row with the same standing, oldest first: that standing, and ``3.4 – 4.3``."""
     variations: tuple[Variation, ...]
     """By ticket, or by reason if there is no ticket; known bugs first."""
+
+    @property
+    def summary(self) -> str:
+        """``● holds: 3.4 – 4.3; – not available: 3.0 – 3.3``."""
+        return "; ".join(f"{GLYPHS[standing]} {WORDS[standing]}: {versions}" for standing, versions in self.spans)
 
     @classmethod
     def of(
@@ -89,14 +81,14 @@ class Evidence:
         """
         names = tuple(cases)
         cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
-        standings = tuple(
-            (target, _standing(cells[target.name]) if _concerns(within, target) else "outside") for target in targets
-        )
-        return cls(standings, tuple(_spans(standings)), tuple(_variations(cells, targets)))
 
+        def standing(target: Target) -> Standing:
+            if within is not None and target.version is not None and target.version not in within:
+                return "outside"
+            return _standing(cells[target.name])
 
-def _concerns(within: VersionRange | None, target: Target) -> bool:
-    return within is None or target.version is None or target.version in within
+        spans = tuple((found, span([*group], targets)) for found, group in groupby(targets, key=standing))
+        return cls(spans, tuple(_variations(cells, targets)))
 
 
 def _standing(cells: Iterable[Cell | None]) -> Standing:
@@ -109,11 +101,6 @@ def _standing(cells: Iterable[Cell | None]) -> Standing:
     if statuses & {"conforms", "differs"}:
         return "holds"
     return "unsupported" if "unsupported" in statuses else "untested"
-
-
-def _spans(standings: Sequence[tuple[Target, Standing]]) -> Iterator[VersionSpan]:
-    for standing, group in groupby(standings, key=lambda one: one[1]):
-        yield VersionSpan(standing, span([target for target, _ in group], [target for target, _ in standings]))
 
 
 def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
@@ -142,12 +129,8 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
     """
     named = {target.name for target in some}
     runs = [[*group] for within, group in groupby(every, key=lambda one: one.name in named) if within]
-    return ", ".join(_of_run(run, every) for run in runs)
-
-
-def _of_run(run: Sequence[Target], every: Sequence[Target]) -> str:
-    first, last = _short(run[0], run, every), _short(run[-1], run, every)
-    return first if first == last else f"{first} – {last}"
+    ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
+    return ", ".join(map(" – ".join, ends))
 
 
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
@@ -165,36 +148,14 @@ TITLE = "Event-time semantics of Structured Streaming, as tested"
 _NUMBER = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
-class NotNumbered(WrongUsage):
-    """A behaviour of the catalogue has no number, or one that another has."""
-
-    def __init__(self, id: str, why: str) -> None:
-        super().__init__(
-            f"behaviours.yaml: {id}: {why}; give it `number`, the chapter and the next free place in it, such as 3.18"
-        )
-        self.id = id
-
-
-@dataclass(frozen=True)
-class RuleVersion:
-    """What a rule says on some versions."""
-
-    says: str
-    versions: str | None
-    """A PEP 440 range; None for all."""
-    text: str | None
-    """The function that is its value, as Python; None if it is data."""
-    value: object
-    """The value, or the name of the function."""
-
-
 @dataclass(frozen=True)
 class StatedRule:
     """A rule of the reference model that a statement states."""
 
     name: str
     source: str
-    versions: tuple[RuleVersion, ...]
+    versions: tuple[tuple[str, str | None, str], ...]
+    """What it says, the versions of that (None for all), and its value as Python: data, an expression, or a function."""
     readers: tuple[RuleReader, ...]
     """Where the model reads it."""
 
@@ -240,31 +201,19 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class StatedFeature:
-    """A construct that some versions lack, as the model has it."""
-
-    name: str
-    spark: str
-    """The versions that have it."""
-    link: str
-    """The ticket."""
-    error: tuple[str, str] | None
-    """Class and message on the other versions; None if they ignore it or refuse it elsewhere."""
-
-
-@dataclass(frozen=True)
 class Specification:
     chapters: tuple[Chapter, ...]
     targets: tuple[Target, ...]
     """The versions with results, oldest first."""
 
     @property
-    def features(self) -> tuple[StatedFeature, ...]:
-        """What some versions lack."""
-        return tuple(
-            StatedFeature(name, str(one.spark), one.link, None if one.missing is None else _error(one.missing))
-            for name, one in features().items()
-        )
+    def features(self) -> Iterator[tuple[str, str, tuple[str, str] | None, str]]:
+        """Each feature that some versions lack, the versions that have it, the class and the message of the error of the others
+        (None if they ignore it or refuse it elsewhere), and the ticket."""
+        for name, one in features().items():
+            missing = one.missing
+            error = (missing.classes[0], missing.text.replace("{what}", VARIES)) if missing is not None else None
+            yield name, str(one.spark), error, one.link
 
     @property
     def unpredicted(self) -> tuple[UnpredictedConstruct, ...]:
@@ -280,20 +229,23 @@ class Specification:
         """The specification of a suite and its results.
 
         Raises:
-            NotNumbered: a behaviour has no number of its own, or one of another chapter.
+            WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
         """
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
         pinned = report.covered[0].pinned
         chapters: dict[int, tuple[str, dict[int, Statement]]] = {}
         for id, entry in report.catalogue.behaviours.items():
-            chapter, place = _place(id, entry)
+            number = _NUMBER.fullmatch(str(entry.get("number", "")))
+            if number is None:
+                raise _not_numbered(id, "it has no number")
+            chapter, place = int(number[1]), int(number[2])
             section = str(entry.get("section", ""))
             title, statements = chapters.setdefault(chapter, (section, {}))
             if title != section:
-                raise NotNumbered(id, f"chapter {chapter} is {title!r}, not {section!r}")
+                raise _not_numbered(id, f"chapter {chapter} is {title!r}, not {section!r}")
             if place in statements:
-                raise NotNumbered(id, f"{chapter}.{place} is the number of {statements[place].id}")
+                raise _not_numbered(id, f"{chapter}.{place} is the number of {statements[place].id}")
             statements[place] = _statement(report, id, entry, pinned.get(id, ()))
         return cls(
             tuple(
@@ -304,37 +256,29 @@ class Specification:
         )
 
 
-def _error(missing: Wording) -> tuple[str, str]:
-    return missing.classes[0], missing.text.replace("{what}", VARIES)
-
-
-def _place(id: str, entry: Mapping[str, Any]) -> tuple[int, int]:
-    found = _NUMBER.fullmatch(str(entry.get("number", "")))
-    if found is None:
-        raise NotNumbered(id, "it has no number")
-    return int(found[1]), int(found[2])
+def _not_numbered(id: str, why: str) -> WrongUsage:
+    return WrongUsage(
+        f"behaviours.yaml: {id}: {why}; give it `number`, the chapter and the next free place in it, such as 3.18"
+    )
 
 
 def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> Statement:
     names = tuple(cases)
+    versions = str(entry.get("versions", "all"))
+    within = None if versions == "all" else VersionRange.parse(versions)
     why = entry.get("why") or entry.get("reason")
     return Statement(
         number=str(entry["number"]),
         id=id,
         sentence=" ".join(str(entry.get("sentence", "")).split()),
-        observable=str(entry.get("versions", "all")),
+        observable=versions,
         sources=tuple(map(str, entry.get("sources", ()))),
         confs=tuple(map(str, entry.get("confs", ()))),
         cases=tuple(TestedBy(case, report.title(case)) for case in names),
-        evidence=Evidence.of(report.matrix, names, report.versions, _range(entry)),
+        evidence=Evidence.of(report.matrix, names, report.versions, within),
         rules=tuple(stated_rule(str(name)) for name in entry.get("rules", ())),
         untested=None if names else " ".join(str(why or "No case tests this.").split()),
     )
-
-
-def _range(entry: Mapping[str, Any]) -> VersionRange | None:
-    versions = entry.get("versions", "all")
-    return None if versions == "all" else VersionRange.parse(versions)
 
 
 def stated_rule(name: str) -> StatedRule:
@@ -347,20 +291,10 @@ def stated_rule(name: str) -> StatedRule:
     if rule is None:
         raise WrongUsage(f"behaviours.yaml names the rule {name!r}, which is not in conformance/model/rules.yaml")
     versions = tuple(
-        RuleVersion(
-            one.says, str(one.spark) if one.spark is not None else None, value_text(name, str(one.name)), one.name
-        )
+        (one.says, str(one.spark) if one.spark is not None else None, value_text(name, str(one.name)) or repr(one.name))
         for one in rule.values
     )
     return StatedRule(name, rule.source, versions, readers(name))
-
-
-class WrongQuestion(WrongUsage):
-    """A question names a case without results, or a behaviour that is not in the catalogue."""
-
-    def __init__(self, id: str, why: str) -> None:
-        super().__init__(f"questions.yaml: {id}: {why}")
-        self.id = id
 
 
 @dataclass(frozen=True)
@@ -383,7 +317,7 @@ def questions(report: Report, specification: Specification) -> tuple[Question, .
     """The questions of the suite's catalogue, in its order.
 
     Raises:
-        WrongQuestion: one names a case without a result, or a behaviour that is not in the catalogue.
+        WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
     """
     entries = report.catalogue.questions if report.catalogue is not None else None
     statements = {statement.id: statement for statement in specification.statements}
@@ -395,10 +329,10 @@ def _question(report: Report, statements: Mapping[str, Statement], id: str, entr
     behaviours = tuple(map(str, entry.get("behaviours", ())))
     for case in cases:
         if report.case(case) is None and case not in report.changed:
-            raise WrongQuestion(id, f"there are no results of a case {case!r}")
+            raise WrongUsage(f"questions.yaml: {id}: there are no results of a case {case!r}")
     for behaviour in behaviours:
         if behaviour not in statements:
-            raise WrongQuestion(id, f"behaviours.yaml has no {behaviour!r}")
+            raise WrongUsage(f"questions.yaml: {id}: behaviours.yaml has no {behaviour!r}")
     return Question(
         id=id,
         question=" ".join(str(entry["question"]).split()),

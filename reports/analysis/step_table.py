@@ -5,22 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from conformance.core.case import (
-    Action,
-    Add,
-    Arrival,
-    Backlog,
-    Case,
-    ExpectedBatch,
-    ExpectedError,
-    Idle,
-    Restart,
-    Row,
-    Start,
-)
+from conformance.core.case import Action, Add, Arrival, Backlog, Case, ExpectedBatch, ExpectedError, Restart, Row
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.values import NotAValue, instant_ms, show, show_in_full
 from conformance.core.versions import SparkVersion
@@ -30,7 +19,6 @@ from conformance.judging.finding import ErrorExpectedAs, Finding, cell
 from conformance.judging.step_comparison import NotARow, Note, OutputSchema, PlanNotTaken, SeenStep, compare
 from reports.results.records import Cell
 
-Json: TypeAlias = Any
 Difference: TypeAlias = Literal["", "missing", "extra", "other"]
 
 MOST_ROWS = 60
@@ -77,21 +65,6 @@ def text_line(label: str, text: str) -> Line:
     return Line(label, (LineValue(text),))
 
 
-def action_name(action: Action) -> str:
-    """``add``, ``backlog``, ``restart: stop`` …"""
-    match action:
-        case Start():
-            return "start"
-        case Add():
-            return "add"
-        case Backlog():
-            return "backlog"
-        case Idle():
-            return "idle"
-        case Restart(how=how):
-            return f"restart: {how}"
-
-
 def given(action: Action) -> Iterator[str]:
     """What a step gives the query, a line each."""
     match action:
@@ -101,8 +74,7 @@ def given(action: Action) -> Iterator[str]:
             for number, entry in enumerate(entries, 1):
                 yield from (f"{number}. {line}" for line in _arriving(entry))
         case Restart(change=change):
-            if change.conf:
-                yield from (f"{key} = {value}" for key, value in change.conf.items())
+            yield from (f"{key} = {value}" for key, value in (change.conf or {}).items())
             if change.output_mode:
                 yield f"output mode {change.output_mode}"
             if change.trigger:
@@ -121,8 +93,8 @@ def expected_after(step: ExpectedStep) -> Iterator[Line]:
     if "state" in step.checked:
         yield text_line("state", _count(said.state))
     if "event_time" in step.checked and said.event_time is not None:
-        for key in ("min", "max", "avg"):
-            if (value := getattr(said.event_time, key)) is not None:
+        for key, value in said.event_time:
+            if value is not None:
                 yield text_line(f"event time, {key}", _instant(value))
     if "progress" in step.checked:
         for path, value in (said.progress or {}).items():
@@ -167,7 +139,7 @@ def observed_after(step: StepSeen) -> Iterator[Line]:
 
 
 def expected_and_observed_rows(
-    wanted: Sequence[Row], seen: Sequence[Sequence[Json]], schema: OutputSchema
+    wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
     """Both lines of rows, each with the rows that the other lacks marked."""
     keys = Counter(schema.comparable(tuple(row)) for row in seen)
@@ -191,15 +163,7 @@ def expected_and_observed_rows(
     return _rows_line(left), _rows_line(right)
 
 
-def observed_rows(rows: Sequence[Sequence[Json]], schema: OutputSchema) -> Line:
-    return _rows_line([_row(row, schema) for row in rows])
-
-
-def expected_rows(rows: Sequence[Row]) -> Line:
-    return _rows_line([LineValue(_text(row)) for row in rows])
-
-
-def _row(row: Sequence[Json], schema: OutputSchema, difference: Difference = "") -> LineValue:
+def _row(row: Sequence[object], schema: OutputSchema, difference: Difference = "") -> LineValue:
     text, full = _text(schema.as_written(tuple(row))), _text(row)
     return LineValue(text, difference, "" if text == full else full)
 
@@ -219,7 +183,7 @@ def _arriving(arrival: Arrival) -> Iterator[str]:
         yield f"{stream}: {' ∥ '.join(parts)}"
 
 
-def _text(row: Sequence[Json] | Mapping[str, Json]) -> str:
+def _text(row: Sequence[object] | Mapping[str, object]) -> str:
     if isinstance(row, Mapping):
         return ", ".join(f"{key}: {cell(value)}" for key, value in row.items())
     return ", ".join(cell(value) for value in row)
@@ -238,7 +202,7 @@ def _numbers(values: Sequence[int]) -> str:
     return ", ".join(map(str, values))
 
 
-def _instant(value: Json) -> str:
+def _instant(value: object) -> str:
     try:
         return show(instant_ms(value) * 1000)
     except NotAValue:
@@ -282,7 +246,7 @@ class StepRow:
     number: int
     name: str | None
     action: str
-    """``add``, ``backlog`` …"""
+    """``add``, ``backlog``, ``restart: stop`` …"""
     given: tuple[str, ...]
     """What arrives, a line each."""
     blocks: tuple[Block, ...]
@@ -306,19 +270,19 @@ class StepTable:
 def step_table(case: Case, version: SparkVersion, found: Cell, model: Observation | None = None) -> StepTable:
     """Expected, observed and, if there is a prediction, predicted, step by step."""
     sides = {"Engine": found.observation, "Model": model}
-    answers = {
-        name: _Answer(case, version, observation) for name, observation in sides.items() if observation is not None
-    }
+    answers = {name: observation for name, observation in sides.items() if observation is not None}
     violation = next((one.place.step for one in found.findings if one.place.step is not None), None)
     steps = []
     for step in case.steps:
         wanted = _wanted(case, version, step.number)
-        shown = [answer.step(step.number, wanted) for answer in answers.values()]
+        shown = [_shown_step(case, version, answer, step.number, wanted) for answer in answers.values()]
         steps.append(
             StepRow(
                 number=step.number,
                 name=step.name,
-                action=action_name(step.action),
+                action=f"restart: {step.action.how}"
+                if isinstance(step.action, Restart)
+                else type(step.action).__name__.lower(),
                 given=tuple(given(step.action)),
                 blocks=tuple(_blocks(wanted, shown, case)),
                 reached=any(one.seen is not None for one in shown),
@@ -413,27 +377,17 @@ class _ShownStep:
         return tuple(line.marked() if line.label in labels & wrong else line for line in lines)
 
 
-class _Answer:
-    """An engine's or a model's answer to the case."""
-
-    def __init__(self, case: Case, version: SparkVersion, observation: Observation) -> None:
-        self._case, self._version = case, version
-        self._steps = {step.number: step for step in observation.steps}
-        self._observation = observation
-
-    def step(self, number: int, wanted: _Wanted) -> _ShownStep:
-        seen = self._steps.get(number)
-        schema = OutputSchema.of(self._observation.columns_of(seen) if seen is not None else ())
-        if seen is None or seen.error is not None or wanted.step is None or wanted.step.ends_the_case:
-            return _ShownStep(seen, schema, ())
-        before = tuple(batch for at in range(1, number) for batch in self._steps[at].batches)
-        found: list[Finding] = []
-        try:
-            compared = compare(SeenStep(self._case, self._version, schema, wanted.step, seen, before))
+def _shown_step(case: Case, version: SparkVersion, answer: Observation, number: int, wanted: _Wanted) -> _ShownStep:
+    steps = {step.number: step for step in answer.steps}
+    seen = steps.get(number)
+    schema = OutputSchema.of(answer.columns_of(seen) if seen is not None else ())
+    found: list[Finding] = []
+    if seen is not None and seen.error is None and wanted.step is not None and not wanted.step.ends_the_case:
+        before = tuple(batch for at in range(1, number) for batch in steps[at].batches)
+        with suppress(PlanNotTaken):  # a model has no plan, which is compared last
+            compared = compare(SeenStep(case, version, schema, wanted.step, seen, before))
             found.extend(one for one in compared if not isinstance(one, Note))
-        except PlanNotTaken:
-            pass  # a model has no plan, which is compared last
-        return _ShownStep(seen, schema, tuple(found))
+    return _ShownStep(seen, schema, tuple(found))
 
 
 def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> Iterator[Block]:
@@ -483,10 +437,10 @@ def _batch_block(at: int, entry: ExpectedBatch | None, shown: Sequence[_ShownSte
             if not sides:
                 expected_side.append(wanted_rows)
         else:
-            seen_rows = observed_rows(batch.rows, each.schema)
+            seen_rows = _rows_line([_row(row, each.schema) for row in batch.rows])
         sides.append((*lines, seen_rows))
     if ran is None and entry is not None and entry.rows is not None:
-        expected_side.append(expected_rows(entry.rows))
+        expected_side.append(_rows_line([LineValue(_text(row)) for row in entry.rows]))
     if len(shown) == 2 and batches[0] is not None and batches[1] is not None:
         schemas = shown[0].schema, shown[1].schema
         if batches_equivalent(batches[0], batches[1], schemas):

@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -94,7 +95,6 @@ def _seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.3f}"
 
 
-SPEC_VERSION = "0.0.0"
 STATUSES: Mapping[Status, str] = {
     "conforms": "passed",
     "differs": "passed",
@@ -113,9 +113,9 @@ def ctrf(results: Results, folder: str = "cases") -> str:
     counts = Counter(STATUSES[cell.status] for cell in results.cells)
     report = {
         "reportFormat": "CTRF",
-        "specVersion": SPEC_VERSION,
+        "specVersion": "0.0.0",
         "results": {
-            "tool": {"name": "watermark-conformance"},
+            "tool": {"name": NAME},
             "summary": {
                 "tests": len(results.cells),
                 **{status: counts[status] for status in ("passed", "failed", "pending", "skipped", "other")},
@@ -195,19 +195,15 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
 def _known_bugs(matrix: Matrix) -> Iterator[str]:
     """A table of the known bugs, each with the versions that have it."""
     rows: dict[tuple[str, str], list[str]] = {}
-    for case in matrix.cases:
-        for target in matrix.targets:
-            cell = matrix.cells.get((case, target.name))
-            bug = matrix.known_bug(case, target)
-            if cell is not None and cell.differs is not None and bug is not None:
-                why = f"{cell.differs.because}{bug.ticket}"
-                until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
-                rows.setdefault((case, why), []).append(f"{target.spark}{until}")
+    for case, target in product(matrix.cases, matrix.targets):
+        cell, bug = matrix.cells.get((case, target.name)), matrix.known_bug(case, target)
+        if cell is not None and cell.differs is not None and bug is not None:
+            until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
+            rows.setdefault((case, f"{cell.differs.because}{bug.ticket}"), []).append(f"{target.spark}{until}")
     if rows:
         yield "### Known bugs\n\n| | case | what goes wrong | Spark |\n|---|---|---|---|\n"
-    for (case, why), versions in rows.items():
-        yield f"| {MARKS['bug'].glyph} | {_text(case)} | {_text(why)} | {_text('; '.join(versions))} |\n"
-    if rows:
+        for (case, why), versions in rows.items():
+            yield f"| {MARKS['bug'].glyph} | {_text(case)} | {_text(why)} | {_text('; '.join(versions))} |\n"
         yield "\n"
 
 
@@ -254,7 +250,10 @@ def workflow_commands(results: Results, folder: str = "cases") -> str:
     ``folder``: of the cases, relative to the root of the repository.
     """
     lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
-    lines += [_known_bug(cell, folder) for cell in results.cells if cell.status == "bug"]
+    for cell in results.cells:
+        if cell.status == "bug":
+            told = f"{cell.differs.because}{cell.differs.ticket}" if cell.differs is not None else ""
+            lines.append(_line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told))
     return "".join(f"{line}\n" for line in sorted(lines))
 
 
@@ -263,36 +262,22 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
     for finding in cell.findings:
         place = finding.place
         step = f", step {place.step}" if place.step is not None else ""
-        yield _line(
-            level,
-            f"{folder}/{place.file}",
-            place.line,
-            f"{cell.target}{step}",
-            "\n".join(line.strip() for line in finding.body()),
-        )
+        body = "\n".join(line.strip() for line in finding.body())
+        yield _line(level, f"{folder}/{place.file}", place.line, f"{cell.target}{step}", body)
     if not cell.findings:
         told = "; ".join(cell.notes) or "no result"
         yield _line(level, f"{folder}/{cell.file}", None, cell.target, f"{cell.status}: {told}")
 
 
-def _known_bug(cell: Cell, folder: str) -> str:
-    entry = cell.differs
-    told = f"{entry.because}{entry.ticket}" if entry is not None else ""
-    return _line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told)
-
-
 def _line(level: str, file: str, line: int | None, title: str, message: str) -> str:
     places = {"file": file, **({"line": str(line)} if line is not None else {}), "title": title}
-    properties = ",".join(f"{key}={_property(value)}" for key, value in places.items())
+    escaped = ((key, _data(value).replace(":", "%3A").replace(",", "%2C")) for key, value in places.items())
+    properties = ",".join(f"{key}={value}" for key, value in escaped)
     return f"::{level} {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return printable(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 LABEL = "watermark conformance"
@@ -312,16 +297,11 @@ def badge(results: Results, version: str | None = None) -> str:
     open_ = sum(counts[status] for status in NO_RESULT)
     color = "red" if bad else "yellow" if open_ or total.bugs or not total.of else "brightgreen"
     message = f"{total.good} of {total.of}" + (f", {counted(total.bugs, 'known bug')}" if total.bugs else "")
-    return (
-        json.dumps(
-            {
-                "schemaVersion": 1,
-                "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
-                "message": message if total.of else "no results",
-                "color": color,
-                "isError": color == "red",
-            },
-            ensure_ascii=False,
-        )
-        + "\n"
-    )
+    document = {
+        "schemaVersion": 1,
+        "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
+        "message": message if total.of else "no results",
+        "color": color,
+        "isError": color == "red",
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"

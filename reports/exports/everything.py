@@ -12,14 +12,11 @@ from pydantic import BaseModel, ConfigDict
 from conformance.core.wording import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
-from reports.analysis.change import Change, Changes, Meaning
-from reports.analysis.equivalence import behaviours
+from reports.analysis.change import Changes, Meaning
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
-
-FORMAT: Literal[1] = 1
 
 
 class _Part(BaseModel):
@@ -98,7 +95,7 @@ class ExportedCoverage(_Part):
 class Everything(_Part):
     """The whole document."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     suite: str
     started: str
     finished: str
@@ -147,9 +144,7 @@ def json_schema() -> dict[str, Any]:
 
 def _case(report: Report, id: str) -> ExportedCase:
     case = report.cases.get(id)
-    cells = [cell for target in report.targets if (cell := report.matrix.cells.get((id, target.name))) is not None]
-    numbers = {name: number for number, one in enumerate(behaviours(cells)) for name in one.targets}
-    by_name = {target.name: target for target in report.targets}
+    numbers = {name: number for number, one in enumerate(report.behaviours[id]) for name in one.targets}
     return ExportedCase(
         id=id,
         family=id.rpartition("/")[0],
@@ -159,7 +154,9 @@ def _case(report: Report, id: str) -> ExportedCase:
         tags=case.tags if case is not None else (),
         links=case.links if case is not None else (),
         cells=tuple(
-            _cell(cell, numbers.get(cell.target), report.matrix.known_bug(id, by_name[cell.target])) for cell in cells
+            _cell(cell, numbers.get(target.name), report.matrix.known_bug(id, target))
+            for target in report.targets
+            if (cell := report.matrix.cells.get((id, target.name))) is not None
         ),
     )
 
@@ -184,20 +181,19 @@ def _pair(pair: Changes) -> ExportedPair:
         before=pair.before.name,
         after=pair.after.name,
         compared=pair.compared,
-        changes=tuple(_change(change) for change in pair.changes),
+        changes=tuple(
+            ExportedChange(
+                case=change.case,
+                meaning=change.meaning,
+                what=change.what,
+                where=str(change.where),
+                reasons=tuple(
+                    ExportedReason(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None)
+                    for one in change.reasons
+                ),
+            )
+            for change in pair.changes
+        ),
         outside=pair.outside,
         silent=tuple((one.case, one.target, one.status) for one in pair.missing),
-    )
-
-
-def _change(change: Change) -> ExportedChange:
-    return ExportedChange(
-        case=change.case,
-        meaning=change.meaning,
-        what=change.what,
-        where=str(change.where),
-        reasons=tuple(
-            ExportedReason(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None)
-            for one in change.reasons
-        ),
     )

@@ -10,7 +10,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
 _TICKET = re.compile(r"SPARK-[0-9]+")
@@ -72,27 +72,6 @@ def upgrade_files(before: str, after: str) -> tuple[str, str, str]:
     return f"upgrade-{name}.html", f"upgrade-{name}.svg", f"accepted-{name}.yaml"
 
 
-class Addresses(Protocol):
-    """How pages and places are addressed."""
-
-    @property
-    def feed(self) -> str | None:
-        """The address of the feed of known bugs for a link on their page; None if there is no feed."""
-
-    @property
-    def upgrades(self) -> str | None:
-        """The folder of the dossiers of upgrades; None if there are none."""
-
-    def page(self, key: str, seen_from: str, place: str = "") -> str:
-        """The address of a page, or of a place on it, for a link on ``seen_from``."""
-
-    def id(self, key: str, place: str) -> str:
-        """The id of a place on a page."""
-
-    def asset(self, name: str, seen_from: str) -> str:
-        """The address of a stylesheet or script."""
-
-
 @lru_cache
 def _relative(file: str, folder: str) -> str:
     """The address of a file for a link in a folder. Every page of a folder has the same tabs."""
@@ -104,7 +83,9 @@ class InAFolder:
     """A file for each page."""
 
     feed: str = "bugs.atom"
+    """The address of the feed of known bugs for a link on their page."""
     upgrades: str = "upgrades"
+    """The folder of the dossiers of upgrades."""
 
     def file(self, key: str) -> str:
         """The path of the page, relative to the folder of the report."""
@@ -112,15 +93,18 @@ class InAFolder:
         return "/".join([_FOLDERS.get(head, head), *rest]) + ".html"
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:
+        """The address of a page, or of a place on it, for a link on ``seen_from``."""
         fragment = f"#{quote(place)}" if place else ""
         if key == seen_from and place:
             return fragment
         return _relative(self.file(key), posixpath.dirname(self.file(seen_from)) or ".") + fragment
 
     def id(self, key: str, place: str) -> str:  # noqa: ARG002 – places of other pages are in other files
+        """The id of a place on a page."""
         return place
 
     def asset(self, name: str, seen_from: str) -> str:
+        """The address of a stylesheet or script."""
         return posixpath.relpath(name, posixpath.dirname(self.file(seen_from)) or ".")
 
 
@@ -129,6 +113,7 @@ class InOneFile:
     """Every page is a section of one document; the fragment of the address selects it."""
 
     feed: None = None
+    """There is no feed, and no dossier."""
     upgrades: None = None
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – the address is the same on every page
@@ -139,3 +124,7 @@ class InOneFile:
 
     def asset(self, name: str, seen_from: str) -> str:  # noqa: ARG002
         return name
+
+
+Addresses: TypeAlias = InAFolder | InOneFile
+"""How pages and places are addressed."""

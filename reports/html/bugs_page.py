@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -104,7 +103,7 @@ def feed(report: Report, page: str) -> str:
     """
     ElementTree.register_namespace("", _ATOM)
     found = bugs_page(report)
-    when = _instant(report.results.footer.finished)
+    when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
     root = ElementTree.Element(f"{{{_ATOM}}}feed")
     _text(root, "id", f"{_TAG}s")
     _text(root, "title", "Known bugs of Spark's watermarks")
@@ -120,21 +119,13 @@ def feed(report: Report, page: str) -> str:
         ElementTree.SubElement(
             entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
         )
-        having = (target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
-        _text(entry, "summary", " ".join(_sentences(row, list(having))))
+        having = ", ".join(target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
+        fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
+        known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
+        cases = ", ".join(one.case for one in row.cases)
+        _text(entry, "summary", f"Seen on {having}. {fixed} {known} Cases: {cases}.")
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _sentences(row: BugRow, having: list[str]) -> list[str]:
-    fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
-    known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
-    cases = ", ".join(one.case for one in row.cases)
-    return [f"Seen on {', '.join(having)}.", fixed, known, f"Cases: {cases}."]
-
-
-def _instant(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _text(parent: ElementTree.Element, name: str, text: str) -> None:

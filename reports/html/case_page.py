@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from conformance.account.account import account, batches_of
 from conformance.core.case import Case
-from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import described
 from conformance.policies.case import REAL_ENGINE, PolicyCase
 from reports.analysis.change import contrast
 from reports.analysis.equivalence import first_difference, same_behaviour
+from reports.analysis.model_agreement import ModelPrediction
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.addresses import SourceLink
@@ -66,14 +66,6 @@ class CaseSection:
 
 
 @dataclass(frozen=True)
-class CaseBehaviour:
-    """A behaviour of the catalogue that the case tests."""
-
-    id: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class CasePage:
     id: str
     title: str
@@ -88,7 +80,8 @@ class CasePage:
     """The whole case as a script; None if there can be none."""
     command: str
     sources: tuple[SourceLink, ...]
-    behaviours: tuple[CaseBehaviour, ...]
+    behaviours: Mapping[str, str]
+    """Id of each behaviour of the catalogue that the case tests → its sentence."""
     ribbon: Ribbon
     sections: tuple[CaseSection, ...]
     silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
@@ -111,12 +104,15 @@ def case_page(report: Report, id: str) -> CasePage:
         case=known_as,
         policy=id in report.policies,
         changed=id in report.changed,
-        why=_markdown(known_as.why) if known_as is not None and known_as.why else None,
+        # HTML in it is shown as text, its links cannot run anything, and an image would be downloaded.
+        why=Markup(MarkdownIt("commonmark", {"html": False}).disable("image").render(visible(known_as.why)))
+        if known_as is not None and known_as.why
+        else None,
         query=pyspark(case) if case is not None else None,
         script=pyspark_script(case) if case is not None else None,
         command=_command(report, id),
         sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
-        behaviours=tuple(CaseBehaviour(one, str(known.get(one, {}).get("sentence", ""))) for one in named),
+        behaviours={one: str(known.get(one, {}).get("sentence", "")) for one in named},
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),
@@ -134,75 +130,57 @@ def _command(report: Report, id: str) -> str:
     return f"conformance run cases/{id}.yaml --spark {version}"
 
 
-def _markdown(text: str) -> Markup:
-    """Markdown as HTML; HTML in it is shown as text, and its links cannot run anything."""
-    reader = MarkdownIt("commonmark", {"html": False}).disable("image")  # an image would be downloaded
-    return Markup(reader.render(visible(text)))
-
-
 def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSection]:
     by_name = {target.name: target for target in report.targets}
     groups = report.sections(id)
     newest = groups[0].shown if groups else None
+    notation = TimeNotation.of(case)
     for number, group in enumerate(groups):
         targets = tuple(by_name[name] for name in group.targets)
-        took = tuple((by_name[cell.target], duration(cell.duration_ms)) for cell in group.cells if cell.duration_ms)
-        yield _section(report, case, group.shown, targets, took, _letter(number), newest, by_name)
-
-
-def _section(
-    report: Report,
-    case: Case | None,
-    cell: Cell,
-    targets: tuple[Target, ...],
-    took: tuple[tuple[Target, str], ...],
-    letter: str,
-    newest: Cell | None,
-    by_name: Mapping[str, Target],
-) -> CaseSection:
-    target = targets[-1]
-    version = target.version
-    differs = newest is not None and newest is not cell and not same_behaviour(cell, newest)
-    compared = newest if differs else None
-    seen = cell.observation
-    predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
-    notation = TimeNotation.of(case)
-    entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
-    return CaseSection(
-        letter=letter,
-        targets=targets,
-        durations=took,
-        sign=CellSign.of(cell, target),
-        reason=entry,
-        source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
-        workaround=workaround(entry.link, entry.introduced_by) if entry is not None and entry.bug else None,
-        difference=_first_difference(case, cell, compared, by_name) if compared is not None else None,
-        findings=tuple(cut(notation.text(line)) for line in described(cell.findings)),
-        notes=cell.notes,
-        timeline=timeline(
-            case,
-            predicted.account if predicted is not None else batches_of(account(case, version, seen)),
-            compared.observation if compared is not None else None,
-            first_difference(compared, cell) if compared is not None else None,
+        cell = group.shown
+        compared = newest if newest is not cell and newest is not None and not same_behaviour(cell, newest) else None
+        seen = cell.observation
+        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+        drawn = None
+        if case is not None and seen is not None:
+            alone = () if predicted is not None else batches_of(account(case, targets[-1].version, seen))
+            drawn = timeline(
+                case,
+                predicted.account if predicted is not None else alone,
+                compared.observation if compared is not None else None,
+                first_difference(compared, cell) if compared is not None else None,
+            )
+        entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
+        yield CaseSection(
+            letter=chr(ord("A") + number) if number < 26 else str(number + 1),
+            targets=targets,
+            durations=tuple(
+                (by_name[cell.target], duration(cell.duration_ms)) for cell in group.cells if cell.duration_ms
+            ),
+            sign=CellSign.of(cell, targets[-1]),
+            reason=entry,
+            source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
+            workaround=workaround(entry.link, entry.introduced_by) if entry is not None and entry.bug else None,
+            difference=_first_difference(case, cell, compared, by_name) if compared is not None else None,
+            findings=tuple(cut(notation.text(line)) for line in described(cell.findings)),
+            notes=cell.notes,
+            timeline=drawn,
+            table=notation.table(_table(case, targets[-1].version, cell, predicted)),
+            columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
+            explanation=tuple((tone, notation.text(line)) for tone, line in predicted.explanation)
+            if predicted is not None
+            else (),
         )
-        if case is not None and seen is not None
-        else None,
-        table=notation.table(_table(case, version, cell, predicted.observation if predicted is not None else None)),
-        columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
-        explanation=tuple((tone, notation.text(line)) for tone, line in predicted.explanation)
-        if predicted is not None
-        else (),
-    )
 
 
 def _table(
-    case: Case | None, version: SparkVersion | None, cell: Cell, predicted: Observation | None
+    case: Case | None, version: SparkVersion | None, cell: Cell, predicted: ModelPrediction | None
 ) -> StepTable | None:
     if cell.observation is None:
         return None
     if case is None or version is None:
         return observed_only(cell.observation)
-    return step_table(case, version, cell, predicted)
+    return step_table(case, version, cell, predicted.observation if predicted is not None else None)
 
 
 def _first_difference(case: Case | None, cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
@@ -222,7 +200,3 @@ def _silent(report: Report, id: str) -> Iterator[tuple[Target, CellSign, tuple[s
         notes = cell.notes if cell is not None else ()
         runs = tuple(f"run {at}: {run.status}" for at, run in enumerate(cell.runs, 1)) if cell is not None else ()
         yield target, CellSign.of(cell, target), tuple(map(cut, (*notes, *runs)))
-
-
-def _letter(number: int) -> str:
-    return chr(ord("A") + number) if number < 26 else str(number + 1)

@@ -15,7 +15,7 @@ from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, checkpoints
 from reports.analysis.features import FEATURES
-from reports.analysis.gate import standing_bugs
+from reports.analysis.gate import StandingBug, standing_bugs
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
@@ -76,28 +76,13 @@ class MeaningGroup:
 
 
 @dataclass(frozen=True)
-class SharedBug:
-    """A known bug that both versions have."""
-
-    case: str
-    title: str
-    because: str
-    until: str
-    """``known bug, fixed in 4.2.0``"""
-    source: SourceLink | None
-    ticket: str
-    workaround: Workaround | None
-    """None if none is known."""
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Everything on the page of two versions."""
 
     pair: Changes
     groups: tuple[MeaningGroup, ...]
     """Every kind, worst first; without entries if there are no such changes."""
-    bugs: tuple[SharedBug, ...]
+    bugs: tuple[StandingBug, ...]
     """Known bugs of cases that behave the same on both."""
     features: tuple[str, ...]
     """Those of the compared cases, in display order."""
@@ -124,23 +109,14 @@ def comparison(report: Report, pair: Changes) -> Comparison:
     return Comparison(
         pair,
         groups,
-        tuple(_shared_bugs(report, pair)),
+        tuple(standing_bugs(report.matrix, pair)),
         features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
         compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
     )
 
 
-def _shared_bugs(report: Report, pair: Changes) -> Iterator[SharedBug]:
-    for one in standing_bugs(report.matrix, pair):
-        source = SourceLink.of(one.bug.link) if one.bug.link else None
-        yield SharedBug(
-            one.case, report.title(one.case), one.because, str(one.bug), source, one.bug.ticket, one.bug.workaround
-        )
-
-
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
     """Changes without a reason first, then the reason with the most cases."""
-    places = report.targets.index(pair.before), report.targets.index(pair.after)
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
@@ -148,11 +124,12 @@ def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterat
     for links, same_reason in sorted(by_reason.items(), key=lambda found: (bool(found[0]), -len(found[1]), found[0])):
         reasons = dict.fromkeys(reason for change in same_reason for reason in change.reasons)
         sources = dict.fromkeys(reason.link for reason in reasons if reason.link)
-        items = tuple(_item(report, pair, places, change) for change in same_reason)
+        items = tuple(_item(report, pair, change) for change in same_reason)
         yield ReasonGroup(tuple(reasons) if links else (), tuple(SourceLink.of(link) for link in sources), items)
 
 
-def _item(report: Report, pair: Changes, places: tuple[int, int], change: Change) -> ChangedCase:
+def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
+    first, last = report.targets.index(pair.before), report.targets.index(pair.after)
     where = change.where
     bugs = report.matrix.bugs.get(change.case, ())
     return ChangedCase(
@@ -164,7 +141,7 @@ def _item(report: Report, pair: Changes, places: tuple[int, int], change: Change
         where=where.place,
         aspect=where.what.replace("_", " "),
         values=readable(where, report.cases.get(change.case)),
-        since=tuple(turn.since for turn in report.turns[change.case] if places[0] < turn.place <= places[1]),
+        since=tuple(turn.since for turn in report.turns[change.case] if first < turn.place <= last),
         features=report.features.get(change.case, ()),
     )
 

@@ -75,22 +75,14 @@ class SummaryBar:
 
 
 @dataclass(frozen=True)
-class FixedBug:
-    """A known bug of the earlier version that the later one does not show."""
-
-    because: str
-    source: SourceLink | None
-    cases: int
-
-
-@dataclass(frozen=True)
 class Dossier:
     """All that is known about an upgrade from one version to another."""
 
     gate: Gate
     comparison: Comparison
     checkpoints: CheckpointSection | None
-    fixed: tuple[FixedBug, ...]
+    fixed: tuple[tuple[str, SourceLink | None, int], ...]
+    """Each known bug of the earlier version that the later one does not show: what it is, its ticket, and how many cases show it."""
     workarounds: tuple[str, ...]
     """Settings and other means, each once."""
     releases: tuple[RouteRelease, ...]
@@ -127,7 +119,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     """The dossier of a pair of versions, named as in ``conformance gate``.
 
     Raises:
-        NoSuchVersion, SameVersion: see `reports.analysis.gate.find_both`.
+        WrongUsage: see `reports.analysis.gate.find_both`.
     """
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
@@ -156,7 +148,7 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     A file of accepted changes that has reasons already stays.
 
     Raises:
-        NoSuchVersion, SameVersion: as ``dossier``.
+        WrongUsage: as ``dossier``.
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
     """
     found = dossier(report, before, after)
@@ -187,21 +179,21 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
         yield str(accepted)
 
 
-def _fixed(compared: Comparison) -> Iterator[FixedBug]:
+def _fixed(compared: Comparison) -> Iterator[tuple[str, SourceLink | None, int]]:
     """The bugs of changed cases that only the earlier version shows, by ticket."""
     by_bug: dict[tuple[str, str | None], set[str]] = {}
     for change in compared.pair.changes:
         if change.before.status == "bug" and change.after.status != "bug" and (entry := change.before.differs):
             by_bug.setdefault((entry.because or "", entry.link), set()).add(change.case)
     for (because, link), cases in sorted(by_bug.items(), key=lambda one: (-len(one[1]), one[0][0])):
-        yield FixedBug(because, SourceLink.of(link) if link else None, len(cases))
+        yield because, SourceLink.of(link) if link else None, len(cases)
 
 
 def _workarounds(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
     for one in (*handed.groups, *handed.documented) if handed is not None else ():
         if one.workaround:
             yield f"Checkpoints: {one.workaround}"
-    bugs = (one.workaround for one in compared.bugs)
+    bugs = (one.bug.workaround for one in compared.bugs)
     reasons = (one for group in compared.groups for entry in group.entries for one in entry.workarounds)
     for found in (*bugs, *reasons):
         if found is not None:

@@ -47,7 +47,6 @@ class Cause:
 class UnderstandPage:
     modes: tuple[Pictured, ...]
     """The same trace in each output mode, as the reference model predicts it."""
-    modes_title: str
     pictures: tuple[Pictured, ...]
 
 
@@ -56,7 +55,7 @@ def understand_page(report: Report) -> UnderstandPage | None:
     modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
     if not modes and not pictures:
         return None
-    return UnderstandPage(modes, report.title(_written()["modes"]["case"]), pictures)
+    return UnderstandPage(modes, pictures)
 
 
 def causes(report: Report) -> tuple[Cause, ...]:
@@ -67,11 +66,6 @@ def causes(report: Report) -> tuple[Cause, ...]:
         for one in _written()["vanished"]
         if one["case"] in ran
     )
-
-
-def named_pictures() -> tuple[str, ...]:
-    """The cases of the pictures."""
-    return tuple(one["case"] for one in _written()["pictures"])
 
 
 def _modes(report: Report) -> Iterator[Pictured]:

@@ -23,7 +23,7 @@ from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
 from reports.results.records import Target
-from reports.results.status import MARKS
+from reports.results.status import MARKS, Mark
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,14 @@ class FamilyRows:
 
 
 @dataclass(frozen=True)
-class LegendEntry:
-    """An entry of the legend and of the status filter."""
-
-    kind: str
-    glyph: str
-    word: str
-    description: str
-    count: int
-
-
-@dataclass(frozen=True)
 class MatrixPage:
     targets: tuple[Target, ...]
     """Newest first."""
     families: tuple[FamilyRows, ...]
     totals: tuple[CellTotal, ...]
     total: CellTotal
-    legend: tuple[LegendEntry, ...]
+    legend: tuple[tuple[Status, str, Mark, int], ...]
+    """Each status that occurs, with its short word, its look and how often it does."""
     tags: tuple[str, ...]
 
 
@@ -84,12 +74,13 @@ def matrix_page(report: Report) -> MatrixPage:
         for family, cases in matrix.families.items()
     )
     rows = [row for family in families for row in family.rows]
+    counts = Counter(place.sign.status for row in rows for place in row.ribbon.cells)
     return MatrixPage(
         targets=targets,
         families=families,
         totals=tuple(CellTotal.of_counts(matrix.by_target[name]) for name in names),
         total=CellTotal.of_counts(matrix.parts[0].totals),
-        legend=tuple(_legend(place.sign for row in rows for place in row.ribbon.cells)),
+        legend=tuple((status, WORDS[status], mark, counts[status]) for status, mark in MARKS.items() if counts[status]),
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
     )
 
@@ -105,13 +96,6 @@ def _row(report: Report, id: str) -> MatrixRow:
         kinds=" ".join(place.sign.status for place in found.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.cells),
     )
-
-
-def _legend(signs: Iterable[CellSign]) -> Iterable[LegendEntry]:
-    counts = Counter(sign.status for sign in signs)
-    for status, mark in MARKS.items():
-        if counts[status]:
-            yield LegendEntry(status, mark.glyph, WORDS[status], mark.word, counts[status])
 
 
 _FUNCTION = re.compile(r"(\w+)\(")
@@ -188,12 +172,8 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     first = []
     if pair is not None and pair.compared:
         count = len(pair.changes)
-        between = f"between {pair.before.title} and {pair.after.title}"
-        first.append(
-            f"{counted(count, 'result')} change{'s' * (count == 1)} {between}"
-            if count
-            else f"nothing changes {between}"
-        )
+        changed = f"{counted(count, 'result')} change{'s' * (count == 1)}" if count else "nothing changes"
+        first.append(f"{changed} between {pair.before.title} and {pair.after.title}")
     handed = checkpoint_section(report, pair) if pair is not None else None
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
@@ -231,20 +211,14 @@ WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-ru
 
 
 @dataclass(frozen=True)
-class ResultCell:
-    case: str
-    title: str
-    sign: CellSign
-
-
-@dataclass(frozen=True)
 class OwnResult:
     target: Target
     applying: int
     """The number of cases that apply to the version."""
     bugs: int
     """How many of them show a known bug."""
-    listed: tuple[ResultCell, ...]
+    listed: tuple[tuple[str, CellSign], ...]
+    """The other cases, worst first."""
     compared: bool
     """Whether there are other versions, of published results, to compare with."""
 
@@ -266,15 +240,13 @@ def own_result(report: Report) -> OwnResult | None:
     (target,) = report.own
     counts = report.matrix.by_target[target.name]
     applying = sum(counts.values()) - counts["not-applicable"]
-    return OwnResult(target, applying, counts["bug"], tuple(_listed(report, target)), bool(report.background))
-
-
-def _listed(report: Report, target: Target) -> Iterator[ResultCell]:
-    for status in WORST_FIRST:
-        for case in report.matrix.cases:
-            if report.matrix.status(case, target.name) == status:
-                sign = CellSign.of(report.matrix.cells.get((case, target.name)), target)
-                yield ResultCell(case, report.title(case), sign)
+    listed = tuple(
+        (case, CellSign.of(report.matrix.cells.get((case, target.name)), target))
+        for status in WORST_FIRST
+        for case in report.matrix.cases
+        if report.matrix.status(case, target.name) == status
+    )
+    return OwnResult(target, applying, counts["bug"], listed, bool(report.background))
 
 
 @dataclass(frozen=True)
@@ -291,8 +263,6 @@ class EngineRun:
 
 @dataclass(frozen=True)
 class AboutPage:
-    started: str
-    finished: str
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
@@ -300,8 +270,6 @@ class AboutPage:
     """How many results were cached."""
     unreachable: tuple[tuple[str, str, str], ...]
     """Behaviour, what it is, and why no case can test it."""
-    changed: tuple[str, ...]
-    """Cases that changed after they ran."""
     unknown: int
     """Number of cases whose file was not found."""
 
@@ -310,38 +278,24 @@ def about_page(report: Report) -> AboutPage:
     header, footer = report.results.header, report.results.footer
     behaviours = report.catalogue.behaviours if report.catalogue is not None else {}
     return AboutPage(
-        started=f"{header.started:%Y-%m-%d %H:%M} UTC",
-        finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
         lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
-        commands=tuple((header.command or "").split(" ; ")) if header.command else (),
-        engines=tuple(_engines(report)),
+        commands=tuple(header.command.split(" ; ")) if header.command else (),
+        engines=tuple(_engine(report, target) for target in report.own),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
-            (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
+            (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))
             for id, entry in behaviours.items()
             if not entry.get("reachable", True)
         ),
-        changed=tuple(sorted(report.changed)),
         unknown=sum(1 for case in report.matrix.cases if report.case(case) is None and case not in report.changed),
     )
 
 
-def _engines(report: Report) -> Iterator[EngineRun]:
-    for target in report.own:
-        cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
-        counts = report.matrix.by_target[target.name]
-        lasted = duration(sum(cell.duration_ms for cell in cells))
-        yield EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))
-
-
-@dataclass(frozen=True)
-class TestingCase:
-    """A case that tests a behaviour."""
-
-    case: str
-    title: str
-    ribbon: Ribbon | None
-    """None if it is not in the results."""
+def _engine(report: Report, target: Target) -> EngineRun:
+    cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
+    counts = report.matrix.by_target[target.name]
+    lasted = duration(sum(cell.duration_ms for cell in cells))
+    return EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))
 
 
 @dataclass(frozen=True)
@@ -351,7 +305,8 @@ class CatalogueBehaviour:
     versions: str
     sources: tuple[SourceLink, ...]
     confs: tuple[str, ...]
-    cases: tuple[TestingCase, ...]
+    cases: tuple[tuple[str, Ribbon | None], ...]
+    """The cases that test it, with None for one that is not in the results."""
     unreachable: str | None
     """Why no case can test it; None if one can."""
 
@@ -360,39 +315,26 @@ class CatalogueBehaviour:
         return not self.cases and self.unreachable is None
 
 
-@dataclass(frozen=True)
-class CatalogueSection:
-    name: str
-    behaviours: tuple[CatalogueBehaviour, ...]
-
-
-def behaviours_page(report: Report) -> tuple[CatalogueSection, ...]:
+def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
+    """Name of a section → its behaviours."""
     sections: dict[str, list[CatalogueBehaviour]] = {}
-    for behaviour, section in _behaviours(report):
-        sections.setdefault(section, []).append(behaviour)
-    return tuple(CatalogueSection(name, tuple(found)) for name, found in sections.items())
-
-
-def _behaviours(report: Report) -> Iterator[tuple[CatalogueBehaviour, str]]:
-    if report.catalogue is None:
-        return
     pinned = report.covered[0].pinned if report.covered else {}
-    ran = set(report.matrix.cases)
-    for id, entry in report.catalogue.behaviours.items():
-        cases = tuple(
-            TestingCase(case, report.title(case), ribbon(report, case) if case in ran else None)
-            for case in pinned.get(id, ())
+    for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
+        behaviour = CatalogueBehaviour(
+            id=id,
+            sentence=_on_one_line(entry, "sentence"),
+            versions=str(entry.get("versions", "all")),
+            sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
+            confs=tuple(map(str, entry.get("confs", ()))),
+            cases=tuple(
+                (case, ribbon(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
+            ),
+            unreachable=None if entry.get("reachable", True) else _on_one_line(entry, "why"),
         )
-        yield _behaviour(id, entry, cases), str(entry.get("section", "others"))
+        sections.setdefault(str(entry.get("section", "others")), []).append(behaviour)
+    return sections
 
 
-def _behaviour(id: str, entry: Mapping[str, Any], cases: tuple[TestingCase, ...]) -> CatalogueBehaviour:
-    return CatalogueBehaviour(
-        id=id,
-        sentence=" ".join(str(entry.get("sentence", "")).split()),
-        versions=str(entry.get("versions", "all")),
-        sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
-        confs=tuple(map(str, entry.get("confs", ()))),
-        cases=cases,
-        unreachable=None if entry.get("reachable", True) else " ".join(str(entry.get("why", "")).split()),
-    )
+def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
+    """A text of the catalogue without its line ends."""
+    return " ".join(str(entry.get(key, "")).split())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -60,12 +60,6 @@ class PairCell:
     current: bool
 
 
-@dataclass(frozen=True)
-class PairRow:
-    target: Target
-    cells: tuple[PairCell | None, ...]
-
-
 @cache
 def templates() -> Environment:
     """The templates; everything they print is escaped."""
@@ -79,7 +73,13 @@ def templates() -> Environment:
         auto_reload=False,
     )
     found.filters.update(
-        released=released, capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut, source_link=SourceLink.of
+        released=released,
+        capfirst=lambda text: text[:1].upper() + text[1:],
+        short=short,
+        slug=slug,
+        px=lambda number: f"{number:.1f}".removesuffix(".0"),
+        cut=cut,
+        source_link=SourceLink.of,
     )
     return found
 
@@ -93,33 +93,25 @@ def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Pa
     """What renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
-    yield renderer.vanished
-    yield renderer.understand
-    yield renderer.matrix
-    yield renderer.bugs
-    yield renderer.releases
-    yield renderer.behaviours
-    yield renderer.about
+    yield from (partial(renderer.tab, key) for key, _ in TABS[1:])
     yield from (partial(renderer.compare, pair) for pair in report.pairs)
     yield from (partial(renderer.case, id) for id in report.matrix.cases)
 
 
+@dataclass(frozen=True)
 class _Renderer:
-    def __init__(self, report: Report, addresses: Addresses) -> None:
-        self._report = report
-        self._addresses = addresses
-        self._summary = summary(report.matrix)
+    report: Report
+    addresses: Addresses
 
     def front(self) -> Page:
-        pair = self._report.front_pair
+        pair = self.report.front_pair
         return self._comparison(
-            "index",
-            "What changes",
+            *TABS[0],
             pair,
-            headline=headline(self._report, pair),
+            headline=headline(self.report, pair),
             front=True,
-            subject=subject(self._report),
-            own=own_result(self._report),
+            subject=subject(self.report),
+            own=own_result(self.report),
         )
 
     def compare(self, pair: Changes) -> Page:
@@ -127,54 +119,39 @@ class _Renderer:
         title = f"From {pair.before.title} to {pair.after.title}"
         return self._comparison(key, title, pair, headline=None, front=False, subject="", own=None)
 
-    def vanished(self) -> Page:
-        return self._page(
-            "vanished",
-            "A row vanished",
-            "vanished",
-            "vanished.html",
-            causes=causes(self._report),
-            bugs=self._filtered("status", "bug"),
-        )
+    def tab(self, key: str) -> Page:
+        """The page of a tab that has a template of its own."""
+        return self._page(key, dict(TABS)[key], key, f"{key}.html", **self._content(key))
 
-    def understand(self) -> Page:
-        page = understand_page(self._report)
-        return self._page(
-            "understand", "Understand", "understand", "understand.html", page=page, counts=COUNTS, fates=FATES
-        )
-
-    def matrix(self) -> Page:
-        page = matrix_page(self._report)
-        return self._page("matrix", "Matrix", "matrix", "matrix.html", page=page, summary=self._summary)
-
-    def bugs(self) -> Page:
-        page = bugs_page(self._report)
-        return self._page(
-            "bugs", "Known bugs", "bugs", "bugs.html", page=page, few=_FEW_CASES, feed=self._addresses.feed
-        )
-
-    def releases(self) -> Page:
-        lines = release_lines(self._report)
-        return self._page("releases", "Patch releases", "releases", "releases.html", lines=lines, meanings=MEANINGS)
-
-    def behaviours(self) -> Page:
-        sections = behaviours_page(self._report)
-        return self._page("behaviours", "Behaviours", "behaviours", "behaviours.html", sections=sections)
-
-    def about(self) -> Page:
-        page = about_page(self._report)
-        return self._page("about", "About this run", "about", "about.html", page=page, summary=self._summary)
+    def _content(self, key: str) -> dict[str, Any]:
+        """What the template of a tab shows."""
+        report = self.report
+        match key:
+            case "vanished":
+                return {"causes": causes(report), "bugs": self._filtered("status", "bug")}
+            case "understand":
+                return {"page": understand_page(report), "counts": COUNTS, "fates": FATES}
+            case "matrix":
+                return {"page": matrix_page(report), "summary": summary(report.matrix)}
+            case "bugs":
+                return {"page": bugs_page(report), "few": _FEW_CASES, "feed": self.addresses.feed}
+            case "releases":
+                return {"lines": release_lines(report), "meanings": MEANINGS}
+            case "behaviours":
+                return {"sections": behaviours_page(report)}
+            case _:
+                return {"page": about_page(report), "summary": summary(report.matrix)}
 
     def case(self, id: str) -> Page:
-        page, key = case_page(self._report, id), case_key(id)
-        family = f"{self._addresses.page('matrix', key)}{self._filtered('family', page.family)}"
+        page, key = case_page(self.report, id), case_key(id)
+        family = f"{self.addresses.page('matrix', key)}{self._filtered('family', page.family)}"
         return self._page(
             key,
             page.title,
             "matrix",
             "case.html",
             page=page,
-            title_of=self._report.title,
+            title_of=self.report.title,
             family_href=family,
             counts=COUNTS,
             fates=FATES,
@@ -182,7 +159,7 @@ class _Renderer:
 
     def _filtered(self, name: str, value: str) -> str:
         """The suffix of an address of the matrix that filters it."""
-        fragment = self._addresses.page("matrix", "matrix", "")
+        fragment = self.addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
     def _comparison(self, key: str, title: str, pair: Changes | None, **about: Any) -> Page:
@@ -191,75 +168,58 @@ class _Renderer:
             title,
             "index",
             "compare.html",
-            comparison=comparison(self._report, pair) if pair is not None else None,
-            checkpoints=checkpoint_section(self._report, pair) if pair is not None else None,
-            targets=self._report.versions,
+            comparison=comparison(self.report, pair) if pair is not None else None,
+            checkpoints=checkpoint_section(self.report, pair) if pair is not None else None,
+            targets=self.report.versions,
             grid=self._grid(key, pair),
             dossier=self._dossier(key, pair),
-            pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self._report.pairs],
+            pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self.report.pairs],
             rule=RULE,
-            pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
+            pattern=self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
         )
 
     def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
         """The addresses of the files of the dossier of a pair; empty if there is none."""
-        folder = self._addresses.upgrades
+        folder = self.addresses.upgrades
         if pair is None or folder is None:
             return ()
         names = upgrade_files(pair.before.name, pair.after.name)
-        return tuple(self._addresses.asset(f"{folder}/{name}", seen_from) for name in names)
+        return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
-    def _grid(self, seen_from: str, current: Changes | None) -> tuple[PairRow, ...]:
-        targets = self._report.versions
-        found = {(pair.before.name, pair.after.name): pair for pair in self._report.pairs}
-        most = max((len(pair.changes) for pair in found.values()), default=0)
-        rows = []
-        for before in targets[:-1]:
-            cells: list[PairCell | None] = []
-            for after in targets[1:]:
-                pair = found.get((before.name, after.name))
-                cells.append(self._pair(pair, most, seen_from, pair == current) if pair is not None else None)
-            rows.append(PairRow(before, tuple(cells)))
-        return tuple(rows)
-
-    def _pair(self, pair: Changes, most: int, seen_from: str, current: bool) -> PairCell:
-        count = len(pair.changes)
-        return PairCell(
-            count=count,
-            heat=0 if not count else 1 + 3 * (count - 1) // max(most, 1),
-            href=self._addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
-            title=f"{pair.before.title} to {pair.after.title}",
-            current=current,
-        )
+    def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
+        """The earlier version → for each later one the changes between them."""
+        targets = self.report.versions
+        most = max((len(pair.changes) for pair in self.report.pairs), default=0)
+        cells = {
+            (pair.before, pair.after): PairCell(
+                count=(count := len(pair.changes)),
+                heat=0 if not count else 1 + 3 * (count - 1) // most,
+                href=self.addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
+                title=f"{pair.before.title} to {pair.after.title}",
+                current=pair == current,
+            )
+            for pair in self.report.pairs
+        }
+        return {before: [cells.get((before, after)) for after in targets[1:]] for before in targets[:-1]}
 
     def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
         def href(kind: str, name: str = "") -> str:
-            return (
-                self._addresses.page(case_key(name), key) if kind == "case" else self._addresses.page(kind, key, name)
-            )
+            page, place = (case_key(name), "") if kind == "case" else (kind, name)
+            return self.addresses.page(page, key, place)
 
         body = (
             templates()
             .get_template(template)
             .render(
                 href=href,
-                here=partial(self._addresses.page, key, key),
-                id=partial(self._addresses.id, key),
-                report=self._report,
+                here=partial(self.addresses.page, key, key),
+                id=partial(self.addresses.id, key),
+                report=self.report,
                 **about,
             )
         )
         return Page(key, title, tab, Markup(body))
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _pixels(number: float) -> str:
-    """A length, to a tenth of a pixel."""
-    return f"{number:.1f}".removesuffix(".0")
 
 
 def subject(report: Report) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from conformance.core.case import (
@@ -11,8 +11,8 @@ from conformance.core.case import (
     Add,
     Backlog,
     Case,
-    Idle,
     Operation,
+    Partitioned,
     Pipeline,
     Restart,
     Row,
@@ -44,12 +44,7 @@ def pyspark(case: Case) -> str:
         source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
         whole = assigned(name_of(name), ["".join(source)])
         lines += whole if len(whole[0]) <= LONGEST_LINE else assigned(name_of(name), source)
-    lines.append("")
-    settings = [f"spark.conf.set({text_of(key)}, {text_of(value)})" for key, value in case.conf.items()]
-    lines += [*settings, ""] if settings else []
-    writer = _Writer()
-    frame = writer.chain(case.query)
-    lines += [*writer.statements, *assigned("query", frame)]
+    lines += ["", *_settings(case.conf), *_query_lines(case.query)]
     trigger = f".trigger({_TRIGGERS[case.trigger]})" if case.trigger in _TRIGGERS else ""
     sink = ""
     if case.sink is not None:
@@ -66,11 +61,11 @@ def source_names(pipeline: Pipeline) -> dict[str, str]:
     return {str(of["from"]): str(of["name"]) for of in reads if "name" in of}
 
 
-def query_lines(pipeline: Pipeline) -> tuple[list[str], list[str]]:
-    """The statements that a query needs before it, and the lines of its expression."""
+def _query_lines(pipeline: Pipeline) -> list[str]:
+    """The statements that a query needs before it, and the one that gives it its name."""
     writer = _Writer()
     frame = writer.chain(pipeline)
-    return writer.statements, frame
+    return [*writer.statements, *assigned("query", frame)]
 
 
 class _Writer:
@@ -283,18 +278,14 @@ def pyspark_script(case: Case) -> str | None:
         None if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real time,
         or call code that is not in the case.
     """
+    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     if (
         case.sink
         or case.in_real_time
         or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
+        or any(one.how == "kill" or one.damage or one.repartition or one.change.trigger for one in restarts)
     ):
         return None
-    for step in case.steps:
-        action = step.action
-        if isinstance(action, Restart) and (
-            action.how == "kill" or action.damage or action.repartition or action.change.trigger
-        ):
-            return None
     return "\n".join(_Script(case).lines()).rstrip()
 
 
@@ -328,9 +319,7 @@ class _Script:
 
     def _query(self, pipeline: Pipeline) -> Iterator[str]:
         yield from (self._source(stream, name) for stream, name in source_names(pipeline).items())
-        statements, frame = query_lines(pipeline)
-        yield from statements
-        yield from assigned("query", frame)
+        yield from _query_lines(pipeline)
         yield ""
 
     def _steps(self) -> Iterator[str]:
@@ -342,18 +331,25 @@ class _Script:
                 yield from self._restart(step.action, begun=begun)
                 continue
             if self._runs_on and not begun:
-                yield self._start()
-                yield "running.processAllAvailable()"
+                yield from self._start()
             begun = True
-            yield from self._arrival(step.action)
-            if not self._runs_on:
-                yield self._start()
-            yield "running.processAllAvailable()" if self._runs_on else "running.awaitTermination()"
+            match step.action:
+                case Add(streams=arrival):
+                    yield from self._arrive([arrival])
+                case Backlog(entries=entries):
+                    streams = self._case.streams
+                    yield from self._arrive([{name: entry.get(name) for name in streams} for entry in entries])
+            if self._runs_on:
+                yield "running.processAllAvailable()"
+            else:
+                yield from self._start()
             yield ""
         yield "running.stop()"
 
-    def _start(self) -> str:
-        return f"running = start(query, {text_of(self._mode)})"
+    def _start(self) -> Iterator[str]:
+        """Start the query, and wait until it has read what there is."""
+        yield f"running = start(query, {text_of(self._mode)})"
+        yield "running.processAllAvailable()" if self._runs_on else "running.awaitTermination()"
 
     def _restart(self, action: Restart, *, begun: bool) -> Iterator[str]:
         if begun:
@@ -365,32 +361,19 @@ class _Script:
             yield from self._query(action.change.query)
         self._mode = action.change.output_mode or self._mode
         if self._runs_on:
-            yield self._start()
-            yield "running.processAllAvailable()"
+            yield from self._start()
         yield ""
 
-    def _arrival(self, action: object) -> Iterator[str]:
-        match action:
-            case Add(streams=arrival):
-                yield from self._arrive([arrival])
-            case Backlog(entries=entries):
-                yield from self._arrive([{name: entry.get(name) for name in self._case.streams} for entry in entries])
-            case Idle() | _:
-                return
-
-    def _arrive(self, batches: list[Any]) -> Iterator[str]:
+    def _arrive(self, batches: Sequence[Mapping[str, Partitioned | None]]) -> Iterator[str]:
         yield "arrive("
         for batch in batches:
             yield f"{INDENT}{{"
             for stream, placed in batch.items():
                 schema = self._case.streams[stream]
                 rows = [row for part in placed.partitions for row in part] if placed is not None else []
-                if not rows:
-                    yield f"{INDENT * 2}{text_of(stream)}: [],"
-                    continue
-                yield f"{INDENT * 2}{text_of(stream)}: ["
-                yield from (f"{INDENT * 3}{_row(row, schema)}," for row in rows)
-                yield f"{INDENT * 2}],"
+                inner = [f"{INDENT * 3}{_row(row, schema)}," for row in rows]
+                head, end = f"{INDENT * 2}{text_of(stream)}: [", "],"
+                yield from [head, *inner, INDENT * 2 + end] if inner else [head + end]
             yield f"{INDENT}}},"
         yield ")"
 
@@ -403,13 +386,7 @@ def _settings(conf: Mapping[str, str]) -> Iterator[str]:
 
 
 def _row(row: Row, schema: Schema) -> str:
-    values = (
-        dict(row)
-        if isinstance(row, Mapping)
-        else {field.name: value for field, value in zip(schema.fields, row, strict=True)}
-    )
-    return repr(
-        json.loads(
-            json.dumps({field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields})
-        )
-    )
+    names = (field.name for field in schema.fields)
+    values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
+    written = {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
+    return repr(json.loads(json.dumps(written)))

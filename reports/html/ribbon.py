@@ -80,11 +80,6 @@ class Ribbon:
     cells: tuple[RibbonCell, ...]
     changes: tuple[RibbonChange, ...]
 
-    @property
-    def differs(self) -> bool:
-        """Whether any two versions behave differently."""
-        return len({cell.behaviour for cell in self.cells if cell.behaviour is not None}) > 1
-
 
 def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
     """The cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""

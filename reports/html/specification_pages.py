@@ -21,9 +21,7 @@ from reports.analysis.specification import (
     Chapter,
     Evidence,
     Question,
-    RuleVersion,
     Specification,
-    StatedFeature,
     StatedRule,
     Statement,
     Variation,
@@ -108,8 +106,8 @@ class SpecificationPages:
         """The features that some versions lack, and what the model does not predict."""
         marks = "#" * level
         rows = [
-            f"| {text(one.name)} | {code(one.spark)} | {_without(one)} | {sources([one.link])} |"
-            for one in self.specification.features
+            f"| {text(name)} | {code(spark)} | {_without(error)} | {sources([ticket])} |"
+            for name, spark, error, ticket in self.specification.features
         ]
         items = [f"- {text(one.name)} ({code(one.module)})" for one in self.specification.unpredicted]
         return "\n".join(
@@ -159,13 +157,9 @@ _FEATURES = "Features that some versions lack"
 _UNPREDICTED = "What the reference model does not predict"
 
 
-def _without(feature: StatedFeature) -> str:
-    """What versions without a feature do."""
-    return (
-        "ignored, or refused elsewhere"
-        if feature.error is None
-        else f"{code(feature.error[0])}: {text(feature.error[1])}"
-    )
+def _without(error: tuple[str, str] | None) -> str:
+    """What versions without a feature do; ``error``: class and message, if they refuse it."""
+    return f"{code(error[0])}: {text(error[1])}" if error is not None else "ignored, or refused elsewhere"
 
 
 _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"
@@ -173,7 +167,7 @@ _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS
 
 def evidence_lines(evidence: Evidence) -> Iterator[str]:
     """On which versions it holds, and what some cases show instead, with the reason."""
-    yield "; ".join(str(one) for one in evidence.spans) + "\n"
+    yield evidence.summary + "\n"
     if evidence.variations:
         yield "*What cases document as different on some versions:*\n"
         yield "\n".join(_variation(one) for one in evidence.variations) + "\n"
@@ -189,10 +183,10 @@ def _variation(one: Variation) -> str:
 
 def _rule(rule: StatedRule, *, folded: bool) -> str:
     parts = []
-    for one in rule.versions:
-        where = f"Spark {code(one.versions)}" if one.versions else "Every version"
-        parts.append(f"{where}: {text(one.says)}\n")
-        parts.append(block(_value(rule.name, one)))
+    for says, spark, value in rule.versions:
+        where = f"Spark {code(spark)}" if spark is not None else "Every version"
+        parts.append(f"{where}: {text(says)}\n")
+        parts.append(block(value if value.startswith("def ") else f"rules.{rule.name} = {value}"))
     for reader in rule.readers:
         parts.append(f"Read by {code(reader.function)} in {code(reader.module)}:\n")
         parts.append(block(reader.text))
@@ -200,13 +194,6 @@ def _rule(rule: StatedRule, *, folded: bool) -> str:
     if folded:
         return _fold(f"Rule <code>{rule.name}</code> of the reference model", body)
     return f"*Rule {code(rule.name)} of the reference model.* {body}"
-
-
-def _value(rule: str, one: RuleVersion) -> str:
-    """The value as Python: data, an expression, or a function with its name."""
-    if one.text is None:
-        return f"rules.{rule} = {one.value!r}"
-    return one.text if one.text.startswith("def ") else f"rules.{rule} = {one.text}"
 
 
 def _fold(summary: str, body: str) -> str:
@@ -227,7 +214,7 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
         cases: the address of a report whose pages of cases are linked, as seen from the folder.
 
     Raises:
-        NotNumbered: see `Specification.of`.
+        WrongUsage: see `Specification.of`.
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
     """
     found = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
@@ -252,34 +239,25 @@ def questions_markdown(
         address: of the pages of cases.
         chapters: the address of the folder with the chapters of the specification.
     """
-    places = statement_places(specification)
+    pages = {one.number: f"{chapter.name}.md" for chapter in specification.chapters for one in chapter.statements}
     contents = "\n".join(f"- {link(one.question, f'#{one.id}')}" for one in questions)
     lead = (
         "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
         "from their results."
     )
     parts = [f"# Questions people ask\n\n{lead}\n\n{contents}\n"]
-    for one in questions:
+    for asked in questions:
         statements = ", ".join(
-            link(statement.number, f"{chapters.rstrip('/')}/{places[statement.number]}") for statement in one.statements
+            link(one.number, f"{chapters.rstrip('/')}/{pages[one.number]}#{one.number}") for one in asked.statements
         )
-        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in one.cases)
-        asked = f"*Asked and answered elsewhere:* {sources(one.links)}\n" if one.links else ""
+        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
+        elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
         parts.append(
-            f'<a id="{one.id}"></a>\n\n## {text(one.question)}\n\n{text(one.answer)}\n\n'
-            + "\n".join(evidence_lines(one.evidence))
-            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{asked}"
+            f'<a id="{asked.id}"></a>\n\n## {text(asked.question)}\n\n{text(asked.answer)}\n\n'
+            + "\n".join(evidence_lines(asked.evidence))
+            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{elsewhere}"
         )
     return "\n".join(parts)
-
-
-def statement_places(specification: Specification) -> Mapping[str, str]:
-    """Number of a statement → its address in the folder of the chapters: ``03-late-filtering.md#3.1``."""
-    return {
-        statement.number: f"{chapter.name}.md#{statement.number}"
-        for chapter in specification.chapters
-        for statement in chapter.statements
-    }
 
 
 def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:
@@ -305,16 +283,12 @@ def _llms_lines(questions: Sequence[Question], specification: Specification, sit
     yield "## Questions people ask"
     yield ""
     for one in questions:
-        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({_where(one)})"
+        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({one.evidence.summary})"
     for chapter in specification.chapters:
         yield ""
         yield f"## {TITLE}: {chapter.number} {chapter.title}"
         yield ""
         for statement in chapter.statements:
             address = f"{site}/specification/{chapter.name}.html#{statement.number}"
-            where = "not tested" if statement.untested else "; ".join(map(str, statement.evidence.spans))
+            where = "not tested" if statement.untested else statement.evidence.summary
             yield f"- [{statement.number} {statement.id}]({address}): {statement.sentence} ({where})"
-
-
-def _where(question: Question) -> str:
-    return "; ".join(map(str, question.evidence.spans))

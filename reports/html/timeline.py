@@ -7,7 +7,7 @@ removes its state, with a mark at each micro-batch that emits it. This module co
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import median
@@ -25,20 +25,13 @@ LEAST, MOST = 0.5, 2.5
 
 
 @dataclass(frozen=True)
-class ScaleBreak:
-    """A gap that is shortened."""
-
-    below: int
-    above: int
-
-
-@dataclass(frozen=True)
 class TimeScale:
     """Instants, in microseconds, and their heights above the lowest, in units of the median gap."""
 
     instants: tuple[int, ...]
     heights: tuple[float, ...]
-    breaks: tuple[ScaleBreak, ...]
+    breaks: tuple[tuple[int, int], ...]
+    """The two instants around each gap that is shortened."""
 
     @classmethod
     def of(cls, instants: Iterable[int]) -> TimeScale:
@@ -52,7 +45,7 @@ class TimeScale:
         for at, gap in enumerate(gaps):
             heights.append(heights[-1] + min(max(gap / middle, LEAST), MOST))
             if gap / middle > MOST:
-                breaks.append(ScaleBreak(known[at], known[at + 1]))
+                breaks.append((known[at], known[at + 1]))
         return cls(tuple(known), tuple(heights), tuple(breaks))
 
     @property
@@ -100,11 +93,6 @@ class WindowBar:
     emitted: Mapping[int, tuple[str, ...]]
     """Column → what was emitted there, without the window."""
 
-    def described(self, shown: Callable[[int], str]) -> str:
-        """The window and what becomes of it; ``shown`` writes an instant (µs since the epoch)."""
-        model = ", by the reference model" if self.by_model else ""
-        return f"window {shown(self.span.start)} – {shown(self.span.end)}: {_ENDS[self.end]}{model}"
-
 
 def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[WindowBar, ...]:
     """The windows of the micro-batches shown that are in state or emitted, by event time."""
@@ -120,11 +108,15 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
         in_state |= known
         for span in known:
             first.setdefault(span, at)
-    bars = (
-        bar
-        for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]
-        for bar in (_lives if span in in_state else _emissions)(mode, shown, span, first[span], emitted.get(span, {}))
-    )
+    bars: list[WindowBar] = []
+    for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]:
+        if span in in_state:
+            bars += _lives(mode, shown, span, emitted.get(span, {}))
+        else:
+            # The window is known only from the rows with it.
+            last = max(emitted[span]) if mode == "append" else len(shown) - 1
+            end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
+            bars.append(WindowBar(span, first[span], last, end, by_model=False, emitted=emitted[span]))
     return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
 
 
@@ -134,56 +126,40 @@ def _shortened(text: str) -> str:
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
     """The column of the first row in the window, else of the micro-batch that emitted it."""
-    for at, one in enumerate(shown[: before + 1]):
-        if any(row.fate != "late" and span.holds(row.time_us) for row in one.rows):
-            return at
-    return before
-
-
-def _emissions(
-    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, first: int, emitted: Mapping[int, tuple[str, ...]]
-) -> Iterator[WindowBar]:
-    """The life of a window that is known only from the rows with it."""
-    last = max(emitted) if mode == "append" else len(shown) - 1
-    end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
-    yield WindowBar(span, first, last, end, by_model=False, emitted=emitted)
+    within = (any(row.fate != "late" and span.holds(row.time_us) for row in one.rows) for one in shown[: before + 1])
+    return next((at for at, has_row in enumerate(within) if has_row), before)
 
 
 def _lives(
-    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, _: int, emitted: Mapping[int, tuple[str, ...]]
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, emitted: Mapping[int, tuple[str, ...]]
 ) -> Iterator[WindowBar]:
     """The lives of a window in state, as long as it is known what is in state."""
     append = mode == "append"
     begin: int | None = None
+    lives: list[tuple[int, int, WindowEnd]] = []
     known = [one for one in shown if one.kept is not None]
     for at, one in enumerate(known):
         kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
         if not kept and not evicted and at not in emitted:
             if begin is not None:
-                yield _bar(span, begin, at - 1, "merged", emitted, append=append)
+                lives.append((begin, at - 1, "merged"))
             begin = None
             continue
         begin = at if begin is None else begin
         if not kept:
-            yield _bar(span, begin, at, "evicted" if evicted else "merged", emitted, append=append)
+            lives.append((begin, at, "evicted" if evicted else "merged"))
             begin = None
     rest = [at for at in emitted if at >= len(known)]
-    if begin is None and rest:
-        begin = rest[0]
-    if begin is not None:
-        told = len(known) == len(shown) or mode == "complete"
-        last = max(rest) if append and rest else len(shown) - 1
-        yield _bar(
-            span, begin, last, "emitted" if append and rest else "open" if told else "unknown", emitted, append=append
-        )
-
-
-def _bar(
-    span: Span, first: int, last: int, end: WindowEnd, emitted: Mapping[int, tuple[str, ...]], *, append: bool
-) -> WindowBar:
-    told = end in ("open", "unknown", "emitted") or (append and last in emitted)
-    within = {at: texts for at, texts in emitted.items() if first <= at <= last}
-    return WindowBar(span, first, last, end, not told, within)
+    begin = rest[0] if begin is None and rest else begin
+    if begin is not None and append and rest:
+        lives.append((begin, max(rest), "emitted"))
+    elif begin is not None:
+        is_known = len(known) == len(shown) or mode == "complete"
+        lives.append((begin, len(shown) - 1, "open" if is_known else "unknown"))
+    for first, last, end in lives:
+        by_model = end in ("evicted", "merged") and not (append and last in emitted)
+        within = {at: texts for at, texts in emitted.items() if first <= at <= last}
+        yield WindowBar(span, first, last, end, by_model, within)
 
 
 CHARACTER, LINE = 7.0, 13.0
@@ -222,7 +198,9 @@ def placed(
     found: list[ValueLabel] = []
     for label, above, below in wanted:
         free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in found)]
-        visible = [y for y in free if not any(_marks(label, y, mark) for mark in marks)]
+        visible = [
+            y for y in free if not any(abs(y - b) < LINE / 2 + 4 and label.left - 5 < a < label.x + 5 for a, b in marks)
+        ]
         own = [y for y in visible if above <= y <= below]
         y = next(iter(own or visible or free), label.y)
         found.append(ValueLabel(label.x, y, label.text))
@@ -238,10 +216,6 @@ def _heights(best: float, top: float, bottom: float) -> list[float]:
 
 def _covers(label: ValueLabel, y: float, other: ValueLabel) -> bool:
     return abs(y - other.y) < LINE and label.left < other.x and other.left < label.x
-
-
-def _marks(label: ValueLabel, y: float, mark: tuple[float, float]) -> bool:
-    return abs(y - mark[1]) < LINE / 2 + 4 and label.left - 5 < mark[0] < label.x + 5
 
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
@@ -377,22 +351,22 @@ def timeline(
     """
     if not batches:
         return None
-    return _Layout(case, batches[:MOST_COLUMNS], other, divergence, len(batches), across).timeline()
+    return _Layout(case, batches, other, divergence, across).timeline()
 
 
 class _Layout:
     def __init__(
         self,
         case: Case,
-        shown: Sequence[BatchAccount],
+        batches: Sequence[BatchAccount],
         other: Observation | None,
         divergence: Divergence | None,
-        of: int,
         across: float,
     ) -> None:
+        shown = batches[:MOST_COLUMNS]
         self._shown = shown
         self._show = TimeNotation.of(case).show
-        self._of = of
+        self._left_out = len(batches) - len(shown)
         self._divergence = divergence
         self._others = [batch.watermark for step in other.steps for batch in step.batches] if other else []
         self._bars = window_bars(case.output_mode, shown)
@@ -411,6 +385,7 @@ class _Layout:
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
+        watermarks = [one.seen.watermark for one in self._shown]
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -421,16 +396,16 @@ class _Layout:
             columns=tuple(self._columns()),
             bands=tuple(self._bands()),
             ticks=tuple(self._ticks()),
-            breaks=tuple((self._y(one.below) + self._y(one.above)) / 2 for one in self._scale.breaks),
+            breaks=tuple((self._y(below) + self._y(above)) / 2 for below, above in self._scale.breaks),
             windows=tuple(self._drawn(bar) for bar in self._bars),
             values=placed(self._labels(), [(row.x, row.y) for row in rows], HEAD + PAD, HEAD + self._plot - PAD),
             rows=rows,
-            watermark=self._staircase([one.seen.watermark for one in self._shown], self._shown[-1].seen.next_watermark),
-            ghost=self._ghost(),
+            watermark=self._staircase(watermarks, self._shown[-1].seen.next_watermark),
+            ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
             fates=tuple(fate for fate in FATES if any(mark_of(row) == fate for one in self._shown for row in one.rows)),
-            left_out=self._of - len(self._shown),
+            left_out=self._left_out,
         )
 
     def _x(self, column: int) -> float:
@@ -495,17 +470,26 @@ class _Layout:
                 x = self._x(at) + self._column * place / (len(one.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
                 behind = " although behind the watermark" if mark_of(row) == "taken" and row.behind else ""
-                yield DrawnRow(
-                    round(x, 1), y, mark_of(row), f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
-                )
+                tooltip = f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
+                yield DrawnRow(round(x, 1), y, mark_of(row), tooltip)
 
     def _drawn(self, bar: WindowBar) -> DrawnWindow:
         begin, top, bottom = self._x(bar.first) + INSET, self._y(bar.span.end), self._y(bar.span.start)
         width = self._x(bar.last) + self._column - INSET - begin
-        emissions = tuple(self._emission(at) for at in sorted(bar.emitted))
+        model = ", by the reference model" if bar.by_model else ""
         return DrawnWindow(
-            begin, top, width, max(bottom - top, 2.0), bar.end, bar.by_model, bar.described(self._show), emissions
+            x=begin,
+            y=top,
+            width=width,
+            height=max(bottom - top, 2.0),
+            end=bar.end,
+            by_model=bar.by_model,
+            tooltip=f"window {self._span(bar)}: {_ENDS[bar.end]}{model}",
+            emissions=tuple(self._emission(at) for at in sorted(bar.emitted)),
         )
+
+    def _span(self, bar: WindowBar) -> str:
+        return f"{self._show(bar.span.start)} – {self._show(bar.span.end)}"
 
     def _emission(self, column: int) -> float:
         """Shortly before the end of the micro-batch, where a bar may end."""
@@ -525,21 +509,12 @@ class _Layout:
         return f"{self._show(bar.span.start)}: {text}" if self._overlap else text
 
     def _staircase(self, watermarks: Sequence[int | None], after: int | None) -> str:
-        path: list[str] = []
-        for at, ms in enumerate(watermarks):
-            if ms is None or at >= len(self._shown):
-                continue
-            y = self._y(ms * 1000)
-            path.append(f"{'L' if path else 'M'}{self._x(at):g} {y:g}")
-            path.append(f"L{self._x(at) + self._column:g} {y:g}")
-        if path and after is not None:
-            path.append(f"V{self._y(after * 1000):g}")
-            path.append(f"h{PAD:g}")
-        return "".join(path)
-
-    def _ghost(self) -> str:
-        own = [one.seen.watermark for one in self._shown]
-        return self._staircase(self._others, None) if self._others and self._others[: len(own)] != own else ""
+        path = ""
+        for at, ms in enumerate(watermarks[: len(self._shown)]):
+            if ms is not None:
+                y = self._y(ms * 1000)
+                path += f"{'L' if path else 'M'}{self._x(at):g} {y:g}L{self._x(at) + self._column:g} {y:g}"
+        return f"{path}V{self._y(after * 1000):g}h{PAD:g}" if path and after is not None else path
 
     def _sentences(self) -> Iterator[str]:
         """The timeline as text."""
@@ -551,7 +526,7 @@ class _Layout:
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""
             ended = [bar for bar in self._bars if bar.last == at and bar.end == "evicted"]
-            removed = "; ".join(f"{self._show(bar.span.start)} – {self._show(bar.span.end)}" for bar in ended)
+            removed = "; ".join(map(self._span, ended))
             model = ", by the reference model" if any(bar.by_model for bar in ended) else ""
             evicted = f", removes the windows {removed}{model}" if ended else ""
             left = "" if batch.next_watermark is None else f", leaves {self._show(batch.next_watermark * 1000)}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, OutputFile, any_content, write_file
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
@@ -25,24 +26,14 @@ PAGE = page_kind("a page of a report")
 ASSET = FileKind("an asset of a report", any_content)
 
 
-class NotAFolder(OSError):
-    """The folder of the report is a file."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} is a file: give --output a folder, new or not")
-        self.path = path
-
-
 def write(report: Report, out: Path) -> Path:
     """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
 
     Raises:
-        NotAFolder: the folder is a file.
+        WrongUsage: the folder is a file.
         CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
     """
-    _make(out)
+    _check_folder(out)
     addresses = InAFolder()
     front = out / addresses.file(TABS[0][0])
     # In a folder that has a first page of somebody else's, nothing is written at all.
@@ -51,7 +42,7 @@ def write(report: Report, out: Path) -> Path:
     report.find_shared()
     dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
     # What takes longest comes first.
-    divide([*dossiers, *(partial(_write, [one], out, addresses) for one in rendered)], _do)
+    divide([*dossiers, *(partial(_write, one, out, addresses) for one in rendered)], _do)
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))
@@ -63,7 +54,7 @@ def write_one_file(report: Report, out: Path) -> Path:
 
     Returns and raises: as ``write``.
     """
-    _make(out)
+    _check_folder(out)
     style, script = asset("report.css"), asset("report.js")
     text = (
         templates()
@@ -80,24 +71,9 @@ def write_one_file(report: Report, out: Path) -> Path:
     return out / ONE_FILE
 
 
-def _write(rendered: Iterable[Callable[[], Page]], out: Path, addresses: InAFolder) -> None:
-    for render in rendered:
-        page = render()
-        _put(out / addresses.file(page.key), _alone(page, addresses))
-
-
-def _dossier(report: Report, pair: Changes, folder: Path) -> None:
-    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
-        pass
-
-
-def _do(jobs: Iterable[Callable[[], None]]) -> None:
-    for job in jobs:
-        job()
-
-
-def _alone(page: Page, addresses: InAFolder) -> str:
-    return (
+def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
+    page = render()
+    text = (
         templates()
         .get_template("page.html")
         .render(
@@ -110,11 +86,22 @@ def _alone(page: Page, addresses: InAFolder) -> str:
             asset=lambda name: addresses.asset(name, page.key),
         )
     )
+    _put(out / addresses.file(page.key), text)
 
 
-def _make(folder: Path) -> None:
+def _dossier(report: Report, pair: Changes, folder: Path) -> None:
+    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
+        pass
+
+
+def _do(jobs: Iterable[Callable[[], None]]) -> None:
+    for job in jobs:
+        job()
+
+
+def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise NotAFolder(folder)
+        raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
 
 
 def _put(path: Path, text: str) -> None:

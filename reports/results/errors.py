@@ -13,7 +13,7 @@ CellKey: TypeAlias = tuple[str, str]
 
 _SHOWN = 10
 """Parts of a run that a message lists."""
-_RESULTS = "pass the results.jsonl that a run wrote"
+RESULTS_WANTED = "pass the results.jsonl that a run wrote"
 
 
 class UnusableResults(Exception):
@@ -62,14 +62,8 @@ class NotARecord(UnusableResults):
         self.reason = reason
 
 
-def no_such_file(path: Path) -> UnusableResults:
-    part = path.with_name(f"{path.name}.part")
-    unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
-    return UnusableResults(path, f"there is no such file{unfinished}", _RESULTS, exit_code=2)
-
-
 def not_readable(path: Path, why: str) -> UnusableResults:
-    return UnusableResults(path, f"the file cannot be read ({why})", _RESULTS, exit_code=2)
+    return UnusableResults(path, f"the file cannot be read ({why})", RESULTS_WANTED, exit_code=2)
 
 
 def changed_while_read(path: Path) -> UnusableResults:
@@ -78,16 +72,7 @@ def changed_while_read(path: Path) -> UnusableResults:
 
 def not_results(path: Path, reason: str) -> UnusableResults:
     """The file is another one: its first line is not the header of a results file."""
-    return UnusableResults(path, f"not a results file: line 1 {reason}", _RESULTS, exit_code=2)
-
-
-def other_format(path: Path, written: int, known: int) -> UnusableResults:
-    """The file was written by an earlier or a later version of the suite."""
-    return UnusableResults(
-        path,
-        f"the file has format {written}, but this program reads format {known}",
-        "upgrade watermark-conformance" if written > known else "it is of an earlier release: run again",
-    )
+    return UnusableResults(path, f"not a results file: line 1 {reason}", RESULTS_WANTED, exit_code=2)
 
 
 def interrupted(path: Path, cells: int, expected: int) -> UnusableResults:
@@ -115,18 +100,6 @@ def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResul
     parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
     problem = f"of the {of} shards of {target}, these are missing: {parts}"
     return UnusableResults(None, problem, "pass the results of all shards")
-
-
-def mixed_suites(digests: Mapping[str, str]) -> UnusableResults:
-    """Results of different suites do not fit into one matrix."""
-    each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
-    return UnusableResults(None, f"the results are of different suites: {each}", "run all targets with the same cases")
-
-
-def mixed_targets(name: str, paths: Iterable[Path]) -> UnusableResults:
-    """Two files use one target name for different engines."""
-    files = " and ".join(str(path) for path in paths)
-    return UnusableResults(None, f"{name} is not the same engine in {files}", "give one of them another name")
 
 
 def counts_do_not_match(path: Path, expected: Mapping[str, int], counts: Mapping[str, int]) -> UnusableResults:

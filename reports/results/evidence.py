@@ -11,7 +11,7 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
-from reports.results.records import Cell, Run, Target, UpgradeCell
+from reports.results.records import Cell, Target, UpgradeCell
 
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
@@ -70,7 +70,7 @@ def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Cont
         yield "the entry of the case names no bug"
     if any(run.status != cell.status for run in cell.runs):
         yield "its runs have other statuses"
-    if len({run.observation and _digests(run) for run in cell.runs}) > 1:
+    if len({_behaviour(run.behaviour, run.observation) for run in cell.runs}) > 1:
         yield "its runs showed different behaviours"
 
 
@@ -79,10 +79,6 @@ def _may_be_without(cell: Cell | UpgradeCell, condensed: bool, of_policies: Cont
     if isinstance(cell, UpgradeCell):
         return condensed and cell.behaviour is not None
     return cell.target in of_policies and cell.status == "conforms"
-
-
-def _digests(run: Run) -> str | None:
-    return _behaviour(run.behaviour, run.observation)
 
 
 def _behaviour(recorded: str | None, observation: Observation | None) -> str | None:

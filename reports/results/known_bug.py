@@ -23,14 +23,6 @@ _SETTING = re.compile(r"spark\.[\w.]+=\S+")
 _KEYS = {"ticket", "introduced_by", "workaround", "setting", "source"}
 
 
-class WrongWorkaround(ValueError):
-    """An entry of the catalogue is not as it must be."""
-
-    def __init__(self, entry: object, problem: str) -> None:
-        super().__init__(f"{entry}: {problem}")
-        self.entry = entry
-
-
 @dataclass(frozen=True)
 class Workaround:
     """What to do, and who says so."""
@@ -62,26 +54,26 @@ def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaro
     """The entries, by ticket and the ticket that introduced the bug, of which each has one.
 
     Raises:
-        WrongWorkaround: an entry lacks something, has something else, or is there twice.
+        ValueError: an entry lacks something, has something else, or is there twice.
     """
     found: dict[tuple[str | None, str | None], Workaround] = {}
     for entry in listed:
         if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-            raise WrongWorkaround(entry, "must be a mapping of texts")
+            raise ValueError(f"{entry}: must be a mapping of texts")
         if unknown := set(entry) - _KEYS:
-            raise WrongWorkaround(entry, f"unknown key {', '.join(sorted(unknown))}")
+            raise ValueError(f"{entry}: unknown key {', '.join(sorted(unknown))}")
         key = entry.get("ticket"), entry.get("introduced_by")
         if sum(one is not None and _TICKET.fullmatch(one) is not None for one in key) != 1 or all(key):
-            raise WrongWorkaround(entry, "needs either `ticket` or `introduced_by`: SPARK-1")
+            raise ValueError(f"{entry}: needs either `ticket` or `introduced_by`: SPARK-1")
         if key in found:
-            raise WrongWorkaround(entry, "is there twice")
+            raise ValueError(f"{entry}: is there twice")
         if not str(entry.get("workaround", "")).endswith("."):
-            raise WrongWorkaround(entry, "`workaround` must be a sentence")
+            raise ValueError(f"{entry}: `workaround` must be a sentence")
         source, setting = str(entry.get("source", "")), entry.get("setting")
         if not _SOURCE.fullmatch(source):
-            raise WrongWorkaround(entry, "`source` must be a ticket, an https address or case:ID")
+            raise ValueError(f"{entry}: `source` must be a ticket, an https address or case:ID")
         if setting is not None and not _SETTING.fullmatch(setting):
-            raise WrongWorkaround(entry, "`setting` must be spark.KEY=VALUE")
+            raise ValueError(f"{entry}: `setting` must be spark.KEY=VALUE")
         case = source.removeprefix("case:") if source.startswith("case:") else None
         found[key] = Workaround(entry["workaround"], setting, "" if case else source, case)
     return found

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
+    RESULTS_WANTED,
     CellKey,
     NotARecord,
     NotJson,
@@ -35,12 +36,8 @@ from reports.results.errors import (
     interrupted,
     missing_cells,
     missing_shards,
-    mixed_suites,
-    mixed_targets,
-    no_such_file,
     not_readable,
     not_results,
-    other_format,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
@@ -112,21 +109,11 @@ class ResultsFile:
         object.__setattr__(made, "__pydantic_private__", None)
         return made
 
-    def read_again(self, offset: int, length: int) -> AnyCell:
-        """The whole cell of a line.
-
-        Raises:
-            UnusableResults: the file is not the one that was read before, or cannot be read.
-        """
-        record = RECORD.validate_json(self.text(offset, length))
-        assert isinstance(record, AnyCell)
-        return record
-
     def text(self, offset: int, length: int) -> str:
         """The line there.
 
         Raises:
-            UnusableResults: as ``read_again``.
+            UnusableResults: the file is not the one that was read before, or cannot be read.
         """
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
@@ -202,7 +189,14 @@ class StoredUpgradeCell(_Stored, UpgradeCell):
 
 @lru_cache(maxsize=_KEPT)
 def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
-    return file.read_again(offset, length)
+    """The whole cell of a line.
+
+    Raises:
+        UnusableResults: the file is not the one that was read before, or cannot be read.
+    """
+    record = RECORD.validate_json(file.text(offset, length))
+    assert isinstance(record, AnyCell)
+    return record
 
 
 def _identity(status: os.stat_result) -> _Identity:
@@ -290,7 +284,9 @@ def _lines(path: Path) -> Iterator[RecordLine]:
         UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
     """
     if not path.exists():
-        raise no_such_file(path)
+        part = path.with_name(f"{path.name}.part")
+        unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
+        raise UnusableResults(path, f"there is no such file{unfinished}", RESULTS_WANTED, exit_code=2)
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
@@ -317,7 +313,9 @@ def _check_first(path: Path, number: int, line: str) -> None:
         raise not_results(path, "is not a header")
     written = content.get("format")
     if type(written) is int and written != FORMAT:
-        raise other_format(path, written, FORMAT)
+        problem = f"the file has format {written}, but this program reads format {FORMAT}"
+        later = "upgrade watermark-conformance"
+        raise UnusableResults(path, problem, later if written > FORMAT else "it is of an earlier release: run again")
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -402,8 +400,10 @@ class Results:
             raise interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
             raise missing_cells(path, absent)
-        _check_counts(path, footer.counts, counted, "cell")
-        _check_counts(path, footer.upgrades, counted, "upgrade")
+        for kind, expected in (("cell", Counter[str](footer.counts)), ("upgrade", Counter[str](footer.upgrades))):
+            found = Counter({status: count for (of, status), count in counted.items() if of == kind})
+            if expected != found:
+                raise counts_do_not_match(path, expected, found)
         if contradiction is not None:
             raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
@@ -457,7 +457,9 @@ def together(results: Sequence[Results]) -> Results:
         ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
-        raise mixed_suites(digests)
+        each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
+        problem = f"the results are of different suites: {each}"
+        raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell | UpgradeCell] = {}
     for one in results:
@@ -467,7 +469,9 @@ def together(results: Sequence[Results]) -> Results:
                 # One part of a run may have had no cell that needed its engine.
                 targets[target.name] = target, one
             elif target.met and known != target:
-                raise mixed_targets(target.name, (*where.paths, *one.paths))
+                files = " and ".join(map(str, (*where.paths, *one.paths)))
+                problem = f"{target.name} is not the same engine in {files}"
+                raise UnusableResults(None, problem, "give one of them another name")
         for cell in one.all_cells():
             if cell.key in cells:
                 raise duplicate_cell(next(iter(one.paths), None), *cell.key)
@@ -513,12 +517,3 @@ def _check_shards(results: Sequence[Results]) -> None:
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:
             raise missing_shards(name, of, sorted(absent))
-
-
-def _check_counts(
-    path: Path, told: Mapping[Any, int], counted: Mapping[tuple[str, str], int], kind: Literal["cell", "upgrade"]
-) -> None:
-    expected = Counter(told)
-    found = Counter({status: count for (record, status), count in counted.items() if record == kind})
-    if expected != found:
-        raise counts_do_not_match(path, expected, found)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.core.output_file import FileKind
-from conformance.invariants.catalogue import Invariant, InvariantVerdict, Status, StreamTotals
+from conformance.invariants.catalogue import InvariantVerdict, Status, StreamTotals
 
 SOAK_RECORD = FileKind(
     "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None
@@ -35,7 +35,7 @@ class InvariantRecord(_Record):
 
     @classmethod
     def of(cls, verdict: InvariantVerdict) -> InvariantRecord:
-        invariant: Invariant = verdict.invariant
+        invariant = verdict.invariant
         return cls(
             name=invariant.name,
             sentence=invariant.sentence,

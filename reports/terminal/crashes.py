@@ -18,8 +18,14 @@ from reports.results.status import final_style
 
 def show(records: CrashRecords, console: Console) -> None:
     """Print a table by case and one by fault, then what must not be."""
-    console.print(_table("case", records.records, _by_case(records.records)))
-    console.print(_table("fault", records.records, _by_fault(records.records)))
+    by_case: dict[str, list[CrashRecord]] = {}
+    for record in records.records:
+        by_case.setdefault(f"{record.target} {record.state_store} {record.case}", []).append(record)
+    console.print(_table("case", records.records, by_case))
+    by_fault: dict[str, list[CrashRecord]] = {
+        fault: [record for record in records.records if record.fault == fault] for fault in FAULTS
+    }
+    console.print(_table("fault", records.records, by_fault))
     for status in ("violates", "unclear", "broken"):
         for line in _examples([record for record in records.records if record.status == status]):
             console.print(Text(line, style=CRASHES[status].style), soft_wrap=True)
@@ -35,18 +41,6 @@ def summary(records: CrashRecords) -> str:
     counts = Counter(record.status for record in records.records)
     parts = [f"{counts[status]} {CRASHES[status].word}" for status in CRASHES if counts[status]]
     return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"
-
-
-def _by_case(records: Iterable[CrashRecord]) -> dict[str, list[CrashRecord]]:
-    found: dict[str, list[CrashRecord]] = {}
-    for record in records:
-        found.setdefault(f"{record.target} {record.state_store} {record.case}", []).append(record)
-    return found
-
-
-def _by_fault(records: Iterable[CrashRecord]) -> dict[str, list[CrashRecord]]:
-    records = list(records)
-    return {fault: [record for record in records if record.fault == fault] for fault in FAULTS}
 
 
 def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[CrashRecord]]) -> Table:

@@ -18,7 +18,7 @@ from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell
 from reports.results.status import MARKS, final_style
 
 AS_EXPECTED = "as expected"
@@ -34,19 +34,14 @@ def show(results: Results, console: Console) -> None:
         if number:
             _print(console, Text())
         draw(part, console)
-    for line in _findings(matrix):
+    for line in (*_findings(matrix), Text(), Text(summary(matrix), style=final_style(matrix.exit_code))):
         _print(console, line)
-    _print(console, Text())
-    _print(console, Text(summary(matrix), style=final_style(matrix.exit_code)))
 
 
 def draw(matrix: Matrix, console: Console) -> None:
     """Print only the table and its legend."""
-    for line in _table(matrix, console.width):
-        _print(console, line)
     if matrix.cases and matrix.targets:
-        _print(console, Text())
-        for line in _legend(matrix, console.width):
+        for line in (*_table(matrix, console.width), Text(), *_legend(matrix, console.width)):
             _print(console, line)
 
 
@@ -62,8 +57,6 @@ def _print(console: Console, line: Text) -> None:
 
 def _table(matrix: Matrix, width: int) -> Iterator[Text]:
     """Cases by family as rows, versions as columns, with the number of cells as expected per family and version."""
-    if not matrix.cases or not matrix.targets:
-        return
     for number, part in enumerate(_parts(matrix, width)):
         if number:
             yield Text()
@@ -116,13 +109,14 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
     wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])
     wanted = max(wanted, len(AS_EXPECTED))
     last = len(_total(matrix.totals)) + 2
-    wide = _Columns(names, _heads(matrix.targets), tuple(map(_total, counts)), AS_EXPECTED, wanted, "  ")
+    titles = tuple(target.title for target in matrix.targets)
+    wide = _Columns(names, titles, tuple(map(_total, counts)), AS_EXPECTED, wanted, "  ")
     if wanted + sum(wide.columns) + 2 * len(names) + last <= width:
         yield wide
         return
     totals = map(CellTotal.of_counts, counts)
     feet = tuple(str(total.missing) for total in totals)
-    narrow = _Columns(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
+    narrow = _Columns(names, _short_heads(titles), feet, NOT_AS_EXPECTED, wanted, " ")
     wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
     for at in _bands([column + 1 for column in narrow.columns], width - least - last):
@@ -142,14 +136,8 @@ def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
     yield slice(begin, len(widths))
 
 
-def _heads(targets: Sequence[Target]) -> tuple[str, ...]:
-    """``spark-3.5.9`` as ``3.5.9``: the target's name without what all of them share."""
-    return tuple(target.title for target in targets)
-
-
-def _short_heads(targets: Sequence[Target]) -> tuple[str, ...]:
+def _short_heads(heads: Sequence[str]) -> tuple[str, ...]:
     """``3.5.9`` as ``3.5`` if that is unambiguous."""
-    heads = _heads(targets)
     lines = [".".join(head.split(".")[:2]) if _IS_A_RELEASE.fullmatch(head) else head for head in heads]
     return tuple(line if lines.count(line) == 1 else head for head, line in zip(heads, lines, strict=True))
 

@@ -24,20 +24,15 @@ _MOST_CASES = 3
 def show(results: Results, console: Console) -> None:
     """Print the matrix, its legend, every unexpected result, and a summary for each pair of versions."""
     cells = results.upgrades
-    for line in _table(cells):
-        _print(console, line)
-    _print(console, Text())
     counts = Counter(cell.status for cell in cells)
-    for status, mark in UPGRADES.items():
-        if counts[status]:
-            _print(console, Text(f"{mark.glyph} {mark.word} {counts[status]}", style=mark.style))
-    for line in _unexpected(cells):
-        _print(console, line)
-    for line in _by_pair(cells):
-        _print(console, line)
-    _print(console, Text())
-    code = of_upgrades(cell.status for cell in cells)
-    _print(console, Text(summary(results), style=final_style(code)))
+    legend = (
+        Text(f"{mark.glyph} {mark.word} {counts[status]}", style=mark.style)
+        for status, mark in UPGRADES.items()
+        if counts[status]
+    )
+    last = Text(summary(results), style=final_style(of_upgrades(counts)))
+    for line in (*_table(cells), Text(), *legend, *_unexpected(cells), *_by_pair(cells), Text(), last):
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def summary(results: Results) -> str:
@@ -46,15 +41,10 @@ def summary(results: Results) -> str:
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if not results.upgrades or set(counts) <= {"not-applicable"}:
         return f"{size}: no checkpoint was handed over"
-    good = [f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status in EXPECTED and counts[status]]
-    bad = [
-        f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status not in EXPECTED and counts[status]
-    ]
-    return f"{size}: {', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
-
-
-def _print(console: Console, line: Text) -> None:
-    console.print(line, soft_wrap=True, highlight=False)
+    said = {status: f"{counts[status]} {mark.word}" for status, mark in UPGRADES.items() if counts[status]}
+    good = ", ".join(text for status, text in said.items() if status in EXPECTED)
+    bad = ", ".join(text for status, text in said.items() if status not in EXPECTED)
+    return f"{size}: {good}; {bad or '0 not as expected'}"
 
 
 def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:

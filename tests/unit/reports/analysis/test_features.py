@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.query.reading import Aggregation, Deduplication, Join, read_query
 from reports.analysis.features import (
     FEATURES,
     STATEFUL,
-    UnknownFeature,
     features,
     features_of_job,
     named_features,
@@ -120,7 +120,7 @@ class TestNames:
 
     @pytest.mark.parametrize("text", ["joins", "s", "trigger", "", "outer-join,,dedup"])
     def test_what_fits_none_or_several_is_wrong(self, text: str) -> None:
-        with pytest.raises(UnknownFeature, match="--uses: unknown feature") as wrong:
+        with pytest.raises(WrongUsage, match="--uses: unknown feature") as wrong:
             named_features([text])
         assert wrong.value.exit_code == 2
 

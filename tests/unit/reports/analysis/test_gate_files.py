@@ -30,9 +30,9 @@ def test_a_version_that_several_targets_have(tmp_path) -> None:
         find(found, "4.4.0")
 
 
-def test_a_version_of_results_that_are_not_published() -> None:
-    problem = NoSuchVersion("4.4", (), ("4.3.0",), "results.jsonl has")
-    assert str(problem) == "results.jsonl has no 4.4; available: 4.3.0"
+def test_a_version_of_results_that_are_not_published(tmp_path) -> None:
+    with pytest.raises(NoSuchVersion, match=r"^results\.jsonl has no 4\.4; available: 3\.5\.9, 4\.3\.0$"):
+        find(Results.read(tmp_path / "results.jsonl"), "4.4")
 
 
 def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(capsys) -> None:

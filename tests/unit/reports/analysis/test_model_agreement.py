@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.account.account import BatchAccount
 from conformance.core.observation import Observation
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.suite import discovery
-from reports.analysis.model_agreement import reference_model
+from reports.analysis.model_agreement import ModelPrediction, reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
@@ -26,10 +25,9 @@ class FixedPrediction:
 
     observation: Observation
     as_expected: bool
-    explanation: tuple[tuple[str, str], ...] = ()
 
-    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
-        return ()
+    def shown(self, observation: Observation) -> ModelPrediction:
+        return ModelPrediction(self.observation, (), ())
 
 
 @pytest.fixture(scope="module")

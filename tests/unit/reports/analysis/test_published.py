@@ -118,7 +118,7 @@ def lines(differs: dict[str, tuple[Differs, ...]] | None = None, folder: Path | 
             path.unlink()
             a.results(path, answers, differs)
     report = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
-    return {str(one.version): one for line in release_lines(report) for one in line.releases}
+    return {str(one.version): one for line in release_lines(report).values() for one in line}
 
 
 def test_each_release_of_a_line_is_listed_with_its_date_and_what_changes() -> None:

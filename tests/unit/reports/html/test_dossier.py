@@ -116,7 +116,7 @@ class TestDossier:
     def test_it_says_what_is_fixed_what_stays_and_what_to_do(self, tmp_path: Path) -> None:
         found = dossier(report(tmp_path, handed("3.5.9", "4.1.4", "refused")), "3.5.9", "4.1.4")
         assert found.title == "Upgrade from Spark 3.5.9 to 4.1.4"
-        assert [one.because for one in found.fixed] == ["it is lost"]
+        assert [because for because, _, _ in found.fixed] == ["it is lost"]
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
         assert found.workarounds == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
         assert {bar.label[2:]: bar.count for bar in found.bars}["Known bugs that both have"] == 1

@@ -5,18 +5,18 @@ from __future__ import annotations
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from reports.analysis.model_agreement import in_each_mode
-from reports.html.guides import named_pictures
 from reports.html.timeline import timeline
 from tests.support.whole_suite import whole_suite
 
+WRITTEN = read_data("reports.html", "guides.yaml")
 CASES = {case.id: case for case in whole_suite().cases}
 WRITTEN = read_data("reports.html", "guides.yaml")
 
 
 def test_every_case_that_is_named_is_in_the_suite() -> None:
-    named = (WRITTEN["modes"]["case"], *named_pictures(), *(one["case"] for one in WRITTEN["vanished"]))
-    assert [id for id in named if id not in CASES] == []
-    assert len(set(named_pictures())) == 10
+    named = [WRITTEN["modes"], *WRITTEN["pictures"], *WRITTEN["vanished"]]
+    assert [one["case"] for one in named if one["case"] not in CASES] == []
+    assert len({one["case"] for one in WRITTEN["pictures"]}) == 10
 
 
 def test_one_trace_in_each_output_mode() -> None:

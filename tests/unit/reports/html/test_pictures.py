@@ -29,7 +29,7 @@ def pictured() -> dict[str, tuple[Case, tuple[BatchAccount, ...]]]:
             continue
         predicted = reference_model(case, NEWEST)
         alone = batches_of(account(case, NEWEST, cell.observation)) if predicted is None else ()
-        found[id] = case, predicted.account(cell.observation) if predicted is not None else alone
+        found[id] = case, predicted.shown(cell.observation).account if predicted is not None else alone
     return found
 
 
