@@ -36,7 +36,7 @@ def test_a_bug_of_both_versions(tmp_path: Path, page: str, link: str, told: str)
 def test_its_source_is_a_link_to_a_ticket_or_to_a_case_with_a_page(tmp_path: Path) -> None:
     assert "jira/browse/SPARK-52195" in (site(tmp_path, "SPARK-52195") / "bugs.html").read_text()
     text = (site(tmp_path, "SPARK-57003") / "bugs.html").read_text()
-    assert "<code>join-delays/left-semi-emits-a-row-once</code>" in text
+    assert "<code>join-delays/inner-match-comes-with-the-later-row</code>" in text
     assert "cases/join-delays" not in text
 
 
