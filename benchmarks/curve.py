@@ -65,7 +65,6 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from reports.results.reading import Results
     from reports.results.records import Header
     from reports.results.records import Target as TargetRecord
-    from reports.results.writing import ResultsWriter
     from reports.terminal.matrix import show
     from tests.support.miniature.runtime import MiniatureRuntime
     from tests.support.miniature.target import SPARK_359
@@ -88,17 +87,16 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
         )
         stderr, sys.stderr = sys.stderr, io.StringIO()
         try:
-            with ResultsWriter(folder / "results.jsonl", header) as writer:
-                limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
-                display, sink = CaseAnswers(number * versions, errors_console()), ResultsSink(writer, cell_record)
+            with ResultsSink(folder / "results.jsonl", header, cell_record) as sink:
                 run_cells(
                     cells_of(loaded.cases, targets),
                     JudgeCases(),
                     MiniatureRuntime(folder),
-                    limits,
-                    display=display,
+                    Limits(jobs=2, step_timeout=60, side_by_side=2),
+                    display=CaseAnswers(number * versions, errors_console()),
                     sink=sink,
                 )
+                sink.finish()
         finally:
             sys.stderr = stderr
         results = Results.read(folder / "results.jsonl")

@@ -52,16 +52,14 @@ _FAST = (
     "values",
     "functions",
     "checks",
-    "optimizer",
-    "nullability",
     "catalogue",
 )
 _READING = ("evidence", "known_bug", "records", "errors", "together", "limits", "reading", "shards")
 SUBJECTS = {
     "model": Subject(
-        ("conformance/model/*.py",),
+        ("conformance/model/*.py", "conformance/model/catalyst/*.py"),
         (
-            tuple(f"{_MODEL}/test_{name}.py" for name in _FAST),
+            (*(f"{_MODEL}/test_{name}.py" for name in _FAST), f"{_MODEL}/catalyst"),
             (f"{UNIT}/conformance/oracle/test_cross_check.py",),
             (f"{_MODEL}/test_query.py",),
         ),

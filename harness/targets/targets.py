@@ -154,7 +154,7 @@ class Targets:
             specs: each a version (``3.5.9``, ``spark-3.5.9``: any known release), a line (``3.5``: its newest patch), a
                 range of targets (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this
                 machine can run), ``installed``. Words leave out the targets that are chosen by name.
-            obstacle: why a target cannot run here, None if it can: ``readiness.obstacle``. Only ``newest`` calls it.
+            obstacle: why a target cannot run here, None if it can: ``provision.obstacle``. Only ``newest`` calls it.
 
         Raises:
             UnknownTarget: a spec matches nothing.
