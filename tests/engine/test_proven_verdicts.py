@@ -1,0 +1,98 @@
+"""What `conformance check` says of jobs, held against what the two versions do: no reason, workaround or all-clear without its proof."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+JOBS = '''
+from pyspark.sql import functions as F
+
+def totals(orders):
+    return orders.withWatermark("ts", "10 minutes").groupBy(F.window("ts", "10 minutes"), "shop")
+
+
+def revenue(spark, orders):
+    """From 4.0 on, ANSI mode makes a bigint of a double."""
+    return totals(orders).agg(F.sum(F.expr("cents * qty")).alias("sum"))
+
+
+def reads_another_stream(spark, orders):
+    rate = spark.readStream.format("rate").load()
+    return rate.withWatermark("timestamp", "10 minutes").groupBy(F.window("timestamp", "10 minutes")).count()
+
+
+def starts_itself(spark, orders):
+    counts = totals(orders).count()
+    counts.writeStream.foreachBatch(lambda frame, id: frame.write.mode("append").json("MINE/elsewhere")).start()
+    return counts.writeStream.format("parquet").option("checkpointLocation", "MINE/checkpoint").start("MINE/table")
+'''
+ORDERS = """ts,shop,cents,qty
+2024-01-01 12:01:00,a,250,3
+2024-01-01 12:04:00,b,1299,1
+2024-01-01 12:12:00,a,100,2
+2024-01-01 12:35:00,a,75,4
+2024-01-01 12:55:00,b,10,1
+"""
+
+
+@pytest.fixture
+def check(tmp_path: Path):
+    """Runs the command on a function of ``JOBS``; returns its exit code and its JSON."""
+    mine = tmp_path / "mine"
+    for name in ("checkpoint/offsets/0", "table/part-0.parquet", "elsewhere/part-0.json"):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("of the real job")
+    (tmp_path / "jobs.py").write_text(JOBS.replace("MINE", str(mine)))
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    schema = "orders=ts TIMESTAMP, shop STRING, cents STRING, qty INT"
+
+    def run(function: str) -> tuple[int, dict[str, Any]]:
+        command = [str(Path(sys.executable).with_name("conformance")), "check", f"jobs:{function}", "--code", "."]
+        sides = ["--from", "3.5", "--to", "4.3", "--sample", "orders=orders.csv", "--schema", schema, "--json"]
+        done = subprocess.run([*command, *sides], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    return run
+
+
+def test_the_reason_of_a_refusal_is_what_differs_and_a_workaround_is_one_that_worked(check) -> None:
+    """It named the key of a join, and a setting with which the bits of a double were read as a long."""
+    code, found = check("revenue")
+    assert (code, found["rows"]) == (1, "same")
+    assert found["columns"] == ["column 3: sum double on 3.5.9, sum bigint on 4.3.0"]
+    (refused,) = found["checkpoints"]
+    assert refused["because"] == ["state of the aggregation, column sum: double in the checkpoint, bigint wanted"]
+    assert refused["workaround"] == "spark.sql.ansi.enabled=false"
+    tried = {each["setting"]: set(each["outcomes"]) for each in refused["tried"]}
+    assert tried == {
+        "spark.sql.ansi.enabled=false": {"resumed"},
+        "spark.sql.streaming.stateStore.stateSchemaCheck=false": {"other rows"},
+    }
+
+
+def test_a_job_that_does_not_read_its_sample_is_no_answer(check) -> None:
+    code, found = check("reads_another_stream")
+    assert (code, found["rows"]) == (3, "unknown")
+    assert {checkpoint["met"] for checkpoint in found["checkpoints"]} == {"unknown"}
+
+
+def test_a_job_that_starts_its_query_touches_nothing(check, tmp_path: Path) -> None:
+    before = _digests(tmp_path / "mine")
+    code, found = check("starts_itself")
+    assert (code, found["checkpoints"]) == (2, [])
+    assert all(
+        "starts a query itself" in failure["why"] and "jobs.py:" in failure["why"] for failure in found["failures"]
+    )
+    assert _digests(tmp_path / "mine") == before
+
+
+def _digests(folder: Path) -> dict[Path, str]:
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
