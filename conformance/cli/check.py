@@ -13,6 +13,7 @@ from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
+from conformance.core.case import Case
 from conformance.core.wording import counted
 from conformance.own_job.job_run import (
     MODES,
@@ -24,7 +25,16 @@ from conformance.own_job.job_run import (
     workaround_cells,
     write_job,
 )
-from conformance.own_job.verdict import judge_job, known, record, statements, summary
+from conformance.own_job.verdict import (
+    JobVerdict,
+    combined_exit_code,
+    judge_job,
+    known,
+    record,
+    silent_statement,
+    statements,
+    summary,
+)
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
@@ -73,6 +83,15 @@ def check(
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
     batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
+    silent_streams: Annotated[
+        bool,
+        option(
+            "Also let each stream be silent once after a restart, if there are several.",
+            None,
+            job_options.INPUT,
+            "--silent-streams/--no-silent-streams",
+        ),
+    ] = True,
     output_mode: job_options.OutputMode = "append",
     code: JobCode,
     engines: engine_options.Engines,
@@ -85,9 +104,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a late row, a silent stream and a restart; runs the job on both
-    versions; and hands the checkpoint of the first over to the second before each step. Runs your code. Writes the case, which
-    you may keep, and the results.
+    Divides the samples into micro-batches by event time, with a late row and a restart; runs the job twice on both versions; and
+    hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once. Runs your
+    code. Writes the case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
@@ -105,26 +124,36 @@ def check(
     )
     job_options.print_samples(samples, errors)
     where = job_options.options_of_job(engines, settings, speed, code)
-    with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:
-        run = run_job(case, before, after, where, display)
-    if cells := workaround_cells(run):
-        errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
-        with Answers("answers", len(cells), errors, _answer_line) as display:
-            run = try_workarounds(run, cells, where, display)
-    verdict = judge_job(run, output, command_line())
+
+    def judged(case: Case) -> JobVerdict:
+        with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:
+            run = run_job(case, before, after, where, display)
+        if cells := workaround_cells(run):
+            errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
+            with Answers("answers", len(cells), errors, _answer_line) as display:
+                run = try_workarounds(run, cells, where, display)
+        return judge_job(run, output, command_line())
+
+    verdict, silent = judged(case), None
     verdict.write(output / "results.jsonl")
+    if silent_streams and len(samples) > 1 and verdict.answer in ("same", "differs"):
+        errors.print("the same again, with each stream silent once after the restart")
+        silent = judged(write_job(job, samples, output, batches=batches, silent=True))
     asked = published_results((str(before.version), str(after.version)))
-    about = known(asked, discovery.load(), before.version, after.version, verdict.features, {**run.conf, **case.conf})
-    found = tuple(statements(verdict, about))
+    conf = {**where.runtime.conf, **case.conf}
+    about = known(asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks)
+    found = (*statements(verdict, about), *([silent_statement(silent)] if silent is not None else []))
     write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
+    exit_code = combined_exit_code(verdict, silent)
     lines = (
         *job_options.statement_lines(found),
         Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
         Text(),
-        Text(summary(verdict), style=final_style(verdict.exit_code)),
+        Text(summary(verdict), style=final_style(exit_code)),
     )
-    print_answer(lines, record(verdict, about), as_json=as_json)
-    raise typer.Exit(verdict.exit_code)
+    of_silent = {"silent_streams": record(silent, None) if silent is not None else None}
+    print_answer(lines, {**record(verdict, about), **of_silent}, as_json=as_json)
+    raise typer.Exit(exit_code)
 
 
 def _answer_line(task: CellTask, _: Outcome, seconds: float) -> AnswerLine:

@@ -40,7 +40,9 @@ class Outcome:
     @property
     def observation(self) -> Observation | None:
         """What the engines showed, with the workaround if there is one; None without an answer."""
-        return self.run.observations[-1] if self.run is not None and self.run.failure is None else None
+        if self.run is None or self.run.failure is not None:
+            return None
+        return self.run.observations[-1 if self.task.workaround else 0]
 
     @property
     def lacking(self) -> str | None:
@@ -102,7 +104,8 @@ def run_job(case: Case, before: Target, after: Target, options: EngineUse, displ
         Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
     started = datetime.now(UTC)
-    collector = outcomes(cells_of_job(case, before, after), options, display)
+    # Twice, since what depends on the clock or on chance cannot be compared.
+    collector = outcomes(cells_of_job(case, before, after), options, display, repeat=2)
     engines = tuple(
         collector.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
     )
@@ -140,13 +143,18 @@ def try_workarounds(run: JobRun, cells: Sequence[CellTask], options: EngineUse, 
     return replace(run, tried=tuple(outcome for outcome, _ in outcomes(cells, options, display).kept))
 
 
-def outcomes(cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> Collector[Outcome]:
+def outcomes(
+    cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome], *, repeat: int = 1
+) -> Collector[Outcome]:
     """Run cells and keep what becomes of each; nothing is taken from the cache, because the code of the job is not part of the case.
+
+    Args:
+        repeat: runs of each cell without a cut.
 
     Raises:
         Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
-    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}))
+    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}), repeat=repeat)
     collector: Collector[Outcome] = Collector(len(cells))
     plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True)
     execute(plan, KeepOutcomes(), collector, display)
@@ -179,18 +187,20 @@ class Job:
             )
 
 
-def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4) -> Case:
+def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
     Args:
         folder: where its file is written, named after the function.
         batches: micro-batches of the sample, at least 2.
+        silent: whether each stream is silent once, after the restart.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
         InvalidCase: a sample has values that no case may have.
     """
-    return _write(job, samples, map(_step, count(), arrivals(samples, batches)), folder)
+    steps = map(_step, count(), arrivals(samples, batches, silent=silent))
+    return _write(job, samples, steps, folder, ".silent-streams" if silent else "")
 
 
 def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
@@ -219,7 +229,7 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
 
 
-def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
+def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path, scenario: str = "") -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
     written = {
         "title": f"{job.function} gives the same rows",
@@ -230,7 +240,7 @@ def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: P
         **({"conf": dict(job.conf)} if job.conf else {}),
         "steps": [*steps],
     }
-    return _written(folder / f"{job.function.replace(':', '.')}.yaml", printed(written))
+    return _written(folder / f"{job.function.replace(':', '.')}{scenario}.yaml", printed(written))
 
 
 def _step(number: int, arrival: Arrival) -> dict[str, Json]:

@@ -278,12 +278,12 @@ class Arrival:
     """By stream; a stream that is missing is silent."""
 
 
-def arrivals(samples: Sequence[Sample], batches: int) -> Iterator[Arrival]:
+def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False) -> Iterator[Arrival]:
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, one row of the first held back.
     2. In the middle of them the query restarts.
-    3. With several streams, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
+    3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. The rows that were held back: late, if the watermark has passed them.
     5. A copy of each stream's last row, much later, so that windows close and state is evicted.
 
@@ -298,7 +298,7 @@ def arrivals(samples: Sequence[Sample], batches: int) -> Iterator[Arrival]:
         sent = {stream: tuple(part[number]) for stream, part in parts.items() if part[number]}
         if number == middle:
             yield Arrival("the query restarts", {})
-        if number == middle and len(sent) > 1:
+        if silent and number == middle:
             for stream, rows in sent.items():
                 yield Arrival(f"only {stream} sends", {stream: rows})
         elif sent:

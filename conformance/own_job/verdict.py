@@ -163,6 +163,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     failures = tuple((target, why) for target, cell in ((a, cells[0]), (b, cells[1])) if (why := _failure(cell)))
     if not failures and not any(_emitted(cell.observation) for cell in cells):
         failures = tuple((target, NO_ROWS) for target in (a, b))
+    flaky = any(cell.status == "flaky" for cell in cells)
     different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
     plan = next((step.plan for step in seen.steps if step.plan), None) if seen is not None else None
     return JobVerdict(
@@ -171,7 +172,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         before=a,
         after=b,
         cells=cells,
-        handoffs=_handoffs(run, case) if seen is not None and seen.own_code_error is None else (),
+        handoffs=_handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else (),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
@@ -183,6 +184,10 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     )
 
 
+NOT_COMPARABLE = (
+    "not comparable: the job ran twice on this version and did not do the same; what depends on the clock, on chance or on an order "
+    "that is not fixed cannot be compared"
+)
 NO_ROWS = (
     "no micro-batch emitted a row, so there is nothing to compare: add rows to the sample that the query lets through"
 )
@@ -290,6 +295,8 @@ def _failure(cell: Cell) -> str | None:
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
         return "\n".join(seen.own_code_error.lines())
+    if cell.status == "flaky":
+        return NOT_COMPARABLE
     if not has_behaviour(cell):
         return "; ".join(cell.notes) or cell.status
     if seen is None or seen.error is None:
@@ -438,6 +445,36 @@ def summary(found: JobVerdict) -> str:
     columns = ["other columns"] if found.columns else []
     worst = [phrase(group.verdict) for group in found.handoffs[:1]]
     return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *columns, *worst])}"
+
+
+def combined_exit_code(found: JobVerdict, silent: JobVerdict | None) -> int:
+    """The exit code of a job with, if it has several streams, the scenario in which each of them is silent once.
+
+    What the earlier version does not survive there is no change.
+    """
+    counts = silent is not None and not _fails_before(silent)
+    return combined([found.exit_code, *([silent.exit_code] if silent is not None and counts else [])])
+
+
+def _fails_before(found: JobVerdict) -> bool:
+    seen = found.cells[0].observation
+    return seen is not None and seen.error is not None
+
+
+def silent_statement(found: JobVerdict) -> Statement:
+    """What the job does if each stream is silent once after a restart, apart from the answer for the sample as it is."""
+    told = [*_rows(found), *(_handoff(group, found) for group in found.handoffs)]
+    if found.exit_code == 0:
+        return Statement("conforms", "●", "also with a silent stream after the restart: " + _after_colon(found))
+    lines = [line for each in told for line in (f"{each.glyph} {each.text}", *each.details)]
+    if _fails_before(found):
+        note = f"{found.before.title} itself fails there, so this is no change of the upgrade"
+        return Statement("bug", "▲", f"with a silent stream after the restart: {_after_colon(found)}", (note, *lines))
+    return Statement("violates", "✗", f"with a silent stream after the restart: {_after_colon(found)}", tuple(lines))
+
+
+def _after_colon(found: JobVerdict) -> str:
+    return summary(found).partition(": ")[2]
 
 
 def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:

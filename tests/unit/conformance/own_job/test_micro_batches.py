@@ -21,8 +21,8 @@ def sample(stream: str, *seconds: int | None, event_time: int | None = 0) -> Sam
     )
 
 
-def names(*samples: Sample, batches: int = 4) -> list[str]:
-    return [arrival.name for arrival in arrivals(samples, batches)]
+def names(*samples: Sample, batches: int = 4, silent: bool = False) -> list[str]:
+    return [arrival.name for arrival in arrivals(samples, batches, silent=silent)]
 
 
 def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
@@ -47,12 +47,10 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
     ]
 
 
-def test_of_several_streams_each_is_silent_once() -> None:
-    assert names(sample("orders", *range(0, 80, 10)), sample("clicks", *range(5, 85, 10)))[2:5] == [
-        "the query restarts",
-        "only orders sends",
-        "only clicks sends",
-    ]
+def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:
+    both = sample("orders", *range(0, 80, 10)), sample("clicks", *range(5, 85, 10))
+    assert names(*both, silent=True)[2:5] == ["the query restarts", "only orders sends", "only clicks sends"]
+    assert names(*both)[2:4] == ["the query restarts", "micro-batch 3 of the sample"]
 
 
 def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
@@ -67,12 +65,12 @@ def test_one_row_is_enough() -> None:
 seconds = st.lists(st.one_of(st.none(), st.integers(0, 500)), min_size=1, max_size=30)
 
 
-@given(seconds, seconds, st.integers(2, 6))
+@given(seconds, seconds, st.integers(2, 6), st.booleans())
 def test_every_row_arrives_once_and_one_copy_much_later(
-    orders: list[int | None], clicks: list[int | None], batches: int
+    orders: list[int | None], clicks: list[int | None], batches: int, silent: bool
 ) -> None:
     samples = [sample("orders", *orders), sample("clicks", *clicks)]
-    found = list(arrivals(samples, batches))
+    found = list(arrivals(samples, batches, silent=silent))
     for one in samples:
         arrived = Counter(row for arrival in found[:-1] for row in arrival.rows.get(one.stream, ()))
         last = found[-1].rows.get(one.stream, ())

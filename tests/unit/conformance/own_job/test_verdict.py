@@ -14,7 +14,16 @@ from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job import verdict
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, workaround_cells
-from conformance.own_job.verdict import NO_ROWS_AFTER, grouped, record, statements, summary
+from conformance.own_job.verdict import (
+    NO_ROWS_AFTER,
+    NOT_COMPARABLE,
+    combined_exit_code,
+    grouped,
+    record,
+    silent_statement,
+    statements,
+    summary,
+)
 from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Target
@@ -208,3 +217,34 @@ def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
 
 def test_without_a_watermark_no_row_is_late_and_none_leaves() -> None:
     assert told(operators(1), operators(2), watermark=0) == []
+
+
+# What a verdict says beside the sample as it is.
+
+
+def test_a_job_that_does_not_do_the_same_twice_is_not_comparable(judged) -> None:
+    run = ran(ROWS, ROWS, ROWS, ROWS)
+    first, *others = run.outcomes
+    twice = replace(first, run=replace(first.run, observations=(ROWS, OTHER_ROWS)))
+    found = judged(replace(run, outcomes=(twice, *others)))
+    assert (found.answer, found.exit_code, found.handoffs) == ("unknown", 3, ())
+    assert [why for _, why in found.failures] == [NOT_COMPARABLE]
+
+
+def test_a_silent_stream_is_told_apart(judged) -> None:
+    fine, other = judged(ran(ROWS, ROWS, ROWS, ROWS)), judged(ran(ROWS, OTHER_ROWS, ROWS, ROWS))
+    told = silent_statement(fine)
+    assert (told.glyph, told.text) == (
+        "●",
+        "also with a silent stream after the restart: same rows; the checkpoint resumes",
+    )
+    assert silent_statement(other).glyph == "✗"
+    assert [combined_exit_code(fine, silent) for silent in (None, fine, other)] == [0, 0, 1]
+
+
+def test_what_the_earlier_version_does_not_survive_is_no_change(judged) -> None:
+    fails = judged(ran(REFUSED, ROWS, REFUSED, REFUSED))
+    told = silent_statement(fails)
+    assert told.glyph == "▲"
+    assert told.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
+    assert combined_exit_code(judged(ran(ROWS, ROWS, ROWS, ROWS)), fails) == 0
