@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -125,20 +126,22 @@ def check(
     job_options.print_samples(samples, errors)
     where = job_options.options_of_job(engines, settings, speed, code)
 
-    def judged(case: Case) -> JobVerdict:
+    def judged(case: Case, folder: Path) -> JobVerdict:
         with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:
             run = run_job(case, before, after, where, display)
         if cells := workaround_cells(run):
             errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
             with Answers("answers", len(cells), errors, _answer_line) as display:
                 run = try_workarounds(run, cells, where, display)
-        return judge_job(run, output, command_line())
+        return judge_job(run, folder, command_line())
 
-    verdict, silent = judged(case), None
+    verdict, silent = judged(case, output), None
     verdict.write(output / "results.jsonl")
     if silent_streams and len(samples) > 1 and verdict.answer in ("same", "differs"):
         errors.print("the same again, with each stream silent once after the restart")
-        silent = judged(write_job(job, samples, output, batches=batches, silent=True))
+        with TemporaryDirectory(prefix="conformance-") as folder:
+            scenario = write_job(job, samples, Path(folder), batches=batches, silent=True)
+            silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
     conf = {**where.runtime.conf, **case.conf}
     about = known(asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks)

@@ -200,7 +200,7 @@ def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int
         InvalidCase: a sample has values that no case may have.
     """
     steps = map(_step, count(), arrivals(samples, batches, silent=silent))
-    return _write(job, samples, steps, folder, ".silent-streams" if silent else "")
+    return _write(job, samples, steps, folder)
 
 
 def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
@@ -229,7 +229,7 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
 
 
-def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path, scenario: str = "") -> Case:
+def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
     written = {
         "title": f"{job.function} gives the same rows",
@@ -240,7 +240,7 @@ def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: P
         **({"conf": dict(job.conf)} if job.conf else {}),
         "steps": [*steps],
     }
-    return _written(folder / f"{job.function.replace(':', '.')}{scenario}.yaml", printed(written))
+    return _written(folder / f"{job.function.replace(':', '.')}.yaml", printed(written))
 
 
 def _step(number: int, arrival: Arrival) -> dict[str, Json]:
