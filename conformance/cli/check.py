@@ -21,6 +21,7 @@ from conformance.own_job.job_run import (
     Job,
     Outcome,
     cells_of_job,
+    check_function,
     run_job,
     try_workarounds,
     workaround_cells,
@@ -118,13 +119,15 @@ def check(
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
+    where = job_options.options_of_job(engines, settings, speed, code)
+    own_code = where.runtime.own_code
+    parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
     case = write_job(job, samples, output, batches=batches)
     errors = errors_console(
-        [*notes_on_before, *notes_on_after],
+        [*notes_on_before, *notes_on_after, *parameters],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
-    where = job_options.options_of_job(engines, settings, speed, code)
 
     def judged(case: Case, folder: Path) -> JobVerdict:
         with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:

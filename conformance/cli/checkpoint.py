@@ -18,7 +18,7 @@ from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
-from conformance.own_job.job_run import MODES, Job
+from conformance.own_job.job_run import MODES, Job, check_function
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
@@ -125,9 +125,11 @@ def resume(
     job = Job(call, one_of(MODES, output_mode, "--output-mode"))
     samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
-    errors = errors_console(notes)
-    job_options.print_samples(samples, errors)
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
+    own_code = where_to_run.runtime.own_code
+    parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
+    errors = errors_console([*notes, *parameters])
+    job_options.print_samples(samples, errors)
     found = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())
     print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)

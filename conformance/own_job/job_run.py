@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +16,10 @@ from conformance.core.case import Case, OutputMode
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import cuts
 from conformance.language.printing import printed
+from conformance.language.source import unknown
 from conformance.own_job.sample import Arrival, Sample, arrivals
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
@@ -185,6 +188,62 @@ class Job:
             raise WrongUsage(
                 f"{self.function!r} is not a function: write module:function, such as acme_jobs.totals:build"
             )
+
+
+def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
+    """Refuse a function that cannot be called with these streams, before an engine starts.
+
+    Reads the text of the module and runs nothing; what the text does not show, such as a module elsewhere, is left to Python.
+
+    Args:
+        streams: in the order in which the function gets their DataFrames.
+        folders: of the author's modules.
+
+    Returns:
+        Which stream is which parameter, where their names differ.
+
+    Raises:
+        WrongUsage: the module has no such function, or it takes other arguments.
+    """
+    module, _, name = job.function.partition(":")
+    places = [folder.joinpath(*module.split(".")) for folder in folders]
+    files = [at for place in places for at in (place.with_suffix(".py"), place / "__init__.py") if at.is_file()]
+    try:
+        body = ast.parse(files[0].read_bytes()).body if files else []
+    except (SyntaxError, ValueError):
+        return ()
+    defined = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    if name not in defined:
+        if body and all(_makes_no_other_name(node, name) for node in body):
+            raise WrongUsage(f"{files[0]}: {unknown('function', name, defined)}")
+        return ()
+    given = defined[name].args
+    parameters = [each.arg for each in (*given.posonlyargs, *given.args)]
+    at, listed = f"{files[0]}:{defined[name].lineno}: {name}({', '.join(parameters)})", ", ".join(streams)
+    if given.vararg is None and not len(parameters) - len(given.defaults) <= len(streams) + 1 <= len(parameters):
+        takes = counted(max(len(parameters) - 1, 0), "DataFrame")
+        raise WrongUsage(f"{at} takes the session and {takes}; {counted(len(streams), 'stream')} given: {listed}")
+    named = parameters[1 : len(streams) + 1]
+    if sorted(named) == sorted(streams) and named != [*streams]:
+        raise WrongUsage(
+            f"{at}: the streams are given in another order, {listed}, and each goes to the parameter in its place"
+        )
+    return tuple(
+        f"{stream} is the parameter {other}" for stream, other in zip(streams, named, strict=False) if stream != other
+    )
+
+
+def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
+    """Whether a statement of a module certainly does not define the name."""
+    match node:
+        case ast.FunctionDef() | ast.ClassDef():
+            return node.name not in (name, "__getattr__")
+        case ast.Import() | ast.ImportFrom():
+            return not {"*", name}.intersection((each.asname or each.name).partition(".")[0] for each in node.names)
+        case ast.Assign(targets=targets):
+            return all(isinstance(target, ast.Name) and target.id != name for target in targets)
+        case _:
+            return isinstance(node, ast.Expr)
 
 
 def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False) -> Case:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import Job, run_job, write_job
+from conformance.core.errors import WrongUsage
+from conformance.own_job.job_run import Job, check_function, run_job, write_job
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner import execution
@@ -99,3 +100,55 @@ def test_the_page_shows_what_a_stranger_wrote_as_text(tried, tmp_path: Path) -> 
     assert "<script>" not in page
     assert "&lt;b&gt;title" in page
     assert "same rows, watermarks, late rows and state" in page
+
+
+# What the text of a module shows before an engine starts.
+
+
+@pytest.fixture
+def jobs(tmp_path: Path):
+    def written(text: str) -> list[Path]:
+        (tmp_path / "jobs.py").write_text(text)
+        return [tmp_path]
+
+    return written
+
+
+TWO = "import os\nfrom a import b as c\nLIMIT = 3\n\ndef build(spark, orders, clicks, by='x'): ...\n"
+
+
+def test_a_misspelt_function_is_named_with_the_one_that_is_meant(jobs) -> None:
+    with pytest.raises(WrongUsage, match=r"jobs.py: unknown function 'biuld': did you mean 'build'\?"):
+        check_function(Job("jobs:biuld"), ["orders", "clicks"], jobs(TWO))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from a import biuld",
+        "from a import *",
+        "biuld = 3",
+        "def __getattr__(name): ...",
+        "if x:\n    y = 1",
+        "def (",
+        "",
+    ],
+)
+def test_what_the_text_does_not_show_is_left_to_python(jobs, text: str) -> None:
+    assert check_function(Job("jobs:biuld"), ["orders"], jobs(text)) == ()
+    assert check_function(Job("other:biuld"), ["orders"], jobs(TWO)) == ()
+
+
+def test_the_number_of_streams_is_that_of_the_parameters(jobs) -> None:
+    with pytest.raises(
+        WrongUsage, match=r"jobs.py:5: build\(spark, orders, clicks, by\) takes the session and 3 DataFrames; 1 stream"
+    ):
+        check_function(Job("jobs:build"), ["orders"], jobs(TWO))
+    assert check_function(Job("jobs:build"), ["a", "b", "c"], jobs("def build(spark, *frames): ...")) == ()
+
+
+def test_streams_in_another_order_are_refused_and_other_names_told(jobs) -> None:
+    with pytest.raises(WrongUsage, match=r"the streams are given in another order, clicks, orders"):
+        check_function(Job("jobs:build"), ["clicks", "orders"], jobs(TWO))
+    assert check_function(Job("jobs:build"), ["orders", "clicks"], jobs(TWO)) == ()
+    assert check_function(Job("jobs:build"), ["orders", "pay"], jobs(TWO)) == ("pay is the parameter clicks",)
