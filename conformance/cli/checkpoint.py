@@ -84,12 +84,17 @@ def inspect(
         statements = [*awaiting_statements(changes)]
         if all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
+        if found.operators:
+            statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))
         shown += [Text(), Text(f"On Spark {target.version}", style="bold")]
         shown += job_options.statement_lines(statements, indent="  ")
     to_version = str(target.version) if target is not None else None
     print_answer(shown, record(found, changes, to_version), as_json=as_json)
     if any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
+
+
+STATE_OF_THE_QUERY = "whether the columns of the state fit depends on the query, which no file holds: run `conformance checkpoint resume`"
 
 
 @app.command(cls=Command, epilog=RESUME_EXAMPLES)

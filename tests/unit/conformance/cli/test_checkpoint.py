@@ -68,6 +68,7 @@ def test_an_outer_join_of_3_5_may_be_refused_by_4_1(tmp_path: Path, capsys: pyte
     assert code == 1
     assert "▲ may be refused with STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in out
     assert "stateSchemaCheck" not in out  # nobody has seen it work for this checkpoint
+    assert "whether the columns of the state fit depends on the query" in out
 
 
 def test_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
