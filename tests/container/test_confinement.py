@@ -32,7 +32,7 @@ def runtime(daemon, spark_43, spark_35, kept):
     yield runtime
     runtime.close()
     runtime.close()
-    assert list(leftovers.find(runtime._client, runtime._owner)) == []
+    assert list(leftovers.find_leftovers(runtime._client, runtime._owner)) == []
 
 
 def start(runtime, version):
