@@ -51,7 +51,7 @@ class TriedWorkaround:
     setting: str
     """``spark.sql.ansi.enabled=false``"""
     verdicts: tuple[CheckpointVerdict, ...]
-    """On each, compared with a restart on the version that wrote it."""
+    """On each after which rows came, compared with a restart on the version that wrote it."""
 
     @property
     def proven(self) -> bool:
@@ -226,7 +226,11 @@ def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
             tried=tuple(
                 TriedWorkaround(setting, verdicts)
                 for setting, by_cut in tried.items()
-                if (verdicts := tuple(by_cut[cut] for cut in group.steps if cut in by_cut))
+                if (
+                    verdicts := tuple(
+                        by_cut[cut] for cut in group.steps if cut in by_cut and by_cut[cut].reason != NO_ROWS_AFTER
+                    )
+                )
             ),
         )
         for group in groups

@@ -147,6 +147,13 @@ def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
     assert record(found, None)["checkpoints"][0]["workaround"] == f"{ANSI}=false"
 
 
+def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround(judged) -> None:
+    (shown,) = (outcome(SILENT_AFTER, SPARK_359, AFTER, cut=2, ansi__enabled="false"),)
+    run = ran(ROWS, ROWS, SILENT_AFTER, REFUSED, (shown,))
+    (group,) = judged(run).handoffs
+    assert (group.verdict.outcome, group.tried) == ("refused", ())
+
+
 def test_without_rows_there_is_no_all_clear(judged) -> None:
     found = judged(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
     assert (found.answer, found.exit_code) == ("unknown", 3)
