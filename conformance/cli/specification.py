@@ -44,8 +44,8 @@ def specification(
     """Write the numbered specification that the cases test.
 
     Each statement has a number that never changes, its sources, the cases that test it, the versions on which their results
-    agree with it, and the reference model's rule as the model executes it. The folder has an index and a page for each chapter in
-    Markdown, and all of it in specification.html, to print. The same results give the same bytes.
+    agree with it, and the reference model's rule with the functions that decide by it. The folder has an index and a page for each
+    chapter in Markdown, and all of it in specification.html, to print. The same results give the same bytes.
     """
     found = Results.read_all(results) if results else published_results()
     written = write_specification(Report.of(found, discovery.load(cases)), output, report)

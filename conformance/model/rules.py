@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
@@ -202,7 +203,8 @@ def differing(these: Rules, those: Rules) -> tuple[str, ...]:
 class RulesRead:
     """What a run of the model has read of its rules."""
 
-    rules: set[str] = field(default_factory=set)
+    rules: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Rule → the module and the function that read it first."""
     refusals: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
 
@@ -231,7 +233,8 @@ class WatchedRules:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._rules, name)
-        self._read.rules.add(name)
+        reader = sys._getframe(1)
+        self._read.rules.setdefault(name, (reader.f_globals["__name__"], reader.f_code.co_qualname.partition(".<")[0]))
         # From now on it is found without this method: the model reads some rules for each row.
         self.__dict__[name] = value
         return value

@@ -1,22 +1,30 @@
 """The specification "Event-time semantics of Structured Streaming, as tested", made from four things.
 
-The catalogue of behaviours states, cases and their results are the evidence, and the reference model gives each rule as text that
-it executes. Numbers are stored in the catalogue, so that a statement keeps its address. Questions are answered by statements.
+The catalogue of behaviours states, cases and their results are the evidence, and the reference model gives each rule with its values
+and the functions that decide by it. Numbers are stored in the catalogue, so that a statement keeps its address. Questions are
+answered by statements.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
+from pkgutil import resolve_name
+from textwrap import dedent
+from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
+from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
+from conformance.model.catalogue import RuleValue
 from conformance.model.catalogue import catalogue as model_rules
-from conformance.model.source_text import VARIES, RuleReader, UnpredictedConstruct, readers, unpredicted, value_text
 from conformance.model.versioned_data import features
+from conformance.oracle.cross_check import CrossCheck, cross_check
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -145,6 +153,8 @@ def _line(target: Target) -> str:
 
 
 TITLE = "Event-time semantics of Structured Streaming, as tested"
+_LONGEST = 16
+"""The lines of a function that are shown."""
 _NUMBER = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
@@ -155,9 +165,17 @@ class StatedRule:
     name: str
     source: str
     versions: tuple[tuple[str, str | None, str], ...]
-    """What it says, the versions of that (None for all), and its value as Python: data, an expression, or a function."""
-    readers: tuple[RuleReader, ...]
-    """Where the model reads it."""
+    """What it says, the versions of that (None for all), and its value as Python: data, or the source of a function."""
+
+
+@dataclass(frozen=True)
+class RuleReader:
+    """A function of the model that decides by a rule."""
+
+    name: str
+    """``conformance.model.operators.is_late``."""
+    text: str | None
+    """Its source; None if that is long."""
 
 
 @dataclass(frozen=True)
@@ -205,20 +223,33 @@ class Specification:
     chapters: tuple[Chapter, ...]
     targets: tuple[Target, ...]
     """The versions with results, oldest first."""
+    checked: tuple[Case, ...]
+    """The cases that the model is asked about."""
 
     @property
     def features(self) -> Iterator[tuple[str, str, tuple[str, str] | None, str]]:
         """Each feature that some versions lack, the versions that have it, the class and the message of the error of the others
         (None if they ignore it or refuse it elsewhere), and the ticket."""
-        for name, one in features().items():
-            missing = one.missing
-            error = (missing.classes[0], missing.text.replace("{what}", VARIES)) if missing is not None else None
-            yield name, str(one.spark), error, one.link
+        for name, feature in features().items():
+            missing = feature.missing
+            error = (missing.classes[0], missing.text.replace("{what}", "…")) if missing is not None else None
+            yield name, str(feature.spark), error, feature.link
+
+    @cached_property
+    def _cross_check(self) -> CrossCheck:
+        return cross_check(self.checked, [target.version for target in self.targets if target.version is not None])
 
     @property
-    def unpredicted(self) -> tuple[UnpredictedConstruct, ...]:
-        """What the model does not predict."""
-        return unpredicted()
+    def unpredicted(self) -> Mapping[str, tuple[str, ...]]:
+        """Each construct that the model does not predict, with the ids of the cases that contain it."""
+        return self._cross_check.not_predicted
+
+    def readers(self, rule: str) -> Iterator[RuleReader]:
+        """The functions that decided by a rule when the model predicted the cases."""
+        for module, name in self._cross_check.readers.get(rule, ()):
+            function = resolve_name(f"{module}:{name}")
+            text = dedent(inspect.getsource(getattr(function, "fget", function))).rstrip()
+            yield RuleReader(f"{module}.{name}", text if len(text.splitlines()) <= _LONGEST else None)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -253,6 +284,7 @@ class Specification:
                 for number, (title, found) in sorted(chapters.items())
             ),
             report.versions,
+            tuple(report.cases.values()),
         )
 
 
@@ -291,10 +323,16 @@ def stated_rule(name: str) -> StatedRule:
     if rule is None:
         raise WrongUsage(f"behaviours.yaml names the rule {name!r}, which is not in conformance/model/rules.yaml")
     versions = tuple(
-        (one.says, str(one.spark) if one.spark is not None else None, value_text(name, str(one.name)) or repr(one.name))
-        for one in rule.values
+        (value.says, str(value.spark) if value.spark is not None else None, _as_python(name, value))
+        for value in rule.values
     )
-    return StatedRule(name, rule.source, versions, readers(name))
+    return StatedRule(name, rule.source, versions)
+
+
+def _as_python(rule: str, value: RuleValue) -> str:
+    if isinstance(value.value, FunctionType):
+        return dedent(inspect.getsource(value.value)).rstrip()
+    return f"rules.{rule} = {value.name!r}"
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,9 @@ class SpecificationPages:
         versions = ", ".join(target.title for target in specification.targets)
         return (
             "Every statement has a number that never changes, the cases that test it, and the versions on which "
-            "their results agree with it. Where the reference model has a rule for it, the rule is shown as the model "
-            "executes it. Statement, cases and rule are kept in step by tests: a statement without a case or a result, "
-            "and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
+            "their results agree with it. Where the reference model has a rule for it, its values are shown with "
+            "the functions that decide by them. Statement, cases and rule are kept in step by tests: a statement without "
+            "a case or a result, and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
             f"{counted(len(specification.statements), 'statement')}, {counted(len(cases), 'case')}, on Spark {versions}. "
             f"Results of {results.header.started:%d %B %Y}, suite {code(results.header.suite[:12])}.\n"
         )
@@ -109,7 +109,10 @@ class SpecificationPages:
             f"| {text(name)} | {code(spark)} | {_without(error)} | {sources([ticket])} |"
             for name, spark, error, ticket in self.specification.features
         ]
-        items = [f"- {text(one.name)} ({code(one.module)})" for one in self.specification.unpredicted]
+        items = [
+            f"- {text(construct)}: {', '.join(link(id, self.address(id)) for id in ids)}"
+            for construct, ids in sorted(self.specification.unpredicted.items())
+        ]
         return "\n".join(
             [
                 f'<a id="appendix"></a>\n\n{marks} {_APPENDIX_TITLE}\n',
@@ -117,7 +120,7 @@ class SpecificationPages:
                 "| feature | Spark | other versions | source |\n|---|---|---|---|",
                 *rows,
                 f'\n<a id="not-predicted"></a>\n\n{marks}# {_UNPREDICTED}\n',
-                "The model has no opinion on a case that contains one of these; … stands for what depends on the query. "
+                "The model has no opinion on these cases, each on some versions at least. "
                 "Such a case is judged by its own expectations alone.\n",
                 *items,
                 "",
@@ -142,7 +145,7 @@ class SpecificationPages:
         parts.append(f"*Sources:* {sources(one.sources)}\n")
         if one.confs:
             parts.append(f"*Settings:* {', '.join(map(code, one.confs))}\n")
-        parts += [_rule(rule, folded=folded) for rule in one.rules]
+        parts += [self._rule(rule, folded=folded) for rule in one.rules]
         return "\n".join(parts)
 
     def _cases(self, one: Statement, *, folded: bool) -> str:
@@ -150,6 +153,19 @@ class SpecificationPages:
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
+
+    def _rule(self, rule: StatedRule, *, folded: bool) -> str:
+        parts = [f"Source: {sources([rule.source])}\n"]
+        for says, spark, value in rule.versions:
+            where = f"Spark {code(spark)}" if spark is not None else "Every version"
+            parts += [f"{where}: {text(says)}\n", block(value)]
+        for reader in self.specification.readers(rule.name):
+            parts.append(f"Read by {code(reader.name)}{':' if reader.text else '.'}\n")
+            parts += [block(reader.text)] if reader.text else []
+        body = "\n".join(parts)
+        if folded:
+            return _fold(f"Rule <code>{rule.name}</code> of the reference model", body)
+        return f"*Rule {code(rule.name)} of the reference model.* {body}"
 
 
 _APPENDIX_TITLE = "Appendix: versions of features, and limits of the model"
@@ -179,21 +195,6 @@ def _variation(one: Variation) -> str:
     status: Status = "bug" if reason.bug else "unsupported" if reason.unsupported else "differs"
     ticket = f" ({sources([reason.link])})" if reason.link else text(reason.ticket)
     return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
-
-
-def _rule(rule: StatedRule, *, folded: bool) -> str:
-    parts = []
-    for says, spark, value in rule.versions:
-        where = f"Spark {code(spark)}" if spark is not None else "Every version"
-        parts.append(f"{where}: {text(says)}\n")
-        parts.append(block(value if value.startswith("def ") else f"rules.{rule.name} = {value}"))
-    for reader in rule.readers:
-        parts.append(f"Read by {code(reader.function)} in {code(reader.module)}:\n")
-        parts.append(block(reader.text))
-    body = "\n".join([f"Source: {sources([rule.source])}\n", *parts])
-    if folded:
-        return _fold(f"Rule <code>{rule.name}</code> of the reference model", body)
-    return f"*Rule {code(rule.name)} of the reference model.* {body}"
 
 
 def _fold(summary: str, body: str) -> str:

@@ -23,11 +23,16 @@ def watched() -> tuple[WatchedRules, RulesRead]:
     return WatchedRules(rules_of(V430), read), read
 
 
+def read_here(*rules: str) -> dict[str, tuple[str, str]]:
+    return dict.fromkeys(rules, (__name__, "read_here"))
+
+
 def test_what_is_read_is_as_it_was() -> None:
     rules, read = watched()
     assert rules.is_late(1, 1) == rules_of(V430).is_late(1, 1)
     assert rules.late_watermark == rules.late_watermark == "batch before"
-    assert (read.rules, read.refusals, read.features) == ({"is_late", "late_watermark"}, set(), set())
+    assert (read.rules.keys(), read.refusals, read.features) == ({"is_late", "late_watermark"}, set(), set())
+    assert read.rules["is_late"] == (__name__, "test_what_is_read_is_as_it_was")
 
 
 def test_a_refusal_that_is_missing_was_read_too() -> None:
@@ -58,15 +63,15 @@ def test_whoever_reads_all_has_read_every_one() -> None:
 def test_an_altered_view_records_in_the_same_place() -> None:
     rules, read = watched()
     assert rules.altered(late_watermark="own batch").late_watermark == "own batch"
-    assert read.rules == {"late_watermark"}
+    assert read.rules.keys() == {"late_watermark"}
 
 
 def test_rules_are_told_apart_by_what_was_read() -> None:
     these = rules_of(V430)
     other = replace(these, late_watermark="own batch", refusals={}, features=frozenset())
     refusal, feature = next(iter(these.refusals)), next(iter(these.features))
-    assert not RulesRead({"is_late"}, {"never heard of"}, {"never heard of"}).tell_apart(these, other)
-    assert RulesRead({"is_late", "late_watermark"}).tell_apart(these, other)
+    assert not RulesRead(read_here("is_late"), {"never heard of"}, {"never heard of"}).tell_apart(these, other)
+    assert RulesRead(read_here("is_late", "late_watermark")).tell_apart(these, other)
     assert RulesRead(refusals={refusal}).tell_apart(these, other)
     assert RulesRead(features={feature}).tell_apart(these, other)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
+from conformance.model.catalogue import catalogue
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.analysis.specification import Specification, questions, stated_rule
@@ -117,6 +118,28 @@ def test_cases_without_a_catalogue_specify_nothing(tmp_path):
 def test_an_unknown_rule_is_said():
     with pytest.raises(ValueError, match="'is_lat', which is not in"):
         stated_rule("is_lat")
+
+
+@pytest.mark.parametrize("rule", catalogue())
+def test_the_functions_that_read_a_rule_are_known_and_short_ones_are_shown(rule):
+    readers = [*published_specification().readers(rule)]
+    assert readers
+    for reader in readers:
+        assert reader.text is None or (rule in reader.text and len(reader.text.splitlines()) <= 16)
+
+
+def test_the_value_of_a_rule_is_shown_as_the_function_that_it_is_or_by_its_name():
+    shown = [
+        value
+        for name in ("is_late", "node_watermark_ms", "late_watermark")
+        for _, _, value in stated_rule(name).versions
+    ]
+    assert shown == [
+        "def _at_or_before(time_us: int, watermark_ms: int) -> bool:\n    return time_us <= watermark_ms * 1000",
+        '"node_watermark_ms": {"highest minus delay": lambda highest, delay: highest - delay},',
+        "rules.late_watermark = 'own batch'",
+        "rules.late_watermark = 'batch before'",
+    ]
 
 
 @pytest.mark.parametrize("question", CATALOGUE.questions)

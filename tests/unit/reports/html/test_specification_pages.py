@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from conformance.cli.main import main
-from conformance.model.source_text import unpredicted
 from conformance.model.versioned_data import features
 from reports.analysis.specification import questions
 from reports.html.specification_pages import (
@@ -76,7 +75,12 @@ def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
 def test_the_appendix_has_every_feature_and_all_that_the_model_does_not_predict():
     page = markdown()[APPENDIX]
     assert [name for name in features() if f"\n| {text(name)} | " not in page] == []
-    assert [one for one in unpredicted() if f"\n- {text(one.name)} (`{one.module}`)" not in page] == []
+    unpredicted = published_specification().unpredicted
+    assert [name for name in unpredicted if f"\n- {text(name)}: " not in page] == []
+    assert {case for ids in unpredicted.values() for case in ids} <= set(
+        re.findall(r"\[([^\]]+)\]\(\.\./report/", page)
+    )
+    assert "deduplication/real-time-duplicates" in unpredicted["a query in real-time mode"]
     assert {"appendix", "features", "not-predicted"} <= Links(render(specification_pages().one_page())).places
 
 
@@ -124,11 +128,13 @@ def test_the_same_results_give_the_same_bytes(written, tmp_path):
         assert one.read_bytes() == (tmp_path / one.name).read_bytes()
 
 
-def test_a_rule_is_shown_with_its_versions_and_as_it_is_executed():
+def test_a_rule_is_shown_with_its_versions_and_the_functions_that_read_it():
     page = markdown()["03-late-filtering.md"]
     assert "rules.late_watermark = 'own batch'" in page
     assert "Spark `<3.4`: Lateness is decided by the watermark of the same micro-batch." in page
-    assert 'own = same or rules.late_watermark == "own batch"' in page
+    assert "Read by `conformance.model.query.Query._execute`." in page
+    assert "Read by `conformance.model.operators.is_late`:\n\n```python\ndef is_late(" in page
+    assert "def _at_or_before(time_us: int, watermark_ms: int) -> bool:" in page
 
 
 @pytest.mark.parametrize(
