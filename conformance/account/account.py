@@ -21,7 +21,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import INSTANTS, OutputSchema
 from conformance.model.catalogue import catalogue
-from conformance.model.progress import BatchProgress, ComparedRow
+from conformance.model.operators import BatchProgress, ComparedRow
 from conformance.oracle.prediction import Prediction
 from conformance.query.reading import QueryReading, read_query
 

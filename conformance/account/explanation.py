@@ -21,7 +21,7 @@ from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema, as_written
 from conformance.model.catalogue import catalogue
 from conformance.model.columns import Value
-from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress
+from conformance.model.operators import BatchProgress, ComparedRow, OperatorProgress
 from conformance.model.watermark import InputAdvance, WatermarkAdvance
 from conformance.oracle.prediction import Prediction
 from conformance.oracle.simulation import wire

@@ -16,8 +16,7 @@ from conformance.fuzzing.shrinking import arrivals
 from conformance.judging.divergence import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.rules import Rules
-from conformance.model.versioned_data import refusals
+from conformance.model.rules import Rules, refusals
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 

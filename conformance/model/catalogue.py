@@ -13,8 +13,7 @@ from typing import Any
 
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
-from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import applies, features, range_of, refusals
+from conformance.model.rules import Rules, applies, differing, features, range_of, refusals
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from conformance.model.aggregates import DISTINCT
 from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
+from conformance.model.functions import DISTINCT
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
 from conformance.model.operators import OutputMode
 from conformance.model.plan import (

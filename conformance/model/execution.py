@@ -7,14 +7,23 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
 
-from conformance.model.aggregation import aggregate, windows_of
+from conformance.model.aggregation import aggregate, aggregate_sessions, session_rows, windows_of
 from conformance.model.catalyst.spark_plan import RequiredColumns
 from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
 from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
+from conformance.model.group_functions import NO_STATE, apply_in_pandas_with_state, transform_with_state
 from conformance.model.joins import EMPTY, check_runs, join
-from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State, bounded
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorEffects,
+    OperatorProgress,
+    OperatorResult,
+    OutputMode,
+    State,
+    bounded,
+)
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -39,11 +48,7 @@ from conformance.model.plan import (
     walk,
     watermarks,
 )
-from conformance.model.progress import OperatorEffects, OperatorProgress
 from conformance.model.rules import Rules
-from conformance.model.sessions import aggregate_sessions, session_rows
-from conformance.model.state_functions import apply_in_pandas_with_state
-from conformance.model.stateful_processors import NO_STATE, transform_with_state
 from conformance.model.watermark import EventTimeStatistics
 
 BatchData = Mapping[str, Sequence[tuple[Value, ...]]]

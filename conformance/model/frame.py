@@ -13,6 +13,7 @@ from conformance.model.columns import WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
+from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import (
     Aggregate,
@@ -37,8 +38,6 @@ from conformance.model.plan import (
 )
 from conformance.model.plan import Join as JoinNode
 from conformance.model.rules import Rules
-from conformance.model.state_functions import STATE_FUNCTIONS
-from conformance.model.stateful_processors import STATEFUL_PROCESSORS
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from sqlglot import exp
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import DataType, Field
-from conformance.model.aggregates import AGGREGATES, DISTINCT
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
-from conformance.model.functions import INTERVAL, UNITS_US, type_of
+from conformance.model.functions import AGGREGATES, DISTINCT, INTERVAL, UNITS_US, type_of
 from conformance.model.rules import Rules
 from conformance.query.syntax import NotReadable, expression
 

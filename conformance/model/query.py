@@ -37,6 +37,7 @@ from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.join_bounds import bounds
+from conformance.model.operators import BatchProgress
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -54,7 +55,6 @@ from conformance.model.plan import (
     streams,
     walk,
 )
-from conformance.model.progress import BatchProgress
 from conformance.model.rules import Rules
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 

@@ -15,9 +15,9 @@ from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
-from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
+from conformance.model.functions import BY_ORDER
 from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 from conformance.query.reading import read_query

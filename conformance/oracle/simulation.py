@@ -43,8 +43,8 @@ from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
 from conformance.model.frame import Frame
 from conformance.model.functions import INTERVAL
+from conformance.model.operators import BatchProgress, OperatorProgress
 from conformance.model.plan import StreamSource, walk, watermarks
-from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query
 from conformance.model.rules import Rules
 

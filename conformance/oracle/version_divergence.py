@@ -10,9 +10,8 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import divergence
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.progress import BatchProgress
-from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import features, refusals
+from conformance.model.operators import BatchProgress
+from conformance.model.rules import Rules, differing, features, refusals
 from conformance.oracle.prediction import Prediction, predict
 
 

@@ -23,7 +23,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
 from conformance.model.catalogue import RuleValue
 from conformance.model.catalogue import catalogue as model_rules
-from conformance.model.versioned_data import features
+from conformance.model.rules import features
 from conformance.oracle.cross_check import CrossCheck, cross_check
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report

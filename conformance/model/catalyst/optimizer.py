@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from conformance.model.aggregates import BY_ORDER
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import (
@@ -20,6 +19,7 @@ from conformance.model.expressions import (
     must_not_be_null,
     substitute,
 )
+from conformance.model.functions import BY_ORDER
 from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
     Aggregate,

@@ -1,13 +1,17 @@
 """All that the model asks of Catalyst: which plan runs, which columns it needs, and whether it can read the state of another.
 
-Look into ``optimizer`` (filters, those that joins infer, constants and unused columns) and ``state_format`` (what the state of an
-operator is written for).
+``optimizer`` places filters and finds constants and unused columns. Below stands what the state of an operator is written for: types,
+NOT NULL columns, and its store; a restart or another run may not fit it. If a stream has nothing new, its filters disappear from the plan
+of that micro-batch, and with them what they imply about columns. Sources: `FilterExec.output`, `ConvertToLocalRelation`,
+`StateSchemaCompatibilityChecker`, SPARK-57003; SPARK-51955, `StateStoreRDD`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from conformance.model.catalyst.optimizer import (
     RequiredColumns,
@@ -17,10 +21,29 @@ from conformance.model.catalyst.optimizer import (
     is_empty,
     optimized,
     required_columns,
+    vanishes,
     with_empty_sides,
 )
-from conformance.model.catalyst.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
-from conformance.model.plan import Deduplicate, EmptySide, Plan, stateful, walk
+from conformance.model.expressions import Expression, must_not_be_null
+from conformance.model.join_bounds import equalities
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    EmptySide,
+    Filter,
+    Join,
+    Limit,
+    Plan,
+    Project,
+    StatefulProcessor,
+    StateFunction,
+    StreamSource,
+    Union,
+    Watermark,
+    operator_name,
+    stateful,
+    walk,
+)
 from conformance.model.rules import Rules
 
 __all__ = ["RequiredColumns", "SparkPlan", "WrittenState", "constant_of", "is_empty"]
@@ -115,3 +138,187 @@ class WrittenState:
     plan: SparkPlan
     silent: frozenset[str]
     """The streams without new rows in that micro-batch."""
+
+
+def schema_of(node: Plan, needed: RequiredColumns) -> str:
+    """The schema of an operator's state: the types of its keys and, after a bar, of the used columns of its rows."""
+    match node:
+        case Aggregate():
+            keys = [str(key.column.type) for key in node.keys]
+            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
+            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
+        case Deduplicate():
+            keys = [str(key.type) for key in node.keys]
+            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
+        case StateFunction():
+            keys, values = [str(key.type) for key in node.keys], [node.function]
+        case StatefulProcessor():
+            keys, values = [str(key.type) for key in node.keys], [node.processor]
+        case Join():
+            keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
+            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
+        case _:
+            keys, values = [], []
+    return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
+
+
+NotNull: TypeAlias = tuple[bool, ...]
+"""For each column of the rows in the state, whether it is NOT NULL."""
+
+
+def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> NotNull:
+    """The NOT NULL columns of the state that an operator would write.
+
+    Args:
+        node: a stateful operator of an optimised plan.
+        silent: the streams without new rows in the micro-batch.
+        needed: the used columns.
+        rules: of the version.
+    """
+    match node:
+        case Join():
+            inputs = node.children
+        case Deduplicate(within_watermark=False) if rules.deduplication_state_compares == "whole rows":
+            inputs = (node.child,)
+        case _:
+            return ()
+    columns = _NotNullColumns(silent, needed, rules)
+    return tuple(
+        one.id in known
+        for side, known in [(side, columns.not_null(side)) for side in inputs]
+        for one in side.columns
+        if one.id in needed.of(side)
+    )
+
+
+class _NotNullColumns:
+    def __init__(self, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> None:
+        self._silent = silent
+        self._needed = needed
+        self._rules = rules
+
+    def not_null(self, node: Plan) -> frozenset[int]:
+        """Ids of the NOT NULL output columns of a node."""
+        match node:
+            case Filter():
+                conditions, below = _together(node)
+                if self._is_nothing(below) or self._is_narrowed(node, [below]):
+                    return frozenset()
+                required = frozenset[int]().union(*map(must_not_be_null, conditions))
+                return self.not_null(below) | self._kept(required, below)
+            case Project():
+                return self.not_null(node.child) if self._is_redundant(node) else frozenset()
+            case Watermark() if not self._rules.watermark_passes_not_null_on:
+                return frozenset()
+            case Watermark() | Deduplicate() | Limit():
+                return frozenset() if self._is_narrowed(node, [node.child]) else self.not_null(node.child)
+            case Union():
+                return self._of_all_branches(node)
+            case Join(is_of_streams=True):
+                if self._is_narrowed(node, node.children):
+                    return frozenset()
+                left, right = map(self.not_null, node.children)
+                return {
+                    "inner": left | right,
+                    "leftOuter": left,
+                    "leftSemi": left,
+                    "rightOuter": right,
+                    "fullOuter": frozenset[int](),
+                }[node.how]
+            case _:
+                return frozenset()
+
+    def _kept(self, required: frozenset[int], below: Plan) -> frozenset[int]:
+        """The columns that a filter makes NOT NULL: it is superfluous for those that a filter further down has made so."""
+        if not isinstance(below, Watermark):
+            return required
+        kept = required - self._filtered(below.child)
+        return kept if self._rules.watermark_passes_not_null_on else kept & {below.column.id}
+
+    def _filtered(self, node: Plan) -> frozenset[int]:
+        """Ids of the columns in which no row has NULL because a filter drops such rows, in this micro-batch."""
+        if self._is_nothing(node):
+            return frozenset()
+        match node:
+            case Filter():
+                return self._filtered(node.child) | must_not_be_null(node.condition)
+            case Project():
+                below = self._filtered(node.child)
+                passed_on = (one for one in node.named if one.expression.kind == "column")
+                return frozenset(one.column.id for one in passed_on if one.expression.value in below)
+            case _:
+                return frozenset()
+
+    def _of_all_branches(self, union: Union) -> frozenset[int]:
+        left = [one for one in union.branches if not vanishes(one, self._silent, self._rules)]
+        if len(left) < 2:
+            return frozenset()
+        known = map(self.not_null, left)
+        by_place = [
+            {place for place, one in enumerate(b.columns) if one.id in of} for b, of in zip(left, known, strict=True)
+        ]
+        return frozenset(union.columns[place].id for place in set.intersection(*by_place))
+
+    def _is_nothing(self, node: Plan) -> bool:
+        """Whether the micro-batch replaces it with an empty relation."""
+        match node:
+            case StreamSource():
+                return node.stream in self._silent
+            case Filter() | Project():
+                return self._is_nothing(node.child)
+            case _:
+                return False
+
+    def _is_narrowed(self, node: Plan, below: Iterable[Plan]) -> bool:
+        """Whether a node reads columns that are not used above it: the pruning projection loses NOT NULL."""
+        return bool(frozenset().union(*map(self._needed.of, below)) - self._needed.of(node))
+
+    def _is_redundant(self, node: Project) -> bool:
+        """Whether a projection is removed because it passes all columns on unchanged. Constants may be computed above it."""
+        made = [one for one in node.named if one.column.id in self._needed.of(node)]
+        if self._rules.constant_columns_of_joins == "of the present plan":
+            made = [one for one in made if not one.expression.is_constant]
+        given = [one.id for one in node.child.columns if one.id in self._needed.of(node.child)]
+        return [one.column.id for one in made] == given and all(one.expression.kind == "column" for one in made)
+
+
+def _together(node: Filter) -> tuple[list[Expression], Plan]:
+    """The conditions of consecutive filters, and the node below them."""
+    conditions, below = [node.condition], node.child
+    while isinstance(below, Filter):
+        conditions.append(below.condition)
+        below = below.child
+    return conditions, below
+
+
+def opens_store_of_another(plan: Plan, *, partitions: int) -> bool:
+    """Whether an operator of a query in RocksDB finds the store of an aggregation below it in the same task, instead of its own."""
+    return any(_opens_store_below(node, partitions) for node in stateful(plan))
+
+
+def _opens_store_below(node: Plan, partitions: int) -> bool:
+    """An aggregation finds its own store first, and a join does not look it up."""
+    if isinstance(node, StatefulProcessor) and node.initial is not None:
+        return False
+    if not isinstance(node, Deduplicate | Limit | StateFunction | StatefulProcessor):
+        return False
+    below, names = _below(node.child)
+    if not isinstance(below, Aggregate):
+        return False
+    by = [key.column.id for key in below.keys if key is not below.session]
+    if isinstance(node, Limit):
+        return not by or partitions == 1
+    return not by or [names.get(key.id) for key in node.keys] == by
+
+
+def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
+    """The node that rows come from in the same task, and a mapping of column ids to that node's."""
+    match node:
+        case Filter() | Watermark():
+            return _below(node.child)
+        case Project():
+            below, names = _below(node.child)
+            passed_on = {one.column.id: one.expression.value for one in node.named if one.expression.kind == "column"}
+            return below, {ours: names[its] for ours, its in passed_on.items() if its in names}
+        case _:
+            return node, {one.id: one.id for one in node.columns}

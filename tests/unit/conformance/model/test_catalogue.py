@@ -7,8 +7,7 @@ import pytest
 
 from conformance.core.versions import SparkVersion, releases
 from conformance.model.catalogue import catalogue, rules_of
-from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import applies, features, refusals
+from conformance.model.rules import Rules, applies, differing, features, refusals
 
 SOURCE = re.compile(r"SPARK-\d{5}|https://spark\.apache\.org/docs/\S+#\S+")
 

@@ -6,9 +6,8 @@ from conformance.core.case import STATE_FUNCTIONS as FUNCTION_NAMES
 from conformance.core.case import STATEFUL_PROCESSORS as PROCESSOR_NAMES
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
+from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.plan import operator_title, stateful
-from conformance.model.state_functions import STATE_FUNCTIONS
-from conformance.model.stateful_processors import STATEFUL_PROCESSORS
 from harness.driver import state_functions, stateful_processors
 from tests.support.group_functions import (
     NO_WATERMARK,

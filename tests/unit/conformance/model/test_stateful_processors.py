@@ -4,7 +4,7 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.progress import TimerCounts
+from conformance.model.operators import TimerCounts
 from tests.support.group_functions import NO_WATERMARK, at, batches, emitted, events, function, processor, started
 
 

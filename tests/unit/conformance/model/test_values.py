@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from conformance.core.intervals import DAY_US, Interval, NotAnInterval, parse_interval
 from conformance.core.versions import SparkVersion
-from conformance.model.aggregation import windows_of
+from conformance.model.aggregation import Session, merged, windows_of
 from conformance.model.catalogue import rules_of
 from conformance.model.columns import BIGINT, INT, TIMESTAMP, Attribute
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import evaluate
 from conformance.model.parsing import parse
-from conformance.model.sessions import Session, merged
 
 NEWEST = rules_of(SparkVersion(4, 3, 0))
 SECOND = 1_000_000

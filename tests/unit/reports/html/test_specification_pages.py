@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from conformance.cli.main import main
-from conformance.model.versioned_data import features
+from conformance.model.rules import features
 from reports.analysis.specification import questions
 from reports.html.specification_pages import (
     APPENDIX,

@@ -10,7 +10,7 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.catalyst.optimizer import optimized, required_columns
-from conformance.model.catalyst.state_format import not_null_in_state
+from conformance.model.catalyst.spark_plan import not_null_in_state
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
 from conformance.model.plan import Join

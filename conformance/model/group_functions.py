@@ -1,0 +1,524 @@
+"""``applyInPandasWithState`` and ``transformWithState``: the functions and processors of the suite, the state of a group, event-time
+timeouts and timers.
+
+Sources: `FlatMapGroupsInPandasWithStateExec`, `FlatMapGroupsWithStateExecBase`, `PandasGroupUtils`, ``pyspark.sql.streaming.state``;
+SPARK-20714 (timeouts), SPARK-40434; `TransformWithStateInPySparkExec`, `TransformWithStateExecBase`, `UpdateEventTimeColumnExec`;
+SPARK-46815, SPARK-50387 (timers), SPARK-47960 (event-time column). The functions and processors are those of
+``harness/driver/state_functions.py`` and ``harness/driver/stateful_processors.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.core.spark_types import DataType
+from conformance.model.columns import BIGINT, STRING, TIMESTAMP, Attribute, Row, Value
+from conformance.model.errors import Unpredictable
+from conformance.model.functions import WHOLE
+from conformance.model.operators import (
+    ComparedRow,
+    OperatorContext,
+    OperatorResult,
+    TimerCounts,
+    compared_row,
+    event_time_among,
+    is_late,
+)
+from conformance.model.plan import StatefulProcessor, StateFunction, TimeMode, Timeout
+from conformance.model.rules import Rules
+
+GroupKey = tuple[Value, ...]
+"""The values of the grouping columns."""
+
+Emitted = Iterator[tuple[Value, ...]]
+"""The rows that a function or a processor emits, values in the order of its columns."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of a group in a micro-batch; none if it is called for a timeout or a timer."""
+
+    keys: tuple[Attribute, ...]
+    key: GroupKey
+    columns: tuple[Attribute, ...]
+    """Of the rows."""
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def key_text(self) -> str:
+        """The first grouping column in Python's notation, ``None`` if it is null.
+
+        Raises:
+            Unpredictable: its type has another notation in pandas.
+        """
+        kind, value = self.keys[0].type.name, self.key[0]
+        if kind == "string" or (kind in WHOLE and value is not None):
+            return str(value)
+        raise Unpredictable(f"the text of a grouping column of type {self.keys[0].type}")
+
+    @property
+    def times_us(self) -> tuple[int | None, ...]:
+        """The event time of each row: its first TIMESTAMP column.
+
+        Raises:
+            Unpredictable: there is no such column.
+        """
+        column = next((one for one in self.columns if one.type.name in ("timestamp", "timestamp_ntz")), None)
+        if column is None:
+            raise Unpredictable("a function over groups without a TIMESTAMP column")
+        return tuple(row[column.id] for row in self.rows)
+
+    @property
+    def latest_ms(self) -> int:
+        """The latest event time in ms; 0 if all are null."""
+        return max((time // 1000 for time in self.times_us if time is not None), default=0)
+
+
+def grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
+    """The groups that have rows. Null is a key like any other."""
+    found: dict[GroupKey, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key.id] for key in keys), []).append(row)
+    return (Group(tuple(keys), key, columns, tuple(of_key)) for key, of_key in found.items())
+
+
+def late_and_fresh(
+    rows: Sequence[Row], columns: Sequence[Attribute], context: OperatorContext, uses_event_time: bool
+) -> tuple[Attribute | None, list[Row], list[Row]]:
+    """The event-time column of the input, the rows that are late for it, and the others.
+
+    Args:
+        rows: of the micro-batch.
+        columns: of the input.
+        context: watermarks and rules.
+        uses_event_time: whether the timeout or the time mode of the operator is event time.
+
+    Raises:
+        Refused: there are several event-time columns.
+    """
+    rules = context.rules
+    time = event_time_among(columns, rules)
+    drops = {"by event time only": uses_event_time, "always": True, "never": False}[rules.functions_drop_late_rows]
+    if time is None or not drops:
+        return time, [], list(rows)
+    late = [row for row in rows if is_late(row[time.id], time, context.late_ms, rules)]
+    return time, late, [row for row in rows if row not in late]
+
+
+def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
+    """A group with its timeout or timer, for display."""
+    what = tuple((one.name, one.type, value) for one, value in zip(keys, key, strict=True))
+    return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """The state of a group between calls."""
+
+    value: tuple[int, ...]
+    timeout_ms: int | None
+
+
+KeptStates = Mapping[GroupKey, KeptState]
+
+
+class GroupState:
+    """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
+
+    def __init__(
+        self, kept: KeptState | None, *, has_timed_out: bool, watermark_ms: int | None, timeout: Timeout, rules: Rules
+    ) -> None:
+        self.value = None if kept is None else kept.value
+        self.has_timed_out = has_timed_out
+        self.is_written = False
+        self.is_removed = False
+        self._timeout_ms: int | None = None
+        self._watermark_ms = watermark_ms
+        self._timeout = timeout
+        self._rules = rules
+
+    def update(self, *value: int) -> None:
+        self.value, self.is_written, self.is_removed = value, True, False
+
+    def remove(self) -> None:
+        self.value, self.is_written, self.is_removed = None, False, True
+
+    @property
+    def watermark_ms(self) -> int:
+        """
+        Raises:
+            Refused: the input has no watermark.
+        """
+        if self._watermark_ms is None:
+            raise self._rules.refusal("no watermark to read")
+        return self._watermark_ms
+
+    def set_timeout(self, at_ms: int) -> None:
+        """
+        Raises:
+            Refused: the timeout is not an event time, not positive, or behind the watermark.
+        """
+        if self._timeout != "EventTimeTimeout":
+            raise self._rules.refusal("timestamp of another timeout")
+        if at_ms <= 0:
+            raise self._rules.refusal("timeout not positive")
+        if at_ms < self.watermark_ms:
+            what = f"{at_ms}) cannot be earlier than the current watermark ({self.watermark_ms})"
+            raise self._rules.refusal("timeout behind the watermark", what)
+        self._timeout_ms = at_ms
+
+    def set_timeout_by_datetime(self, at_ms: int) -> None:
+        """The same, given a ``datetime``."""
+        self.set_timeout(self._rules.datetime_timeout_ms(at_ms))
+
+    @property
+    def kept(self) -> KeptState | None:
+        """What is kept after the call: each call sets the timeout again or removes it."""
+        return None if self.value is None else KeptState(self.value, self._timeout_ms)
+
+
+def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callable[[int], None]) -> Emitted:
+    if state.has_timed_out:
+        yield from _settled(group, state, state.value[0] if state.value else 0)
+        return
+    count, latest = state.value or (0, 0)
+    count += len(group.rows)
+    latest = max(latest, group.latest_ms)
+    if latest <= state.watermark_ms:
+        yield from _settled(group, state, count)
+        return
+    state.update(count, latest)
+    time_out_at(latest)
+
+
+def _settled(group: Group, state: GroupState, count: int) -> Emitted:
+    state.remove()
+    yield group.key_text, count, state.watermark_ms
+
+
+def _count_rows(group: Group, state: GroupState) -> Emitted:
+    if group.keys[0].type != STRING:
+        raise Unpredictable("count_rows by a first grouping column that is not a string")
+    if state.has_timed_out:
+        raise AssertionError("count_rows sets no timeout")
+    count = (state.value[0] if state.value else 0) + len(group.rows)
+    state.update(count)
+    yield group.key[0], count
+
+
+def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
+    if state.has_timed_out:
+        state.remove()
+        yield group.key_text, state.watermark_ms
+        return
+    state.update(0)
+    state.set_timeout(group.latest_ms)
+
+
+@dataclass(frozen=True)
+class SuiteFunction:
+    """A state function of the suite, and the columns of its output."""
+
+    emits: tuple[tuple[str, DataType], ...]
+    call: Callable[[Group, GroupState], Emitted]
+
+
+_COUNTED = (("key", STRING), ("count", BIGINT), ("watermark", BIGINT))
+
+STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
+    "count_until_watermark": SuiteFunction(
+        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout)
+    ),
+    "count_until_watermark_by_datetime": SuiteFunction(
+        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime)
+    ),
+    "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_rows),
+    "time_out_at_latest": SuiteFunction((("key", STRING), ("watermark", BIGINT)), _time_out_at_latest),
+}
+"""By the name in ``applyInPandasWithState: {with: …}``."""
+
+
+def apply_in_pandas_with_state(
+    node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
+) -> OperatorResult:
+    """One micro-batch of ``applyInPandasWithState``.
+
+    Raises:
+        Refused: the function fails.
+        Unpredictable: the model does not know what it does with these columns.
+    """
+    time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
+    calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
+    groups = tuple(grouped(fresh, node.keys, node.child.columns))
+    if context.rules.rows_come_before_timeouts:
+        calls.with_rows(groups)
+        calls.for_timeouts()
+    else:
+        calls.for_timeouts()
+        calls.with_rows(groups)
+
+    def shown(key: GroupKey, one: KeptState) -> ComparedRow:
+        return compared_group(node.keys, key, one.timeout_ms, context.evicting_ms)
+
+    return OperatorResult(
+        rows=calls.emitted,
+        state=calls.kept,
+        state_rows=len(calls.kept),
+        late=tuple(compared_row(row, node.child.columns, time, context.late_ms) for row in late),
+        dropped=len(late),
+        evicted=tuple(shown(key, one) for key, one in calls.timed_out),
+        updated=calls.updated,
+        removed=calls.removed,
+        shown=tuple(shown(key, one) for key, one in calls.kept.items()),
+    )
+
+
+class _Calls:
+    """The calls of a state function in a micro-batch."""
+
+    def __init__(
+        self, node: StateFunction, state: KeptStates, context: OperatorContext, watermark_ms: int | None
+    ) -> None:
+        self.kept = dict(state)
+        self.emitted: list[Row] = []
+        self.timed_out: list[tuple[GroupKey, KeptState]] = []
+        self.updated = 0
+        self.removed = 0
+        self._node = node
+        self._context = context
+        self._watermark_ms = watermark_ms
+
+    def with_rows(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            self._call(group, has_timed_out=False)
+
+    def for_timeouts(self) -> None:
+        fires = self._context.rules.timeout_fires
+        for key, one in list(self.kept.items()):
+            if one.timeout_ms is not None and fires(one.timeout_ms, self._context.evicting_ms):
+                self.timed_out.append((key, one))
+                self._call(Group(self._node.keys, key, self._node.child.columns), has_timed_out=True)
+
+    def _call(self, group: Group, *, has_timed_out: bool) -> None:
+        rules = self._context.rules
+        state = GroupState(
+            self.kept.pop(group.key, None),
+            has_timed_out=has_timed_out,
+            watermark_ms=self._watermark_ms,
+            timeout=self._node.timeout,
+            rules=rules,
+        )
+        ids = [one.id for one in self._node.columns]
+        for values in STATE_FUNCTIONS[self._node.function].call(group, state):
+            if values[0] is not None or rules.null_first_column_is_emitted:
+                self.emitted.append(dict(zip(ids, values, strict=True)))
+        self.updated += state.is_written
+        self.removed += state.is_removed
+        if state.kept is not None:
+            self.kept[group.key] = state.kept
+
+
+_HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True)
+class ProcessorState:
+    """The state of a processor between micro-batches."""
+
+    has_begun: bool
+    """Whether the initial state has been read."""
+    values: Mapping[GroupKey, tuple[int, ...]]
+    timers: frozenset[tuple[int, GroupKey]]
+    """In ms, with the group."""
+
+
+NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
+
+
+class ProcessorHandle:
+    """What a processor reads and changes (``StatefulProcessorHandle`` of pyspark), one group at a time.
+
+    Attributes:
+        values: group → its state variable.
+        timers: in ms, with their group.
+    """
+
+    def __init__(self, state: ProcessorState, time_mode: TimeMode) -> None:
+        self.values = dict(state.values)
+        self.timers = set(state.timers)
+        self.updated = 0
+        self.removed = 0
+        self.registered = 0
+        self.deleted = 0
+        self._time_mode = time_mode
+
+    def update(self, key: GroupKey, *value: int) -> None:
+        self.values[key] = value
+        self.updated += 1
+
+    def clear(self, key: GroupKey) -> None:
+        self.values.pop(key, None)
+        self.removed += 1
+
+    def register_timer(self, at_ms: int, key: GroupKey) -> None:
+        """
+        Raises:
+            Unpredictable: the timer is not of event time.
+        """
+        if self._time_mode != "EventTime":
+            raise Unpredictable(f"a timer with time mode {self._time_mode}")
+        self.timers.add((at_ms, key))
+        self.registered += 1
+
+    def delete_timer(self, at_ms: int, key: GroupKey) -> None:
+        self.timers.discard((at_ms, key))
+        self.deleted += 1
+
+    def expired(self, context: OperatorContext) -> list[tuple[int, GroupKey]]:
+        """The timers that fire, in the order of their times."""
+        fires = context.rules.timer_fires
+        return sorted((one for one in self.timers if fires(one[0], context.evicting_ms)), key=lambda one: one[0])
+
+
+def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
+    """Add rows to the count, and move the timer to their latest event time."""
+    latest = group.latest_ms
+    count, before = handle.values.get(group.key, (0, None))
+    if before is None or latest > before:
+        if before is not None:
+            handle.delete_timer(before, group.key)
+        handle.register_timer(latest, group.key)
+        before = latest
+    handle.update(group.key, count + rows, before)
+
+
+def _count_with_timer(group: Group, handle: ProcessorHandle) -> Emitted:
+    _add(group, handle, len(group.rows))
+    return iter(())
+
+
+def _count_initial(group: Group, handle: ProcessorHandle) -> None:
+    number = next((one for one in group.columns if one.type.name in (*WHOLE, "float", "double")), None)
+    counts = [row[number.id] for row in group.rows if row[number.id] is not None] if number is not None else []
+    if counts:
+        _add(group, handle, int(sum(counts)))
+
+
+def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> Emitted:
+    count = handle.values[group.key][0]
+    handle.clear(group.key)
+    yield group.key_text, timer_ms * 1000, count, watermark_ms
+
+
+def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
+    (count,) = handle.values.get(group.key, (0,))
+    times = sorted(group.times_us, key=lambda time: (time is None, time))
+    handle.update(group.key, count + len(times))
+    for number, time in enumerate(times, count + 1):
+        yield group.key_text, None if time is None else time - back_us, number
+
+
+@dataclass(frozen=True)
+class SuiteProcessor:
+    """A stateful processor of the suite, and the columns of its output."""
+
+    emits: tuple[tuple[str, DataType], ...]
+    rows: Callable[[Group, ProcessorHandle], Emitted]
+    """``handleInputRows``"""
+    initial: Callable[[Group, ProcessorHandle], None] | None = None
+    """``handleInitialState``; does nothing by default."""
+    timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
+    """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
+    expires: bool = False
+    """Whether its state has a time to live, which goes by the clock."""
+
+
+_NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
+
+STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
+    "count_until_watermark": SuiteProcessor(
+        (("key", STRING), ("event_time", TIMESTAMP), ("count", BIGINT), ("watermark", BIGINT)),
+        _count_with_timer,
+        _count_initial,
+        _emit_count,
+    ),
+    "number_rows": SuiteProcessor(_NUMBERED, _number),
+    "number_rows_an_hour_back": SuiteProcessor(_NUMBERED, lambda group, handle: _number(group, handle, _HOUR_US)),
+    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, expires=True),
+    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, expires=True),
+}
+"""By the name in ``transformWithState: {with: …}``."""
+
+
+def transform_with_state(
+    node: StatefulProcessor,
+    rows: Sequence[Row],
+    initial: Sequence[Row],
+    state: ProcessorState,
+    context: OperatorContext,
+    used: frozenset[int],
+) -> OperatorResult:
+    """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above.
+
+    Raises:
+        Refused: a row comes out behind the watermark.
+        Unpredictable: the model does not know what the processor does with these columns.
+    """
+    time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.time_mode == "EventTime")
+    if any(None in (row[key.id] for key in node.keys) for row in fresh):
+        raise Unpredictable("a null grouping column of transformWithState")
+    processor = STATEFUL_PROCESSORS[node.processor]
+    if processor.expires:
+        raise Unpredictable("state with a time to live, which goes by the clock")
+    handle = ProcessorHandle(state, node.time_mode)
+    emitted: list[tuple[Value, ...]] = []
+    if processor.initial is not None and not state.has_begun:
+        for group in _initial_groups(node, initial, context, used):
+            processor.initial(group, handle)
+    for group in grouped(fresh, node.keys, node.child.columns):
+        emitted += processor.rows(group, handle)
+    expired = []
+    if processor.timer is not None:
+        expired = handle.expired(context)
+        for timer_ms, key in expired:
+            group = Group(node.keys, key, node.child.columns)
+            emitted += processor.timer(group, handle, timer_ms, context.evicting_ms)
+            handle.delete_timer(timer_ms, key)
+    ids = [one.id for one in node.columns]
+    rows_out = [dict(zip(ids, values, strict=True)) for values in emitted]
+    _check_emitted(node, rows_out, context)
+    at = {key: timer_ms for timer_ms, key in handle.timers}
+    return OperatorResult(
+        rows=rows_out,
+        state=ProcessorState(has_begun=True, values=handle.values, timers=frozenset(handle.timers)),
+        state_rows=len(handle.values),
+        late=tuple(compared_row(row, node.child.columns, time, context.late_ms) for row in late),
+        dropped=len(late),
+        evicted=tuple(compared_group(node.keys, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
+        updated=handle.updated,
+        removed=handle.removed,
+        timers=TimerCounts(handle.registered, handle.deleted),
+        shown=tuple(compared_group(node.keys, key, at.get(key), context.evicting_ms) for key in handle.values),
+    )
+
+
+def _initial_groups(
+    node: StatefulProcessor, rows: Sequence[Row], context: OperatorContext, used: frozenset[int]
+) -> Iterator[Group]:
+    if node.initial is None:
+        return iter(())
+    columns = node.initial.plan.columns
+    if context.rules.initial_state != "whole" and not {one.id for one in node.columns} <= used:
+        columns = tuple(one for one in columns if one in node.initial.keys)
+    return grouped(rows, node.initial.keys, columns)
+
+
+def _check_emitted(node: StatefulProcessor, rows: Sequence[Row], context: OperatorContext) -> None:
+    time = node.event_time
+    if time is None or context.rules.emitted_rows_may_be_late:
+        return
+    for row in rows:
+        if is_late(row[time.id], time, context.late_ms, context.rules):
+            what = f"eventTime={row[time.id]} which is older than current_watermark_value={context.late_ms}"
+            raise context.rules.refusal("emitted row behind the watermark", what)
