@@ -60,7 +60,7 @@ PIECES = (
     Piece("NOT NULL columns of state", (f"{_CATALYST}.spark_plan.SparkPlan.check_not_null",), lambda *_: None),
     Piece(
         "stores of another operator",
-        (f"{_CATALYST}.spark_plan.opens_store_of_another",),
+        (f"{_CATALYST}.spark_plan.SparkPlan.opens_store_of_another",),
         lambda *_, **__: False,
         lambda _, found: bool(found),
     ),

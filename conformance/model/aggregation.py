@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
-from conformance.model.columns import Attribute, Origin, Row, Value, origins, with_origin_of
+from conformance.model.columns import Attribute, Row, Value, origins, with_origin_of
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate, replaced
 from conformance.model.functions import AGGREGATES, BY_ORDER, Operands
@@ -68,7 +68,14 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
         state=kept,
         state_rows=len(kept),
         late=tuple(
-            compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key]), _origins(node, rows, key))
+            compared_row(
+                as_rows[key],
+                key_columns,
+                time,
+                context.late_ms,
+                len(arrived[key]),
+                origins(row for row in rows if _key(node, row) == key),
+            )
             for key in late
         ),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
@@ -85,11 +92,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
 
 
 def check_functions(node: Aggregate, rules: Rules) -> None:
-    """
-    Raises:
-        Unpredictable: a function depends on the order of rows, which do not come from one stream in the order of their arrival; or it
-            is NaN for one value.
-    """
+    """Raises ``Unpredictable`` for a function of rows in an order that is not that of their arrival, and for one that may be NaN."""
     names = {call.name for call in _calls(node)}
     if names & {"stddev", "variance"} and "NULL as the variance of one value" not in rules.features:
         raise Unpredictable("the variance of one value, which is NaN on this version")
@@ -127,14 +130,12 @@ def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contributio
     """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
     found: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
-        key = tuple(row[one.column.id] for one in node.keys)
-        found.setdefault(key, []).append(contribution(node, row))
+        found.setdefault(_key(node, row), []).append(contribution(node, row))
     return {key: tuple(contributions) for key, contributions in found.items()}
 
 
-def _origins(node: Aggregate, rows: Sequence[Row], key: Key) -> tuple[Origin, ...]:
-    """Where the rows of a group come from."""
-    return origins(row for row in rows if tuple(row[one.column.id] for one in node.keys) == key)
+def _key(node: Aggregate, row: Row) -> Key:
+    return tuple(row[key.column.id] for key in node.keys)
 
 
 def contribution(node: Aggregate, row: Row) -> Contribution:
@@ -206,8 +207,7 @@ def _latest_start(time_us: int, slide: int, start: int, rules: Rules) -> int:
     dividend = time_us - start + slide
     if dividend >= 0 or rules.window_before_origin == "contains its rows":
         return time_us - (time_us - start) % slide
-    remainder = abs(dividend) % slide * (1 if dividend >= 0 else -1)
-    return time_us - remainder
+    return time_us + abs(dividend) % slide
 
 
 def _holds(window: Window, time_us: int, rules: Rules) -> bool:
@@ -242,17 +242,15 @@ def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) ->
 
 
 def aggregate_sessions(
-    node: Aggregate, rows: Sequence[Row], state: Sessions, context: OperatorContext
+    node: Aggregate, session: NamedExpression, rows: Sequence[Row], state: Sessions, context: OperatorContext
 ) -> OperatorResult:
     """One micro-batch of an aggregation with a session window; its rows come from ``session_rows``."""
     rules = context.rules
-    session = node.session
-    if session is None:
-        raise AssertionError("an aggregation without sessions")
     others = [key for key in node.keys if key is not session]
     if not others:
         raise rules.refusal("session without another key")
-    time = event_time_among([key.column for key in node.keys], rules)
+    columns = [key.column for key in node.keys]
+    time = event_time_among(columns, rules)
     late = [row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, rules)]
     sessions = dict(state)
     touched: dict[tuple[Value, ...], None] = {}
@@ -274,7 +272,6 @@ def aggregate_sessions(
     kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
     everything = [(key, one) for key, of_key in sessions.items() for one in of_key]
-    columns = [one.column for one in node.keys]
 
     def as_row(key: tuple[Value, ...], one: Session) -> Row:
         return {
@@ -311,7 +308,7 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
         return 0
     if rules.session_counts_late == "rows":
         return len(late)
-    return len({tuple(row[key.column.id] for key in node.keys) for row in late})
+    return len({_key(node, row) for row in late})
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from conformance.model.catalyst.spark_plan import SparkPlan, WrittenState
+from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.execution import BatchData, States
 from conformance.model.watermark import Policy, WatermarkTracker
 
@@ -37,15 +37,13 @@ class ModelCheckpoint:
     planned: tuple[OffsetLogEntry, ...] = ()
     committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
-    """Of the first run."""
+    """The watermark policy of the first run."""
     sources: frozenset[tuple[str, str | None]] | None = None
     """The streams of the last run, each with the name of its source; None before the first."""
     by_name: bool = False
     """Whether offsets are kept by the names of sources, and not by position."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
-    first: WrittenState | None = None
-    """What wrote the state in the first micro-batch; None before it."""
     lost: str | None = None
     """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
     tracker: WatermarkTracker | None = None

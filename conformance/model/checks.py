@@ -99,10 +99,6 @@ def _whole_plan(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> 
 
 
 def _functions(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
-    """
-    Raises:
-        Unpredictable: the model does not know whether versions refuse it.
-    """
     for node in walk(plan):
         if isinstance(node, StatefulProcessor) and node.mode != mode:
             raise Unpredictable("transformWithState in another output mode than the query")

@@ -79,28 +79,20 @@ class MicroBatch:
     """The input of a micro-batch."""
 
     plan: Plan
-    """The query."""
     data: BatchData
-    """The new rows."""
     states: States
-    """After the previous micro-batch."""
+    """The state after the previous micro-batch."""
     late_ms: Sequence[int]
     """The watermark for late rows of each stateful operator, in the order of ``plan.stateful``."""
     eviction_ms: Sequence[int]
-    """The watermark that state goes by."""
+    """The watermark for eviction of each stateful operator."""
     mode: OutputMode
     needed: RequiredColumns
-    """Which columns the plan keeps."""
     rules: Rules
 
 
 def execute(batch: MicroBatch) -> BatchResult:
-    """Run one micro-batch.
-
-    Raises:
-        Refused: Spark fails in this micro-batch.
-        Unpredictable: what comes is not known.
-    """
+    """Run one micro-batch; raises ``Refused`` if Spark fails in it, and ``Unpredictable``."""
     run = _BatchRun(batch)
     rows = run.rows(batch.plan)
     columns = batch.plan.columns
@@ -124,10 +116,8 @@ class _BatchRun:
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
         self._times: dict[int, list[Value]] = {}
-        self._data = batch.data
+        self._data, self._needed, self._rules = batch.data, batch.needed, batch.rules
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
-        self._needed = batch.needed
-        self._rules = batch.rules
 
     def rows(self, node: Plan) -> list[Row]:
         """All rows of a node."""
@@ -162,7 +152,7 @@ class _BatchRun:
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case Project():
-                return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
+                return [_projected(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
@@ -186,7 +176,7 @@ class _BatchRun:
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = self._given(node, session_rows(self.rows(node.child), session, self._rules))
-                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, context)
+                return aggregate_sessions(node, session, list(_with_named(rows, others, self._rules)), state, context)
             case Deduplicate():
                 rows = self._given(node, self.rows(node.child))
                 return deduplicate(node, rows, state, context, self._needed.of(node.child))
@@ -214,10 +204,7 @@ class _BatchRun:
         return rows
 
     def _local_limit(self, node: Limit) -> list[Row]:
-        """The rows that a limit reads if nothing below it keeps state: no watermark sees the other rows of a partition.
-
-        Source: `IncrementalExecution` adds a `LocalLimitExec`, which does not read its whole input.
-        """
+        """The rows that a limit reads if nothing below it keeps state: no watermark sees the others (`LocalLimitExec`)."""
         if any(isinstance(one, Join) for one in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
         read = node.rows + (self._rules.limit_reads == "one row more")
@@ -243,18 +230,13 @@ def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Ro
         yield row
 
 
-def project(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    """The rows with only these columns."""
+def _projected(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
     ids = {one.column.id for one in named}
     return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules))
 
 
 def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns added: one row per window, and none for a null event time.
-
-    Raises:
-        Unpredictable: session windows or several time windows, or too many rows.
-    """
+    """The rows with these columns added: one row per window, and none for a null event time."""
     return bounded(_per_window(rows, named, rules))
 
 

@@ -140,11 +140,7 @@ def evaluate(expression: Expression, row: Row) -> Value:
 
 
 def _whenever_it_runs(comparison: Expression, row: Row) -> Value:
-    """The value of a comparison with a changing function, if it is the same in every run.
-
-    Raises:
-        Unpredictable: it is not.
-    """
+    """The value of a comparison with a changing function, which must be the same in every run."""
     calls = comparison._calls(CHANGING)
     name = calls[0].name
     around = [node for node in comparison.walk() if node not in calls and node._calls(CHANGING)]
@@ -165,11 +161,7 @@ def _whenever_it_runs(comparison: Expression, row: Row) -> Value:
 
 
 def _decided_by_one(junction: Expression, row: Row) -> Value:
-    """The value of AND and OR if one operand decides it, whatever the others are.
-
-    Raises:
-        Unpredictable: none does.
-    """
+    """The value of AND and OR, which one operand must decide, whatever the others are."""
     operands: list[Value] = []
     unknown = None
     for arg in junction.args:

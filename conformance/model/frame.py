@@ -129,10 +129,7 @@ class Frame:
         return self.of(JoinNode(self.plan, other.plan, how, condition))
 
     def _check_apart(self, other: Frame) -> None:
-        """
-        Raises:
-            Unpredictable: both frames read the same relation; Spark makes it two (`DeduplicateRelations`).
-        """
+        """Spark makes a relation that both frames read two (`DeduplicateRelations`)."""
         mine, theirs = ({node for node in walk(plan) if not node.children} for plan in (self.plan, other.plan))
         if mine & theirs:
             raise Unpredictable("a view that is named twice")
@@ -243,11 +240,6 @@ class Frame:
         return self.of(StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
 
     def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
-        """Grouping columns by their names.
-
-        Raises:
-            Unpredictable: one is another expression.
-        """
         columns = {one.id: one for one in self.plan.columns}
         found = [resolve([name], self.plan.columns, self.rules) for name in names]
         if not all(one.kind == "column" and one.value in columns for one in found):

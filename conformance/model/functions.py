@@ -133,11 +133,7 @@ def _case(*operands: Value) -> Value:
 
 
 def _to_timestamp_by(pattern: str, text: str) -> int:
-    """Text that the pattern does not read is NULL or an error, depending on ANSI mode.
-
-    Raises:
-        Unpredictable: the pattern does not read it.
-    """
+    """Text that the pattern does not read is NULL or an error, depending on ANSI mode."""
     try:
         moment = datetime.strptime(text, pattern).replace(tzinfo=UTC)
     except ValueError:

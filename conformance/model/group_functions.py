@@ -88,14 +88,7 @@ def late_and_fresh(
 ) -> tuple[Attribute | None, list[Row], list[Row]]:
     """The event-time column of the input, the rows that are late for it, and the others.
 
-    Args:
-        rows: of the micro-batch.
-        columns: of the input.
-        context: watermarks and rules.
-        uses_event_time: whether the timeout or the time mode of the operator is event time.
-
-    Raises:
-        Refused: there are several event-time columns.
+    ``uses_event_time``: whether the timeout or the time mode of the operator is event time.
     """
     rules = context.rules
     time = event_time_among(columns, rules)
@@ -251,12 +244,12 @@ def apply_in_pandas_with_state(
     time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
     calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
     groups = tuple(grouped(fresh, node.keys, node.child.columns))
+    if not context.rules.rows_come_before_timeouts:
+        calls.for_timeouts()
+    for group in groups:
+        calls.call(group, has_timed_out=False)
     if context.rules.rows_come_before_timeouts:
-        calls.with_rows(groups)
         calls.for_timeouts()
-    else:
-        calls.for_timeouts()
-        calls.with_rows(groups)
 
     def shown(key: GroupKey, one: KeptState) -> ComparedRow:
         return compared_group(node.keys, key, one.timeout_ms, context.evicting_ms)
@@ -289,18 +282,14 @@ class _Calls:
         self._context = context
         self._watermark_ms = watermark_ms
 
-    def with_rows(self, groups: Iterable[Group]) -> None:
-        for group in groups:
-            self._call(group, has_timed_out=False)
-
     def for_timeouts(self) -> None:
         fires = self._context.rules.timeout_fires
         for key, one in list(self.kept.items()):
             if one.timeout_ms is not None and fires(one.timeout_ms, self._context.evicting_ms):
                 self.timed_out.append((key, one))
-                self._call(Group(self._node.keys, key, self._node.child.columns), has_timed_out=True)
+                self.call(Group(self._node.keys, key, self._node.child.columns), has_timed_out=True)
 
-    def _call(self, group: Group, *, has_timed_out: bool) -> None:
+    def call(self, group: Group, *, has_timed_out: bool) -> None:
         rules = self._context.rules
         state = GroupState(
             self.kept.pop(group.key, None),

@@ -174,7 +174,7 @@ def lower_bounds(
         terms = [*_terms(low, 1, folded=folded), *_terms(high, -1, folded=folded)]
         own = [one.sign for one in terms if isinstance(one, _Column) and one.id in ours]
         watermarks = [(one.sign, theirs[one.id]) for one in terms if isinstance(one, _Column) and one.id in theirs]
-        if _Other() in terms or own != [-1] or any(not one.is_event_time for _, one in watermarks):
+        if None in terms or own != [-1] or any(not one.is_event_time for _, one in watermarks):
             continue  # unknown to Spark, an upper bound, or a bound by a column without a watermark
         constants = tuple(one for one in terms if isinstance(one, Constant))
         found.append(LowerBound(sum(sign for sign, _ in watermarks), constants, part.name in ("<=", ">=")))
@@ -189,11 +189,6 @@ class _Column:
     id: int
 
 
-@dataclass(frozen=True)
-class _Other:
-    """A term that Spark does not know."""
-
-
 _NUMBERS_AND_TIMES = frozenset(
     f"cast {of}to {name}" for of in ("", "timestamp ") for name in ("int", "bigint", "float", "double", "timestamp")
 )
@@ -202,8 +197,8 @@ _NUMBERS_AND_TIMES = frozenset(
 
 def _terms(
     expression: Expression, sign: int, *, folded: bool, negated: bool = False
-) -> Iterator[_Column | Constant | _Other]:
-    """The terms of a sum, in which a number means seconds."""
+) -> Iterator[_Column | Constant | None]:
+    """The terms of a sum, in which a number means seconds; None for a term that Spark does not know."""
     if folded and expression.is_constant and expression.kind == "call":
         expression = Expression("literal", expression.type, value=evaluate(expression, {}))
     match expression.kind, expression.name:
@@ -221,14 +216,14 @@ def _terms(
         case "call", name if name in _NUMBERS_AND_TIMES or (folded and name == "to_timestamp"):
             yield from _terms(expression.args[0], sign, folded=folded, negated=negated)
         case _:
-            yield _Other()
+            yield None
 
 
-def _constant(literal: Expression, sign: int, *, negated: bool) -> Constant | _Other:
+def _constant(literal: Expression, sign: int, *, negated: bool) -> Constant | None:
     """The term of a literal. Months have no fixed length; an instant is taken for seconds although it is in µs."""
     value: Value = literal.value
     if isinstance(value, Interval):
-        return _Other() if value.months else Constant(sign, value.delay_us, "interval", negated)
+        return None if value.months else Constant(sign, value.delay_us, "interval", negated)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Constant(sign, int(value * 1_000_000), "number", negated)
-    return _Other()
+    return None

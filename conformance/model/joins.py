@@ -10,7 +10,7 @@ from conformance.model.catalyst.spark_plan import constant_of
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, all_of, conjuncts, evaluate
-from conformance.model.join_bounds import PRESERVED, Bound, Equality, KeyBound, bounds, equalities
+from conformance.model.join_bounds import PRESERVED, Equality, KeyBound, bounds, equalities
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
@@ -118,16 +118,7 @@ def _with_current_constants(rows: list[Row], node: Join, context: OperatorContex
 
 
 def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
-    """
-    Args:
-        node: the join.
-        silent: streams without new rows.
-        rules: of the version.
-
-    Raises:
-        Refused: the condition has no equality.
-        Unpredictable: a key is a constant on a version with SPARK-47840.
-    """
+    """Raises ``Refused`` if the condition has no equality, and ``Unpredictable`` if a key is a constant on a version with SPARK-47840."""
     pairs = [pair for pair in equalities(node) if not pair.null_safe or rules.null_safe_keys != "are none"]
     constant = [_has_constant(pair, node, silent, rules) for pair in pairs]
     lost = all(constant) and node.how in ("inner", "leftSemi")
@@ -236,16 +227,14 @@ class _JoinRun:
     def evict(self, name: str) -> list[tuple[Row, bool, Attribute | None]]:
         """Evict rows: each with whether it had matched, and the column that decided."""
         gone = []
-        column = _deciding_column(self._bounds[name])
+        bound, columns = self._bounds[name], self.side(name).columns
+        decided = bound.column if bound is not None and any(one.id == bound.column.id for one in columns) else None
         for key, stored_rows in self._sides[name].items():
             over = [stored for stored in stored_rows if self._is_evicted(name, key, self.row(name, stored))]
             stored_rows[:] = [stored for stored in stored_rows if stored not in over]
             if self._rules.evicted_rows_share_a_buffer and over:
                 over = [replace(stored, values=over[-1].values) for stored in over]
-            shown = (
-                column if column is not None and any(one.id == column.id for one in self.side(name).columns) else None
-            )
-            gone += [(self.row(name, stored), stored.matched, shown) for stored in over]
+            gone += [(self.row(name, stored), stored.matched, decided) for stored in over]
         return gone
 
     def unmatched(self) -> list[Row]:
@@ -283,10 +272,6 @@ def _key_value(pair: Equality, key: Expression, row: Row, rules: Rules) -> Value
     """The value of a key. That of ``<=>`` is not null: Spark joins on ``coalesce(key, <default>)`` and ``key IS NULL``."""
     value = evaluate(key, row)
     return (value is None, value) if pair.null_safe and rules.null_safe_keys == "match nulls" else value
-
-
-def _deciding_column(bound: Bound) -> Attribute | None:
-    return None if bound is None else bound.column
 
 
 def _condition_parts(node: Join, equal: Sequence[Equality]) -> tuple[Mapping[str, Expression], Expression]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from conformance.model.aggregation import check_functions
-from conformance.model.catalyst.spark_plan import SparkPlan, WrittenState
+from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import (
     ALLOW_MULTIPLE,
@@ -201,9 +201,8 @@ class Query:
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
         self._last_eviction = eviction
         committed = CommitLogEntry(self._tracker.global_ms, done.states, self._run)
-        first = WrittenState(self._run, silent) if id == 0 else self.checkpoint.first
         commits = {**self.checkpoint.committed, id: committed}
-        self.checkpoint = replace(self.checkpoint, committed=commits, tracker=self._tracker, first=first)
+        self.checkpoint = replace(self.checkpoint, committed=commits, tracker=self._tracker)
         return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
@@ -227,8 +226,10 @@ class Query:
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
             raise self._rules.refusal("state gone" if nothing_written else name)
         self._run.check_reads_state_of(before.written_by)
-        if self._last_eviction is None and self.checkpoint.first is not None:
-            self._run.check_not_null(silent, self.checkpoint.first)
+        if self._last_eviction is None:
+            first = self.checkpoint.committed[0].written_by
+            silent_at_first = streams(first.plan).difference(self.checkpoint.planned[0].data)
+            self._run.check_not_null(silent, first, silent_at_first)
         return before.states
 
     def _check_stores(self) -> None:
@@ -260,10 +261,6 @@ def _with_one_watermark(rules: Rules) -> Rules:
 
 
 def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
-    """
-    Raises:
-        Unpredictable: a conf, or a construct without a single result.
-    """
     unknown = sorted(set(settings.conf) - KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
@@ -288,10 +285,6 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
 
 
 def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
-    """
-    Raises:
-        Refused: state is to be encoded in Avro, and an operator other than a stateful processor keeps some.
-    """
     name = "state in Avro"
     others = [node for node in stateful(plan) if not isinstance(node, StatefulProcessor)]
     if settings.conf.get(ENCODING) == "avro" and others and name in rules.refusals:
@@ -301,9 +294,6 @@ def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
 def _check_decided(plan: Plan, settings: QuerySettings) -> None:
     """Sources: `PushDownLeftSemiAntiJoin`, below an aggregation only if the other side is small (SPARK-34081);
     `StreamingGlobalLimitStrategy`, by which a limit keeps state only where rows are appended, and of a complete result takes the first.
-
-    Raises:
-        Unpredictable: the optimiser moves a left semi join, or which rows come depends on their order in a micro-batch.
     """
     nodes = [*walk(plan)]
     pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, Join) and node.how == "leftSemi"}

@@ -200,9 +200,8 @@ def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) 
         Refused: a watermark is defined above another one.
     """
     operators = stateful(plan)
-    if not operators or single or global_ms == 0 or _is_the_same_everywhere(plan, operators):
-        return (global_ms,) * len(operators)
-    if not rules.watermark_per_operator:
+    shared = not operators or single or global_ms == 0 or _is_the_same_everywhere(plan, operators)
+    if shared or not rules.watermark_per_operator:
         return (global_ms,) * len(operators)
     found: dict[int, int] = {}
     _output_watermark(plan, global_ms, rules, found)

@@ -46,7 +46,7 @@ from conformance.model.plan import (
 )
 from conformance.model.rules import Rules
 
-__all__ = ["RequiredColumns", "SparkPlan", "WrittenState", "constant_of", "is_empty"]
+__all__ = ["RequiredColumns", "SparkPlan", "constant_of", "is_empty"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class SparkPlan:
             if self.rules.deduplication_state_compares == "whole rows":
                 raise self.rules.refusal("deduplication state of another schema")
 
-    def check_not_null(self, silent: frozenset[str], first: WrittenState) -> None:
+    def check_not_null(self, silent: frozenset[str], first: SparkPlan, silent_at_first: frozenset[str]) -> None:
         """Compare the NOT NULL columns of the first micro-batch of a run with those the state was first written with.
 
         Raises:
@@ -119,7 +119,7 @@ class SparkPlan:
         """
         changes = {
             after - before
-            for written, now in zip(first.plan.not_null(first.silent), self.not_null(silent), strict=True)
+            for written, now in zip(first.not_null(silent_at_first), self.not_null(silent), strict=True)
             for before, after in zip(written, now, strict=False)
         } - {0}
         refused = {"may be as they are": 0, "may not come up": 1, "may not go": -1}
@@ -127,17 +127,8 @@ class SparkPlan:
             raise self.rules.refusal("state of another value")
 
     def opens_store_of_another(self, partitions: int) -> bool:
-        """Whether an operator of a query in RocksDB finds the store of an aggregation below it, with this many partitions of state."""
-        return opens_store_of_another(self.plan, partitions=partitions)
-
-
-@dataclass(frozen=True)
-class WrittenState:
-    """What wrote the state of a query in its first micro-batch."""
-
-    plan: SparkPlan
-    silent: frozenset[str]
-    """The streams without new rows in that micro-batch."""
+        """Whether an operator of a query in RocksDB finds the store of an aggregation below it in the same task, instead of its own."""
+        return any(_opens_store_below(node, partitions) for node in stateful(self.plan))
 
 
 def schema_of(node: Plan, needed: RequiredColumns) -> str:
@@ -191,11 +182,11 @@ def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumn
     )
 
 
+@dataclass(frozen=True)
 class _NotNullColumns:
-    def __init__(self, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> None:
-        self._silent = silent
-        self._needed = needed
-        self._rules = rules
+    _silent: frozenset[str]
+    _needed: RequiredColumns
+    _rules: Rules
 
     def not_null(self, node: Plan) -> frozenset[int]:
         """Ids of the NOT NULL output columns of a node."""
@@ -289,11 +280,6 @@ def _together(node: Filter) -> tuple[list[Expression], Plan]:
         conditions.append(below.condition)
         below = below.child
     return conditions, below
-
-
-def opens_store_of_another(plan: Plan, *, partitions: int) -> bool:
-    """Whether an operator of a query in RocksDB finds the store of an aggregation below it in the same task, instead of its own."""
-    return any(_opens_store_below(node, partitions) for node in stateful(plan))
 
 
 def _opens_store_below(node: Plan, partitions: int) -> bool:
