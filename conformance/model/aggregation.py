@@ -184,12 +184,7 @@ Window = tuple[int, int]
 def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[Window]:
     """The windows that contain an instant, the earliest first.
 
-    Args:
-        time_us: the instant.
-        size: length of a window, in µs.
-        slide: distance between window starts, in µs.
-        start: offset of the windows from the epoch, in µs.
-        rules: which end is inclusive, and the rounding before the epoch.
+    All in µs; ``slide`` is the distance between two starts, ``start`` their offset from the epoch.
     """
     latest = _latest_start(time_us, slide, start, rules)
     if rules.window_holds_its_end and latest == time_us:

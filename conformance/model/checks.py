@@ -37,12 +37,7 @@ RefusalNames: TypeAlias = Iterator[tuple[str, str]]
 
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
-    """``check_correctness``: the conf ``statefulOperator.checkCorrectness.enabled``.
-
-    Raises:
-        Refused: Spark refuses to start the query.
-        Unpredictable: the model does not know the result.
-    """
+    """``check_correctness``: the conf ``statefulOperator.checkCorrectness.enabled``."""
     aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
     _refuse_first(_whole_plan(plan, aggregations, mode), rules)
     for node in walk(plan):
@@ -239,11 +234,6 @@ def sources(plan: Plan) -> Sources:
 
 
 def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
-    """
-    Raises:
-        Refused: a name that Spark does not take, or none where it wants one.
-        Unpredictable: source evolution on a version without names.
-    """
     read = sources(plan)
     if settings.evolves and "named sources" not in rules.features:
         raise Unpredictable("source evolution where sources have no names")
@@ -266,12 +256,7 @@ def keeps_names(settings: QuerySettings, rules: Rules) -> bool:
 
 
 def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
-    """Compare what the query reads with what the checkpoint has offsets of.
-
-    Raises:
-        Refused: they do not fit.
-        Unpredictable: the model does not know where a source goes on.
-    """
+    """Compare what the query reads with what the checkpoint has offsets of."""
     if checkpoint.sources is None:
         return
     read = sources(plan)
@@ -294,32 +279,19 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
 
 
 def check_trigger(settings: QuerySettings, rules: Rules) -> None:
-    """Before the query is built.
-
-    Raises:
-        Refused: PySpark has no real-time trigger yet.
-    """
+    """PySpark refuses a trigger that it does not have yet, before the query is built."""
     if settings.trigger == "realTime" and "realTime" not in rules.features:
         raise rules.refusal("unknown trigger", settings.trigger)
 
 
 def check_files(settings: QuerySettings, rules: Rules) -> None:
-    """For a query that reads files, which cannot wait for rows.
-
-    Raises:
-        Refused: Spark refuses the source, unless it refuses the output mode before.
-    """
+    """Files cannot wait for rows: Spark refuses them in real time, unless it refuses the output mode before."""
     if settings.trigger == "realTime" and settings.mode == "update":
         raise rules.refusal("real-time source", "FileStreamSource")
 
 
 def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
-    """For a query whose sources can wait for rows.
-
-    Raises:
-        Refused: Spark refuses the query.
-        Unpredictable: it does not; the model does not know in which order the rows of a long micro-batch are emitted.
-    """
+    """For a query whose sources can wait for rows; in which order those of a long micro-batch are emitted is not known."""
     if settings.trigger != "realTime":
         return
     if settings.mode != "update":

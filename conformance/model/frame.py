@@ -42,7 +42,7 @@ from conformance.model.rules import Rules
 
 @dataclass(frozen=True)
 class Frame:
-    """A plan under construction. Each method returns a new frame, and may raise ``Refused`` at analysis."""
+    """A plan under construction. Each method returns a new frame, or raises ``Refused`` at analysis."""
 
     plan: Plan
     rules: Rules
@@ -62,10 +62,6 @@ class Frame:
         return replace(self, plan=plan)
 
     def with_watermark(self, column: str, delay: str) -> Frame:
-        """
-        Raises:
-            Refused: the delay is not an interval, or negative, or the column cannot be an event time.
-        """
         for text, name in ((column, "empty event time"), (delay, "empty delay")):
             if not text:
                 raise self.rules.refusal(name)
@@ -189,11 +185,7 @@ class Frame:
         return self.of(Limit(self.plan, rows))
 
     def order_by(self, *keys: str | exp.Expr) -> Frame:
-        """Sort by expressions, in either direction.
-
-        Raises:
-            Unpredictable: a key is not among the columns.
-        """
+        """Sort by expressions of the columns, in either direction."""
         try:
             return self.of(Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
         except Refused:
@@ -217,11 +209,7 @@ class Frame:
         *,
         in_pandas: bool = True,
     ) -> Frame:
-        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows.
-
-        Raises:
-            Refused: the event-time column is not in the output, or the input has no watermark.
-        """
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows."""
         keys = self._grouping(by)
         self.rules.require("transformWithState" if in_pandas else "transformWithState over rows", "transformWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)

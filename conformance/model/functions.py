@@ -23,11 +23,7 @@ _BITS = 0xFFFFFFFF
 
 
 def spark_hash(*values: Value) -> int:
-    """The hash of whole numbers of 32 bits and of texts; each is the seed of the next, and NULL changes nothing.
-
-    Raises:
-        Unpredictable: a value of another type.
-    """
+    """The hash of whole numbers of 32 bits and of texts; each is the seed of the next, and NULL changes nothing."""
     seed = 42
     for value in values:
         if isinstance(value, str):
@@ -321,11 +317,6 @@ BY_TIME_ZONE = frozenset(
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
-    """The type of a call.
-
-    Raises:
-        Unpredictable: the model does not know the function.
-    """
     if name not in FUNCTIONS:
         raise Unpredictable(f"function {name}")
     kind = FUNCTIONS[name].type

@@ -47,11 +47,7 @@ class Group:
 
     @property
     def key_text(self) -> str:
-        """The first grouping column in Python's notation, ``None`` if it is null.
-
-        Raises:
-            Unpredictable: its type has another notation in pandas.
-        """
+        """The first grouping column in the notation of Python and pandas, ``None`` if it is null."""
         kind, value = self.keys[0].type.name, self.key[0]
         if kind == "string" or (kind in WHOLE and value is not None):
             return str(value)
@@ -59,11 +55,7 @@ class Group:
 
     @property
     def times_us(self) -> tuple[int | None, ...]:
-        """The event time of each row: its first TIMESTAMP column.
-
-        Raises:
-            Unpredictable: there is no such column.
-        """
+        """The event time of each row: its first TIMESTAMP column."""
         column = next((one for one in self.columns if one.type.name in ("timestamp", "timestamp_ntz")), None)
         if column is None:
             raise Unpredictable("a function over groups without a TIMESTAMP column")
@@ -139,19 +131,11 @@ class GroupState:
 
     @property
     def watermark_ms(self) -> int:
-        """
-        Raises:
-            Refused: the input has no watermark.
-        """
         if self._watermark_ms is None:
             raise self._rules.refusal("no watermark to read")
         return self._watermark_ms
 
     def set_timeout(self, at_ms: int) -> None:
-        """
-        Raises:
-            Refused: the timeout is not an event time, not positive, or behind the watermark.
-        """
         if self._timeout != "EventTimeTimeout":
             raise self._rules.refusal("timestamp of another timeout")
         if at_ms <= 0:
@@ -235,12 +219,7 @@ STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
 def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
-    """One micro-batch of ``applyInPandasWithState``.
-
-    Raises:
-        Refused: the function fails.
-        Unpredictable: the model does not know what it does with these columns.
-    """
+    """One micro-batch of ``applyInPandasWithState``."""
     time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
     calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
     groups = tuple(grouped(fresh, node.keys, node.child.columns))
@@ -326,12 +305,7 @@ NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
 
 
 class ProcessorHandle:
-    """What a processor reads and changes (``StatefulProcessorHandle`` of pyspark), one group at a time.
-
-    Attributes:
-        values: group → its state variable.
-        timers: in ms, with their group.
-    """
+    """What a processor reads and changes (``StatefulProcessorHandle`` of pyspark), one group at a time."""
 
     def __init__(self, state: ProcessorState, time_mode: TimeMode) -> None:
         self.values = dict(state.values)
@@ -351,10 +325,6 @@ class ProcessorHandle:
         self.removed += 1
 
     def register_timer(self, at_ms: int, key: GroupKey) -> None:
-        """
-        Raises:
-            Unpredictable: the timer is not of event time.
-        """
         if self._time_mode != "EventTime":
             raise Unpredictable(f"a timer with time mode {self._time_mode}")
         self.timers.add((at_ms, key))
@@ -448,12 +418,7 @@ def transform_with_state(
     context: OperatorContext,
     used: frozenset[int],
 ) -> OperatorResult:
-    """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above.
-
-    Raises:
-        Refused: a row comes out behind the watermark.
-        Unpredictable: the model does not know what the processor does with these columns.
-    """
+    """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above."""
     time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.time_mode == "EventTime")
     if any(None in (row[key.id] for key in node.keys) for row in fresh):
         raise Unpredictable("a null grouping column of transformWithState")

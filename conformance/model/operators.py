@@ -109,11 +109,7 @@ State: TypeAlias = Any
 
 
 def bounded(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows that an operator makes.
-
-    Raises:
-        Unpredictable: they are more than ``MOST_ROWS``.
-    """
+    """The rows that an operator makes, at most ``MOST_ROWS``."""
     left = iter(rows)
     yield from islice(left, MOST_ROWS)
     if next(left, None) is not None:
@@ -162,11 +158,7 @@ def compared_row(
 
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:
-    """The event-time column of an operator: the first one with a watermark; None if there is none.
-
-    Raises:
-        Refused: there are several, on versions that refuse that (SPARK-42376).
-    """
+    """The event-time column of an operator: the first one with a watermark, the only one since SPARK-42376; None if there is none."""
     tagged = [one for one in columns if one.is_event_time]
     if len({one.id for one in tagged}) > 1 and "two event times" in rules.refusals:
         raise rules.refusal("two event times", ", ".join(one.name for one in tagged))

@@ -81,11 +81,6 @@ class Parsed:
 
 
 def syntax(text: str) -> exp.Expr:
-    """The syntax tree of an expression.
-
-    Raises:
-        Unpredictable: sqlglot cannot parse it.
-    """
     try:
         return expression(text)
     except NotReadable:
@@ -93,12 +88,7 @@ def syntax(text: str) -> exp.Expr:
 
 
 def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
-    """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``.
-
-    Raises:
-        Unpredictable: the model does not know a construct.
-        Refused: a column does not exist, or the version lacks a feature.
-    """
+    """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``."""
     return read(syntax(text), scope, rules)
 
 
@@ -113,12 +103,7 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
 
 
 def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> Expression:
-    """The column, or the field of a column, with a dotted name.
-
-    Raises:
-        Refused: it does not exist.
-        Unpredictable: it is ambiguous.
-    """
+    """The column, or the field of a column, with a dotted name."""
     lower = [part.lower() for part in parts]
     qualified = [one for one in scope if one.qualifier and [one.qualifier.lower(), one.name.lower()] == lower[:2]]
     found = qualified or [one for one in scope if one.name.lower() == lower[0]]

@@ -60,22 +60,9 @@ from conformance.model.watermark import Policy, WatermarkTracker, input_watermar
 
 
 class Query:
-    """One run of a query on its checkpoint, from a start to a stop.
-
-    Attributes:
-        written: the plan before optimisation.
-        plan: the plan after Spark's optimiser.
-        checkpoint: the current checkpoint.
-        unread: arrived rows, one entry per micro-batch.
-    """
+    """One run of a query on its checkpoint, from a start to a stop."""
 
     def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
-        """Start the query.
-
-        Raises:
-            Refused: Spark refuses it.
-            Unpredictable: the model does not know the result.
-        """
         _check_known(plan, settings, rules)
         check_names(plan, settings, rules)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
@@ -106,18 +93,14 @@ class Query:
         self._last_eviction: tuple[int, ...] | None = None
         """Eviction watermarks of the last micro-batch of this run; None before the first."""
         self.unread: list[BatchData] = []
+        """Rows that have arrived, one entry per micro-batch."""
 
     def arrive(self, batches: Sequence[BatchData]) -> None:
         """Add rows, one entry per micro-batch."""
         self.unread += batches
 
     def run(self) -> Iterator[BatchProgress]:
-        """Run micro-batches until the query is idle or the trigger ends it.
-
-        Raises:
-            Refused: Spark fails.
-            Unpredictable: the model does not know the result.
-        """
+        """Run micro-batches until the query is idle or the trigger ends it."""
         once = self._settings.trigger == "once"
         while (planned := self._plan(once=once)) is not None:
             yield self._execute(planned)

@@ -31,12 +31,7 @@ _JOINS: Mapping[tuple[str, str], JoinType] = {
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
-    """The frame of a SELECT over views, of which there is at least one.
-
-    Raises:
-        Unpredictable: the model does not know a construct.
-        Refused: Spark refuses it.
-    """
+    """The frame of a SELECT over views, of which there is at least one."""
     try:
         tree = syntax.statement(statement)
     except syntax.NotReadable:

@@ -40,13 +40,7 @@ class EventTimeStatistics:
 
     @classmethod
     def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> EventTimeStatistics | None:
-        """None without rows.
-
-        Args:
-            times: event times in µs, including nulls, or windows.
-            is_window: whether they are windows, which Spark misreads.
-            rules: of the version.
-        """
+        """The statistics of event times in µs, nulls included, or of windows, which Spark misreads; None without rows."""
         if not times:
             return None
         counted = [rules.event_time_ms(rules.window_reads_as_us if is_window else time) for time in times]
@@ -176,11 +170,7 @@ def _form(expression: Expression, places: Mapping[int, int]) -> object:
 
 
 def policy_named(text: str, rules: Rules) -> Policy:
-    """The policy named by ``multipleWatermarkPolicy``, in any letter case.
-
-    Raises:
-        Refused: the name is unknown.
-    """
+    """The policy named by ``multipleWatermarkPolicy``, in any letter case."""
     name = text.lower()
     if name not in rules.policies:
         raise rules.refusal("unknown policy", text)
@@ -190,14 +180,7 @@ def policy_named(text: str, rules: Rules) -> Policy:
 def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) -> tuple[int, ...]:
     """The input watermark of each stateful operator in ms, in the order of ``plan.stateful`` (SPARK-42376).
 
-    Args:
-        plan: the plan of the query.
-        global_ms: the watermark of the query.
-        rules: of the version.
-        single: whether all operators share one watermark (``allowMultiple`` is off).
-
-    Raises:
-        Refused: a watermark is defined above another one.
+    ``single``: whether all operators share one watermark (``allowMultiple`` is off).
     """
     operators = stateful(plan)
     shared = not operators or single or global_ms == 0 or _is_the_same_everywhere(plan, operators)

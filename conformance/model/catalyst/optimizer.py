@@ -124,10 +124,7 @@ class RequiredColumns:
 
 
 def check_aggregations(plan: Plan) -> None:
-    """
-    Raises:
-        Unpredictable: only the keys of an aggregation are used by another. Spark removes it (`RemoveRedundantAggregates`, SPARK-33122).
-    """
+    """Spark removes an aggregation of which another uses only the keys (`RemoveRedundantAggregates`, SPARK-33122)."""
     keep = required_columns(plan)
     if any(isinstance(node, Aggregate) and _has_redundant_below(node, keep) for node in walk(plan)):
         raise Unpredictable("an aggregation of which only the keys are used")
@@ -148,10 +145,7 @@ def _has_redundant_below(upper: Aggregate, keep: RequiredColumns) -> bool:
 
 
 def check_changing_values(plan: Plan) -> None:
-    """
-    Raises:
-        Unpredictable: a value that is another in each run is unused. Spark removes it, and filters go below it (`ColumnPruning`).
-    """
+    """Spark removes an unused value that is another in each run, and filters go below it (`ColumnPruning`)."""
     keep = required_columns(plan)
     for node in walk(plan):
         if isinstance(node, Project) and not all(
@@ -161,10 +155,7 @@ def check_changing_values(plan: Plan) -> None:
 
 
 def check_event_times(plan: Plan) -> None:
-    """
-    Raises:
-        Unpredictable: an event time in the input of a join is unused. Spark removes it, and no state is evicted by it (`ColumnPruning`).
-    """
+    """Spark removes an unused event time from the input of a join, and no state is evicted by it (`ColumnPruning`)."""
     keep = required_columns(plan)
     sides = [side for node in walk(plan) if isinstance(node, Join) for side in node.children]
     if any(one.is_event_time and one.id not in keep.of(side) for side in sides for one in side.columns):
@@ -218,11 +209,7 @@ def _read(expressions: Iterable[Expression]) -> frozenset[int]:
 
 
 def optimized(plan: Plan, rules: Rules) -> Plan:
-    """The plan with each filter where Spark runs it.
-
-    Raises:
-        Unpredictable: the model does not know where.
-    """
+    """The plan with each filter where Spark runs it."""
     _check_random_comparisons(plan, rules)
     check_changing_values(plan)
     found = _optimized(plan, rules)

@@ -51,11 +51,7 @@ __all__ = ["RequiredColumns", "SparkPlan", "constant_of", "is_empty"]
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """A plan after Spark's optimizer.
-
-    Raises:
-        Unpredictable: the model does not know what the optimizer makes of the query.
-    """
+    """A plan after Spark's optimizer."""
 
     written: Plan
     """The plan before optimization."""
@@ -93,12 +89,7 @@ class SparkPlan:
         return tuple(not_null_in_state(node, silent, self.needed, self.rules) for node in stateful(self.plan))
 
     def check_reads_state_of(self, other: SparkPlan) -> None:
-        """Compare the types of the state with those of the plan that wrote the newest state.
-
-        Raises:
-            Refused: the state has an incompatible schema.
-            Unpredictable: the model does not know whether it is compatible.
-        """
+        """Compare the types of the state with those of the plan that wrote the newest state."""
         if other is self:
             return
         for node, before, after in zip(stateful(self.plan), other.state_schemas, self.state_schemas, strict=True):
@@ -112,11 +103,7 @@ class SparkPlan:
                 raise self.rules.refusal("deduplication state of another schema")
 
     def check_not_null(self, silent: frozenset[str], first: SparkPlan, silent_at_first: frozenset[str]) -> None:
-        """Compare the NOT NULL columns of the first micro-batch of a run with those the state was first written with.
-
-        Raises:
-            Refused: they are incompatible.
-        """
+        """Compare the NOT NULL columns of the first micro-batch of a run with those the state was first written with."""
         changes = {
             after - before
             for written, now in zip(first.not_null(silent_at_first), self.not_null(silent), strict=True)
@@ -158,14 +145,7 @@ NotNull: TypeAlias = tuple[bool, ...]
 
 
 def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> NotNull:
-    """The NOT NULL columns of the state that an operator would write.
-
-    Args:
-        node: a stateful operator of an optimised plan.
-        silent: the streams without new rows in the micro-batch.
-        needed: the used columns.
-        rules: of the version.
-    """
+    """The NOT NULL columns of the state that an operator of an optimised plan would write."""
     match node:
         case Join():
             inputs = node.children
