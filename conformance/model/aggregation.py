@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
@@ -61,8 +62,8 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     ]
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
     emitted = _emitted(context, groups, changed=list(taken), over=over)
-    everything = tuple({one.id: one for one in (*key_columns, *node.columns)}.values())
-    as_rows = {key: dict(zip((one.id for one in key_columns), key, strict=True)) for key in (*arrived, *groups)}
+    everything = tuple({column.id: column for column in (*key_columns, *node.columns)}.values())
+    as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *groups)}
     return OperatorResult(
         rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
@@ -123,15 +124,15 @@ def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over:
 
 
 def _time(key: Key, columns: Sequence[Attribute], time: Attribute) -> Value:
-    return key[[one.id for one in columns].index(time.id)]
+    return key[[column.id for column in columns].index(time.id)]
 
 
 def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
     """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
-    found: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
+    groups: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
-        found.setdefault(_key(node, row), []).append(contribution(node, row))
-    return {key: tuple(contributions) for key, contributions in found.items()}
+        groups.setdefault(_key(node, row), []).append(contribution(node, row))
+    return {key: tuple(contributions) for key, contributions in groups.items()}
 
 
 def _key(node: Aggregate, row: Row) -> Key:
@@ -146,21 +147,23 @@ def contribution(node: Aggregate, row: Row) -> Contribution:
 def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
     """The output row of a group."""
     results = {
-        call: Expression("literal", call.type, value=AGGREGATES[call.name].value([one[place] for one in contributions]))
+        call: Expression(
+            "literal", call.type, value=AGGREGATES[call.name].value([arguments[place] for arguments in contributions])
+        )
         for place, call in enumerate(_calls(node))
     }
-    return {one.column.id: evaluate(replaced(one.expression, results.get), key) for one in node.outputs}
+    return {output.column.id: evaluate(replaced(output.expression, results.get), key) for output in node.outputs}
 
 
 def _calls(node: Aggregate) -> tuple[Expression, ...]:
     """The distinct aggregate calls, in order."""
-    return tuple(dict.fromkeys(call for one in node.outputs for call in one.expression.aggregates))
+    return tuple(dict.fromkeys(call for output in node.outputs for call in output.expression.aggregates))
 
 
 def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
     """The columns of the key, as the plan of this micro-batch has them (SPARK-47840)."""
-    row = {one.column.id: value for one, value in zip(node.keys, key, strict=True)}
-    present = {one.column.id: _constant(one.expression, node, context) for one in node.keys}
+    row = {of.column.id: value for of, value in zip(node.keys, key, strict=True)}
+    present = {key.column.id: _constant(key.expression, node, context) for key in node.keys}
     constants = {id: value for id, value in present.items() if value is not None}
     return {**row, **constants} if constants and context.rules.constant_keys == "of the present plan" else row
 
@@ -168,8 +171,8 @@ def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
 def _constant(expression: Expression, node: Aggregate, context: OperatorContext) -> Value:
     """The value of a key that is a constant in the plan of this micro-batch; None otherwise."""
     if expression.kind == "column":
-        found = constant_of(expression.value, node.child, context.silent, context.rules)
-        return None if found is None else evaluate(found, {})
+        constant = constant_of(expression.value, node.child, context.silent, context.rules)
+        return None if constant is None else evaluate(constant, {})
     if expression.kind == "window" and expression.value[0] == expression.value[1]:
         time = _constant(expression.args[0], node, context)
         size, slide, start = expression.value
@@ -226,22 +229,22 @@ Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
 
 def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) -> list[Row]:
     """Each row with its own session; rows with a null event time or without a positive gap are omitted."""
-    found = []
+    with_session = []
     time, gap = session.expression.args
     for row in rows:
         instant, length = evaluate(time, row), _gap_us(evaluate(gap, row))
         if instant is not None and length is not None and length > 0:
             end = rules.session_end_us(instant, length)
-            found.append(with_origin_of(row, {**row, session.column.id: (instant, end)}))
-    return found
+            with_session.append(with_origin_of(row, {**row, session.column.id: (instant, end)}))
+    return with_session
 
 
 def aggregate_sessions(
-    node: Aggregate, session: NamedExpression, rows: Sequence[Row], state: Sessions, context: OperatorContext
+    node: Aggregate, window: NamedExpression, rows: Sequence[Row], state: Sessions, context: OperatorContext
 ) -> OperatorResult:
     """One micro-batch of an aggregation with a session window; its rows come from ``session_rows``."""
     rules = context.rules
-    others = [key for key in node.keys if key is not session]
+    others = [key for key in node.keys if key is not window]
     if not others:
         raise rules.refusal("session without another key")
     columns = [key.column for key in node.keys]
@@ -251,48 +254,48 @@ def aggregate_sessions(
     touched: dict[tuple[Value, ...], None] = {}
     for row in rows:
         if row not in late:
-            key = tuple(row[one.column.id] for one in others)
-            start, end = row[session.column.id]
+            key = tuple(row[other.column.id] for other in others)
+            start, end = row[window.column.id]
             sessions[key] = (*sessions.get(key, ()), Session(start, end, (contribution(node, row),)))
             touched[key] = None
     sessions |= {key: merged(sessions[key], rules) for key in touched}
     over = [
-        (key, one)
+        (key, session)
         for key, of_key in sessions.items()
-        for one in of_key
+        for session in of_key
         if context.mode in rules.evicts_in
         and time is not None
-        and is_evicted((one.start, one.end), time, context.evicting_ms, rules)
+        and is_evicted((session.start, session.end), time, context.evicting_ms, rules)
     ]
-    kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
+    kept = {key: tuple(session for session in of_key if (key, session) not in over) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
-    everything = [(key, one) for key, of_key in sessions.items() for one in of_key]
+    everything = [(key, session) for key, of_key in sessions.items() for session in of_key]
 
-    def as_row(key: tuple[Value, ...], one: Session) -> Row:
+    def as_row(key: tuple[Value, ...], session: Session) -> Row:
         return {
             **dict(zip((other.column.id for other in others), key, strict=True)),
-            session.column.id: (one.start, one.end),
+            window.column.id: (session.start, session.end),
         }
 
     emitted = everything if context.mode == "complete" else over
     return OperatorResult(
-        rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
+        rows=[output(node, as_row(key, session), session.contributions) for key, session in emitted],
         state=kept,
         state_rows=sum(len(of_key) for of_key in kept.values()),
         late=tuple(compared_row(row, columns, time, context.late_ms) for row in late),
         dropped=_counted(late, node, rules),
-        evicted=tuple(compared_row(as_row(key, one), columns, time, context.evicting_ms) for key, one in over),
+        evicted=tuple(compared_row(as_row(key, session), columns, time, context.evicting_ms) for key, session in over),
         updated=len(touched),
         removed=len(over),
         shown=tuple(
             compared_row(
-                {**output(node, as_row(key, one), one.contributions), **as_row(key, one)},
-                (*columns, *(one for one in node.columns if one not in columns)),
+                {**output(node, as_row(key, session), session.contributions), **as_row(key, session)},
+                (*columns, *(column for column in node.columns if column not in columns)),
                 time,
                 context.evicting_ms,
             )
             for key, of_key in kept.items()
-            for one in of_key
+            for session in of_key
         ),
     )
 
@@ -307,15 +310,17 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
-    """The sessions of one key, with overlapping or touching ones merged."""
-    found: list[Session] = []
-    for one in sorted(sessions, key=lambda session: session.start):
-        last = found[-1] if found else None
-        if last is not None and (one.start < last.end or (rules.sessions_touching_merge and one.start == last.end)):
-            found[-1] = Session(last.start, max(last.end, one.end), (*last.contributions, *one.contributions))
+    """The sessions of session key, with overlapping or touching ones merged."""
+    apart: list[Session] = []
+    for session in sorted(sessions, key=attrgetter("start")):
+        last = apart[-1] if apart else None
+        if last is not None and (
+            session.start < last.end or (rules.sessions_touching_merge and session.start == last.end)
+        ):
+            apart[-1] = Session(last.start, max(last.end, session.end), (*last.contributions, *session.contributions))
         else:
-            found.append(one)
-    return tuple(found)
+            apart.append(session)
+    return tuple(apart)
 
 
 def _gap_us(gap: Value) -> int | None:

@@ -40,7 +40,7 @@ class Rule:
     """Exactly one applies to each version."""
 
     def at(self, version: SparkVersion) -> RuleValue:
-        return next(one for one in self.values if applies(one.spark, version))
+        return next(value for value in self.values if applies(value.spark, version))
 
 
 def _at_or_before(time_us: int, watermark_ms: int) -> bool:
@@ -79,12 +79,14 @@ def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
     rules = {}
     for name, entry in read_data("conformance.model", "rules.yaml").items():
-        values = [(one, one["value"]) for one in entry["values"]]
+        values = [(of_value, of_value["value"]) for of_value in entry["values"]]
         functions = RULE_FUNCTIONS.get(name, {value: value for _, value in values})
         rules[name] = Rule(
             name,
             entry["source"],
-            tuple(RuleValue(value, functions[value], one["says"], range_of(one)) for one, value in values),
+            tuple(
+                RuleValue(value, functions[value], of_value["says"], range_of(of_value)) for of_value, value in values
+            ),
         )
     return rules
 
@@ -102,9 +104,9 @@ def other_readings(version: SparkVersion) -> Iterator[tuple[Rule, Rules]]:
     """The rules of a version with one of them changed to another version's value: every rule and every other value."""
     rules = rules_of(version)
     for rule in catalogue().values():
-        for one in rule.values:
-            if getattr(rules, rule.name) != one.value:
-                yield rule, rules.altered(**{rule.name: one.value})
+        for other in rule.values:
+            if getattr(rules, rule.name) != other.value:
+                yield rule, rules.altered(**{rule.name: other.value})
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,9 @@ class WrongModel:
     @property
     def version(self) -> SparkVersion:
         """The newest release of Spark that it misreads."""
-        return next(one for one in reversed(releases()) if differing(rules_of(one), self.of(rules_of(one))))
+        return next(
+            version for version in reversed(releases()) if differing(rules_of(version), self.of(rules_of(version)))
+        )
 
     def of(self, rules: Rules) -> Rules:
         """The rules with the error."""

@@ -73,4 +73,4 @@ class ModelCheckpoint:
     def without_newest_commit(self) -> ModelCheckpoint:
         """As if the engine had died between planning and committing its last micro-batch."""
         newest = self.planned[-1].id if self.planned else None
-        return replace(self, committed={id: one for id, one in self.committed.items() if id != newest})
+        return replace(self, committed={id: commit for id, commit in self.committed.items() if id != newest})

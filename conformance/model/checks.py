@@ -73,23 +73,23 @@ def _whole_plan(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> 
         yield "complete without aggregation", ""
     if mode == "update" and any(node.session is not None for node in aggregations):
         yield "update of sessions", ""
-    outputs = [one for node in aggregations if is_streaming(node) for one in node.outputs]
-    if any(call.name.endswith(DISTINCT) for one in outputs for call in one.expression.aggregates):
+    outputs = [output for node in aggregations if is_streaming(node) for output in node.outputs]
+    if any(call.name.endswith(DISTINCT) for output in outputs for call in output.expression.aggregates):
         yield "distinct aggregation", ""
     yield from _functions(plan, aggregations, mode)
     for node in streaming:
         if isinstance(node, Deduplicate):
             if any(isinstance(below, Aggregate) for below in node.below):
                 yield "deduplication after aggregation", ""
-            if node.within_watermark and not any(one.is_event_time for one in node.child.columns):
+            if node.within_watermark and not any(column.is_event_time for column in node.child.columns):
                 yield "dropDuplicatesWithinWatermark without watermark", ""
     if any(isinstance(node, Sort) for node in streaming) and not (mode == "complete" and aggregations):
         yield "sorting", ""
     if mode == "update" and any(isinstance(node, Limit) for node in streaming):
         yield "limit in update mode", ""
     # An id that increases within a micro-batch starts again in the next one (SPARK-21947).
-    used = (one for node in walk(plan) if not isinstance(node, Sort) for one in expressions_of(node))
-    if any(part.name == "monotonically_increasing_id" for one in used for part in one.walk()):
+    used = (expression for node in walk(plan) if not isinstance(node, Sort) for expression in expressions_of(node))
+    if any(part.name == "monotonically_increasing_id" for expression in used for part in expression.walk()):
         yield "monotonically increasing id", ""
 
 
@@ -105,7 +105,7 @@ def _functions(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> R
             raise Unpredictable("applyInPandasWithState after an aggregation")
         elif not aggregations and node.mode != mode:
             yield "state function in another mode", f"{node.mode} mode is not supported with {mode.capitalize()}"
-        if node.timeout == "EventTimeTimeout" and not any(one.is_event_time for one in node.child.columns):
+        if node.timeout == "EventTimeTimeout" and not any(column.is_event_time for column in node.child.columns):
             yield "event-time timeout without watermark", ""
 
 

@@ -32,7 +32,7 @@ def deduplicate(
     late, fresh, duplicates = [], [], 0
     first: dict[tuple[Value, ...], Row] = {}
     for row in rows:
-        key = tuple(row[one.id] for one in node.keys)
+        key = tuple(row[column.id] for column in node.keys)
         if time is not None and is_late(row[time.id], time, context.late_ms, rules):
             late.append(row)
         elif node.has_no_order and first.setdefault(key, row) != row and first[key] in fresh:
@@ -49,7 +49,7 @@ def deduplicate(
     kept = {key: expires for key, expires in known.items() if key not in over}
 
     def shown(key: tuple[Value, ...]) -> Row:
-        return dict(zip((one.id for one in node.keys), key, strict=True))
+        return dict(zip((column.id for column in node.keys), key, strict=True))
 
     return OperatorResult(
         rows=fresh,
@@ -69,10 +69,12 @@ def _event_time(node: Deduplicate, context: OperatorContext, visible: frozenset[
     rules = context.rules
     every = node.child.columns
     if not node.within_watermark:
-        seen = every if rules.pruned_event_time_is_filtered else tuple(one for one in every if one.id in visible)
+        seen = (
+            every if rules.pruned_event_time_is_filtered else tuple(column for column in every if column.id in visible)
+        )
         return event_time_among(seen, rules)
     missing = "dropDuplicatesWithinWatermark without its event time"
-    if missing in rules.refusals and not any(one.is_event_time and one.id in visible for one in every):
+    if missing in rules.refusals and not any(column.is_event_time and column.id in visible for column in every):
         raise rules.refusal(missing)
     return event_time_among(every, rules)
 
@@ -86,7 +88,7 @@ def _expires(row: Row, time: Attribute | None, context: OperatorContext) -> int:
 
 
 def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:
-    return None if time is None else key[[one.id for one in node.keys].index(time.id)]
+    return None if time is None else key[[column.id for column in node.keys].index(time.id)]
 
 
 def _is_over(time: Value, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:

@@ -97,7 +97,7 @@ def execute(batch: MicroBatch) -> BatchResult:
     rows = run.rows(batch.plan)
     columns = batch.plan.columns
     return BatchResult(
-        rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
+        rows=tuple(tuple(row[column.id] for column in columns) for row in rows),
         states=tuple(run.results[id(node)].state for node in run.operators),
         statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
         operators=tuple(_operator_progress(node, run) for node in run.operators),
@@ -132,11 +132,11 @@ class _BatchRun:
         """The rows of a node, lazily; a stateful operator reads its whole input at once."""
         match node:
             case StreamSource():
-                ids = [one.id for one in node.columns]
+                ids = [column.id for column in node.columns]
                 new = enumerate(self._data.get(node.stream, ()))
                 return [iter([InputRow(zip(ids, row, strict=True), (node.stream, place)) for place, row in new])]
             case LocalRelation():
-                ids = [one.id for one in node.columns]
+                ids = [column.id for column in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case Filter():
                 return [filter(partial(evaluate, node.condition), part) for part in self._partitions(node.child)]
@@ -205,7 +205,7 @@ class _BatchRun:
 
     def _local_limit(self, node: Limit) -> list[Row]:
         """The rows that a limit reads if nothing below it keeps state: no watermark sees the others (`LocalLimitExec`)."""
-        if any(isinstance(one, Join) for one in walk(node.child)):
+        if any(isinstance(below, Join) for below in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
         read = node.rows + (self._rules.limit_reads == "one row more")
         return [row for part in self._partitions(node.child) for row in list(islice(part, read))[: node.rows]]
@@ -231,7 +231,7 @@ def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Ro
 
 
 def _projected(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    ids = {one.column.id for one in named}
+    ids = {item.column.id for item in named}
     return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules))
 
 
@@ -241,14 +241,14 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 
 
 def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    windows = [one for one in named if one.expression.kind == "window"]
-    plain = [one for one in named if one.expression.kind != "window"]
-    if any(one.expression.kind == "session" for one in plain):
+    windows = [item for item in named if item.expression.kind == "window"]
+    plain = [item for item in named if item.expression.kind != "window"]
+    if any(item.expression.kind == "session" for item in plain):
         raise Unpredictable("session_window outside groupBy")
-    if len({one.expression for one in windows}) > 1:
+    if len({item.expression for item in windows}) > 1:
         raise Unpredictable("several time windows at once")
     for row in rows:
-        added = {one.column.id: evaluate(one.expression, row) for one in plain}
+        added = {item.column.id: evaluate(item.expression, row) for item in plain}
         if not windows:
             yield with_origin_of(row, {**row, **added})
             continue
@@ -256,8 +256,8 @@ def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
         time = evaluate(window.args[0], row)
         if time is not None:
             size, slide, start = window.value
-            for one in windows_of(time, size, slide, start, rules):
-                yield with_origin_of(row, {**row, **added, **{named.column.id: one for named in windows}})
+            for interval in windows_of(time, size, slide, start, rules):
+                yield with_origin_of(row, {**row, **added, **{named.column.id: interval for named in windows}})
 
 
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
@@ -268,5 +268,5 @@ def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
         late_ms=context.late_ms,
         eviction_ms=context.evicting_ms,
         read=tuple(run.read[id(node)]),
-        **{one.name: getattr(result, one.name) for one in fields(OperatorEffects)},
+        **{effect.name: getattr(result, effect.name) for effect in fields(OperatorEffects)},
     )

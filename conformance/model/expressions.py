@@ -107,7 +107,7 @@ def column(of: Attribute) -> Expression:
 
 def unchanged(columns: Iterable[Attribute]) -> tuple[NamedExpression, ...]:
     """The columns as they are, for a projection."""
-    return tuple(NamedExpression(column(one), one) for one in columns)
+    return tuple(NamedExpression(column(attribute), attribute) for attribute in columns)
 
 
 def evaluate(expression: Expression, row: Row) -> Value:

@@ -69,14 +69,14 @@ class Frame:
         of = resolve(column.split("."), self.plan.columns, self.rules)
         if of.kind != "column":
             raise self.rules.refusal("nested event time", column)
-        marked = next(one for one in self.plan.columns if one.id == of.value)
+        marked = next(attribute for attribute in self.plan.columns if attribute.id == of.value)
         ends = [field.type.name for field in marked.type.fields if field.name == "end"]
         if marked.type.name != "timestamp" and ends != ["timestamp"]:
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
         if not is_streaming(self.plan):
             return self
         tagged = replace(marked, delay_ms=delay_ms)
-        columns = tuple(tagged if one.id == marked.id else one for one in self.plan.columns)
+        columns = tuple(tagged if attribute.id == marked.id else attribute for attribute in self.plan.columns)
         return self.of(Watermark(self.plan, tagged, columns))
 
     def where(self, condition: str | exp.Expr) -> Frame:
@@ -88,17 +88,21 @@ class Frame:
     def with_column(self, name: str, text: str) -> Frame:
         """Replace the column of that name, or add one."""
         added = replace(self._named(self._expression(text), name))
-        names = [one.name.lower() for one in self.plan.columns]
+        names = [column.name.lower() for column in self.plan.columns]
         place = names.index(name.lower()) if name.lower() in names else len(names)
         kept = unchanged(self.plan.columns)
         return self.of(Project(self.plan, (*kept[:place], added, *kept[place + 1 :])))
 
     def drop(self, *names: str) -> Frame:
         gone = {name.lower() for name in names}
-        return self.of(Project(self.plan, unchanged(one for one in self.plan.columns if one.name.lower() not in gone)))
+        return self.of(
+            Project(self.plan, unchanged(column for column in self.plan.columns if column.name.lower() not in gone))
+        )
 
     def alias(self, name: str) -> Frame:
-        renamed = (NamedExpression(column_expression(one), replace(one, qualifier=name)) for one in self.plan.columns)
+        renamed = (
+            NamedExpression(column_expression(column), replace(column, qualifier=name)) for column in self.plan.columns
+        )
         return self.of(Project(self.plan, tuple(renamed)))
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
@@ -107,7 +111,7 @@ class Frame:
         computed = tuple(self._named(self._expression(output)) for output in outputs)
         plain = {key.expression.value for key in named if key.expression.kind == "column"}
         grouped = plain | {key.column.id for key in named}
-        if not all(_outside_aggregates(one.expression) <= grouped for one in computed):
+        if not all(_outside_aggregates(item.expression) <= grouped for item in computed):
             raise Unpredictable("an output of an aggregation that is neither grouped nor aggregated")
         return self.of(Aggregate(self.plan, named, (*unchanged(key.column for key in named), *computed)))
 
@@ -132,22 +136,22 @@ class Frame:
 
     def _operands_of_between(self, tree: exp.Expr, scope: Sequence[Attribute]) -> dict[exp.Expr, NamedExpression]:
         """The values that the optimiser computes before a join, since BETWEEN uses them twice (`RewriteWithExpression`)."""
-        found: dict[exp.Expr, NamedExpression] = {}
+        operands: dict[exp.Expr, NamedExpression] = {}
         for operand in (between.this for between in tree.find_all(exp.Between)):
             expression = read(operand, scope, self.rules).expression
             if expression.kind in ("call", "window_time") and expression.references:
                 id = self.ids.next()
-                found[operand] = NamedExpression(expression, Attribute(id, f"_common_expr_{id}", expression.type))
-        return found
+                operands[operand] = NamedExpression(expression, Attribute(id, f"_common_expr_{id}", expression.type))
+        return operands
 
     def _join_on_computed(self, other: Frame, tree: exp.Expr, computed: Mapping[exp.Expr, NamedExpression]) -> Frame:
         """An inner join on a condition some operands of which one of its sides computes."""
         sides = []
         for plan in (self.plan, other.plan):
-            ids = {one.id for one in plan.columns}
-            own = tuple(one for one in computed.values() if one.expression.references <= ids)
+            ids = {column.id for column in plan.columns}
+            own = tuple(item for item in computed.values() if item.expression.references <= ids)
             sides.append(Project(plan, (*unchanged(plan.columns), *own)) if own else plan)
-        names = {one.column.id for side in sides for one in getattr(side, "named", ()) if one in computed.values()}
+        names = {item.column.id for side in sides for item in getattr(side, "named", ()) if item in computed.values()}
 
         def named(node: exp.Expr) -> exp.Expr:
             made = computed.get(node)
@@ -162,14 +166,14 @@ class Frame:
         if len(self.plan.columns) != len(other.plan.columns):
             raise Unpredictable("a union of frames of different widths")
         self._check_apart(other)
-        columns = tuple(replace(one, id=self.ids.next()) for one in self.plan.columns)
+        columns = tuple(replace(column, id=self.ids.next()) for column in self.plan.columns)
         return self.of(Union((self.plan, other.plan), columns))
 
     def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
         """``dropDuplicates`` or ``dropDuplicatesWithinWatermark``, by all columns if no names are given."""
         if within_watermark:
             self.rules.require("dropDuplicatesWithinWatermark")
-        columns = {one.id: one for one in self.plan.columns}
+        columns = {column.id: column for column in self.plan.columns}
         wanted = [resolve([name], self.plan.columns, self.rules).value for name in names]
         keys = tuple(columns[id] for id in dict.fromkeys(wanted or columns))
         return self.of(Deduplicate(self.plan, keys, within_watermark))
@@ -177,7 +181,8 @@ class Frame:
     def distinct_rows(self) -> Frame:
         """SQL DISTINCT, an aggregation without functions (SPARK-32456)."""
         keys = tuple(
-            NamedExpression(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns
+            NamedExpression(column_expression(column), replace(column, id=self.ids.next()))
+            for column in self.plan.columns
         )
         return self.of(Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
 
@@ -221,18 +226,20 @@ class Frame:
             if time.type.name != "timestamp":
                 raise Unpredictable("an eventTimeColumn that is not a TIMESTAMP")
             delay_ms = marked[0].column.delay_ms
-            columns = tuple(replace(one, delay_ms=delay_ms) if one.id == time.value else one for one in columns)
+            columns = tuple(
+                replace(column, delay_ms=delay_ms) if column.id == time.value else column for column in columns
+            )
         state = None if initial is None else InitialState(initial.plan, initial._grouping(by))
-        if state is not None and [one.type for one in state.keys] != [one.type for one in keys]:
+        if state is not None and [key.type for key in state.keys] != [key.type for key in keys]:
             raise Unpredictable("an initial state with grouping columns of other types")
         return self.of(StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
 
     def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
-        columns = {one.id: one for one in self.plan.columns}
-        found = [resolve([name], self.plan.columns, self.rules) for name in names]
-        if not all(one.kind == "column" and one.value in columns for one in found):
+        columns = {column.id: column for column in self.plan.columns}
+        keys = [resolve([name], self.plan.columns, self.rules) for name in names]
+        if not all(key.kind == "column" and key.value in columns for key in keys):
             raise Unpredictable("state functions by other than columns")
-        return tuple(columns[one.value] for one in found)
+        return tuple(columns[key.value] for key in keys)
 
     def _expression(self, text: str | exp.Expr) -> Parsed:
         if isinstance(text, str):
@@ -286,7 +293,7 @@ class Frame:
         return delays if any(delay is not None for delay in delays) else ()
 
     def _column(self, expression: Expression) -> Attribute | None:
-        return next((one for one in self.plan.columns if one.id == expression.value), None)
+        return next((column for column in self.plan.columns if column.id == expression.value), None)
 
 
 def _delay_ms(text: str, rules: Rules) -> int:

@@ -199,7 +199,7 @@ def _like(text: str, pattern: str) -> bool:
     """``%`` is any text, ``_`` any character."""
     if "\\" in pattern:
         raise Unpredictable("LIKE with a pattern that escapes characters")
-    parts = ({"%": ".*", "_": "."}.get(one, re.escape(one)) for one in pattern)
+    parts = ({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
     return re.fullmatch("".join(parts), text, re.DOTALL) is not None
 
 
@@ -270,7 +270,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "is null": ScalarFunction(lambda a: a is None, BOOLEAN),
     "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN),
     "case": ScalarFunction(_case, lambda kinds: _same(kinds[1::2])),
-    "coalesce": ScalarFunction(lambda *all: next((one for one in all if one is not None), None), _same),
+    "coalesce": ScalarFunction(lambda *all: next((value for value in all if value is not None), None), _same),
     "struct": ScalarFunction(
         lambda *all: all,
         lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),

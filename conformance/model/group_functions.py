@@ -56,7 +56,7 @@ class Group:
     @property
     def times_us(self) -> tuple[int | None, ...]:
         """The event time of each row: its first TIMESTAMP column."""
-        column = next((one for one in self.columns if one.type.name in ("timestamp", "timestamp_ntz")), None)
+        column = next((column for column in self.columns if column.type.name in ("timestamp", "timestamp_ntz")), None)
         if column is None:
             raise Unpredictable("a function over groups without a TIMESTAMP column")
         return tuple(row[column.id] for row in self.rows)
@@ -69,10 +69,10 @@ class Group:
 
 def grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
     """The groups that have rows. Null is a key like any other."""
-    found: dict[GroupKey, list[Row]] = {}
+    groups: dict[GroupKey, list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key.id] for key in keys), []).append(row)
-    return (Group(tuple(keys), key, columns, tuple(of_key)) for key, of_key in found.items())
+        groups.setdefault(tuple(row[key.id] for key in keys), []).append(row)
+    return (Group(tuple(keys), key, columns, tuple(of_key)) for key, of_key in groups.items())
 
 
 def late_and_fresh(
@@ -93,7 +93,7 @@ def late_and_fresh(
 
 def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
     """A group with its timeout or timer, for display."""
-    what = tuple((one.name, one.type, value) for one, value in zip(keys, key, strict=True))
+    what = tuple((column.name, column.type, value) for column, value in zip(keys, key, strict=True))
     return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
 
 
@@ -230,8 +230,8 @@ def apply_in_pandas_with_state(
     if context.rules.rows_come_before_timeouts:
         calls.for_timeouts()
 
-    def shown(key: GroupKey, one: KeptState) -> ComparedRow:
-        return compared_group(node.keys, key, one.timeout_ms, context.evicting_ms)
+    def shown(key: GroupKey, kept: KeptState) -> ComparedRow:
+        return compared_group(node.keys, key, kept.timeout_ms, context.evicting_ms)
 
     return OperatorResult(
         rows=calls.emitted,
@@ -239,10 +239,10 @@ def apply_in_pandas_with_state(
         state_rows=len(calls.kept),
         late=tuple(compared_row(row, node.child.columns, time, context.late_ms) for row in late),
         dropped=len(late),
-        evicted=tuple(shown(key, one) for key, one in calls.timed_out),
+        evicted=tuple(shown(key, kept) for key, kept in calls.timed_out),
         updated=calls.updated,
         removed=calls.removed,
-        shown=tuple(shown(key, one) for key, one in calls.kept.items()),
+        shown=tuple(shown(key, kept) for key, kept in calls.kept.items()),
     )
 
 
@@ -263,9 +263,9 @@ class _Calls:
 
     def for_timeouts(self) -> None:
         fires = self._context.rules.timeout_fires
-        for key, one in list(self.kept.items()):
-            if one.timeout_ms is not None and fires(one.timeout_ms, self._context.evicting_ms):
-                self.timed_out.append((key, one))
+        for key, kept in list(self.kept.items()):
+            if kept.timeout_ms is not None and fires(kept.timeout_ms, self._context.evicting_ms):
+                self.timed_out.append((key, kept))
                 self.call(Group(self._node.keys, key, self._node.child.columns), has_timed_out=True)
 
     def call(self, group: Group, *, has_timed_out: bool) -> None:
@@ -277,7 +277,7 @@ class _Calls:
             timeout=self._node.timeout,
             rules=rules,
         )
-        ids = [one.id for one in self._node.columns]
+        ids = [column.id for column in self._node.columns]
         for values in STATE_FUNCTIONS[self._node.function].call(group, state):
             if values[0] is not None or rules.null_first_column_is_emitted:
                 self.emitted.append(dict(zip(ids, values, strict=True)))
@@ -337,7 +337,9 @@ class ProcessorHandle:
     def expired(self, context: OperatorContext) -> list[tuple[int, GroupKey]]:
         """The timers that fire, in the order of their times."""
         fires = context.rules.timer_fires
-        return sorted((one for one in self.timers if fires(one[0], context.evicting_ms)), key=lambda one: one[0])
+        return sorted(
+            (timer for timer in self.timers if fires(timer[0], context.evicting_ms)), key=lambda timer: timer[0]
+        )
 
 
 def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
@@ -358,7 +360,7 @@ def _count_with_timer(group: Group, handle: ProcessorHandle) -> Emitted:
 
 
 def _count_initial(group: Group, handle: ProcessorHandle) -> None:
-    number = next((one for one in group.columns if one.type.name in (*WHOLE, "float", "double")), None)
+    number = next((column for column in group.columns if column.type.name in (*WHOLE, "float", "double")), None)
     counts = [row[number.id] for row in group.rows if row[number.id] is not None] if number is not None else []
     if counts:
         _add(group, handle, int(sum(counts)))
@@ -439,7 +441,7 @@ def transform_with_state(
             group = Group(node.keys, key, node.child.columns)
             emitted += processor.timer(group, handle, timer_ms, context.evicting_ms)
             handle.delete_timer(timer_ms, key)
-    ids = [one.id for one in node.columns]
+    ids = [column.id for column in node.columns]
     rows_out = [dict(zip(ids, values, strict=True)) for values in emitted]
     _check_emitted(node, rows_out, context)
     at = {key: timer_ms for timer_ms, key in handle.timers}
@@ -463,8 +465,8 @@ def _initial_groups(
     if node.initial is None:
         return iter(())
     columns = node.initial.plan.columns
-    if context.rules.initial_state != "whole" and not {one.id for one in node.columns} <= used:
-        columns = tuple(one for one in columns if one in node.initial.keys)
+    if context.rules.initial_state != "whole" and not {column.id for column in node.columns} <= used:
+        columns = tuple(column for column in columns if column in node.initial.keys)
     return grouped(rows, node.initial.keys, columns)
 
 

@@ -69,8 +69,8 @@ class LowerBound:
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The bound in ms; state at or before it is evicted."""
         offset_us = sum(
-            (1 if one.sign > 0 else rules.subtracted_term_sign) * one.us
-            for one in self._counted(rules.equal_terms_of_a_bound)
+            (1 if term.sign > 0 else rules.subtracted_term_sign) * term.us
+            for term in self._counted(rules.equal_terms_of_a_bound)
         )
         waits_ms = rules.inclusive_bound_ms if self.inclusive else rules.strict_bound_ms
         return int((self.times * watermark_ms * 1000 + offset_us) / 1000) - waits_ms
@@ -81,7 +81,7 @@ class LowerBound:
         if which == "count once":
             return dict.fromkeys(self.constants)
         # The optimiser computes "- interval" before the terms are compared, but not "- number".
-        return {(one, one.kind == "interval" and one.negated): one for one in self.constants}.values()
+        return {(term, term.kind == "interval" and term.negated): term for term in self.constants}.values()
 
 
 @dataclass(frozen=True)
@@ -102,15 +102,15 @@ Bound = KeyBound | RangeBound | None
 
 def equalities(join: Join) -> tuple[Equality, ...]:
     """The equalities of the condition with one column of each side."""
-    left = {one.id for one in join.left.columns}
-    right = {one.id for one in join.right.columns}
-    found = []
+    left = {column.id for column in join.left.columns}
+    right = {column.id for column in join.right.columns}
+    pairs = []
     for part in conjuncts(join.condition):
         if part.kind == "call" and part.name in ("=", "<=>"):
-            for one, other in (part.args, part.args[::-1]):
-                if one.references and other.references and one.references <= left and other.references <= right:
-                    found.append(Equality(one, other, null_safe=part.name == "<=>"))
-    return tuple(found)
+            for key, other in (part.args, part.args[::-1]):
+                if key.references and other.references and key.references <= left and other.references <= right:
+                    pairs.append(Equality(key, other, null_safe=part.name == "<=>"))
+    return tuple(pairs)
 
 
 @lru_cache(maxsize=64)
@@ -125,7 +125,7 @@ def bounds(join: Join) -> tuple[Bound, Bound]:
 
 def is_time_interval(join: Join) -> bool:
     """Whether an inequality of its condition compares the event times of both sides."""
-    left, right = ({one.id for one in side.columns if one.is_event_time} for side in (join.left, join.right))
+    left, right = ({column.id for column in side.columns if column.is_event_time} for side in (join.left, join.right))
     return any(part.references & left and part.references & right for part in inequalities(join))
 
 
@@ -134,7 +134,7 @@ def inequalities(join: Join) -> Iterator[Expression]:
 
 
 def _by_key(join: Join) -> KeyBound | None:
-    columns = {one.id: one for one in (*join.left.columns, *join.right.columns)}
+    columns = {column.id: column for column in (*join.left.columns, *join.right.columns)}
     pairs = equalities(join)
     for side in ("left", "right"):
         for place, pair in enumerate(pairs):
@@ -145,11 +145,11 @@ def _by_key(join: Join) -> KeyBound | None:
 
 
 def _by_range(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> RangeBound | None:
-    own = next((one for one in side if one.is_event_time), None)
+    own = next((column for column in side if column.is_event_time), None)
     if own is None:
         return None
-    found = lower_bounds(side, other, join)
-    return RangeBound(own, found) if found else None
+    lower = lower_bounds(side, other, join)
+    return RangeBound(own, lower) if lower else None
 
 
 def lower_bounds(
@@ -162,23 +162,23 @@ def lower_bounds(
     that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound. In a micro-batch the
     optimiser has computed constants (``folded``), at the start it has not.
     """
-    theirs = {one.id: one for one in other}
-    ours = {one.id for one in side}
-    if not any(one.is_event_time for one in other):
+    theirs = {column.id: column for column in other}
+    ours = {column.id for column in side}
+    if not any(column.is_event_time for column in other):
         return ()
-    found = []
+    lower = []
     for part in inequalities(join):
         if len(part.references & ours) != 1 or len(part.references & theirs.keys()) > 1:
             continue
         low, high = part.args if part.name in ("<", "<=") else (part.args[1], part.args[0])
         terms = [*_terms(low, 1, folded=folded), *_terms(high, -1, folded=folded)]
-        own = [one.sign for one in terms if isinstance(one, _Column) and one.id in ours]
-        watermarks = [(one.sign, theirs[one.id]) for one in terms if isinstance(one, _Column) and one.id in theirs]
-        if None in terms or own != [-1] or any(not one.is_event_time for _, one in watermarks):
+        own = [term.sign for term in terms if isinstance(term, _Column) and term.id in ours]
+        watermarks = [(term.sign, theirs[term.id]) for term in terms if isinstance(term, _Column) and term.id in theirs]
+        if None in terms or own != [-1] or any(not column.is_event_time for _, column in watermarks):
             continue  # unknown to Spark, an upper bound, or a bound by a column without a watermark
-        constants = tuple(one for one in terms if isinstance(one, Constant))
-        found.append(LowerBound(sum(sign for sign, _ in watermarks), constants, part.name in ("<=", ">=")))
-    return tuple(found)
+        constants = tuple(term for term in terms if isinstance(term, Constant))
+        lower.append(LowerBound(sum(sign for sign, _ in watermarks), constants, part.name in ("<=", ">=")))
+    return tuple(lower)
 
 
 @dataclass(frozen=True)
@@ -207,10 +207,10 @@ def _terms(
         case "literal", _:
             yield _constant(expression, sign, negated=negated)
         case "call", "+" | "-":
-            one, other = expression.args
+            left, right = expression.args
             minus = expression.name == "-"
-            yield from _terms(one, sign, folded=folded, negated=negated)
-            yield from _terms(other, -sign if minus else sign, folded=folded, negated=negated != minus)
+            yield from _terms(left, sign, folded=folded, negated=negated)
+            yield from _terms(right, -sign if minus else sign, folded=folded, negated=negated != minus)
         case "call", "negative":
             yield from _terms(expression.args[0], -sign, folded=folded, negated=not negated)
         case "call", name if name in _NUMBERS_AND_TIMES or (folded and name == "to_timestamp"):

@@ -65,7 +65,7 @@ def join(
     fresh: dict[str, list[Row]] = {}
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
-        time = event_time_among([one for one in plan.columns if one.id in visible], context.rules)
+        time = event_time_among([column for column in plan.columns if column.id in visible], context.rules)
         fresh[name] = []
         for row in rows:
             if time is not None and is_late(row[time.id], time, context.late_ms, context.rules):
@@ -94,10 +94,10 @@ def join(
         updated=len(fresh["left"]) + len(fresh["right"]),
         removed=len(gone),
         shown=tuple(
-            compared_row(run.row(name, one), run.side(name).columns, None, context.evicting_ms)
+            compared_row(run.row(name, stored), run.side(name).columns, None, context.evicting_ms)
             for name in ("left", "right")
             for rows in getattr(kept, name).values()
-            for one in rows
+            for stored in rows
         ),
     )
 
@@ -105,10 +105,10 @@ def join(
 def _with_current_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
     """The rows with constant columns from the plan of this micro-batch, on versions that do so (SPARK-47840)."""
     constants = {
-        one.id: evaluate(found, {})
+        column.id: evaluate(constant, {})
         for side in node.children
-        for one in side.columns
-        if (found := constant_of(one.id, side, context.silent, context.rules)) is not None
+        for column in side.columns
+        if (constant := constant_of(column.id, side, context.silent, context.rules)) is not None
     }
     if not constants or context.rules.constant_columns_of_joins == "of the state":
         return rows
@@ -161,7 +161,7 @@ class _JoinRun:
         return JoinState(left, right)
 
     def row(self, name: str, stored: StoredRow) -> Row:
-        return dict(zip((one.id for one in self.side(name).columns), stored.values, strict=True))
+        return dict(zip((column.id for column in self.side(name).columns), stored.values, strict=True))
 
     def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
         """Match each row with the state of the other side, and store it."""
@@ -204,7 +204,7 @@ class _JoinRun:
             stored_rows[:] = [stored for stored in stored_rows if not stored.matched]
 
     def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
-        values = tuple(row[one.id] for one in self.side(name).columns)
+        values = tuple(row[column.id] for column in self.side(name).columns)
         self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
 
     def match_with_what_is_stored(self) -> None:
@@ -228,7 +228,9 @@ class _JoinRun:
         """Evict rows: each with whether it had matched, and the column that decided."""
         gone = []
         bound, columns = self._bounds[name], self.side(name).columns
-        decided = bound.column if bound is not None and any(one.id == bound.column.id for one in columns) else None
+        decided = (
+            bound.column if bound is not None and any(column.id == bound.column.id for column in columns) else None
+        )
         for key, stored_rows in self._sides[name].items():
             over = [stored for stored in stored_rows if self._is_evicted(name, key, self.row(name, stored))]
             stored_rows[:] = [stored for stored in stored_rows if stored not in over]
@@ -248,7 +250,7 @@ class _JoinRun:
 
     def with_nulls(self, name: str, row: Row) -> Row:
         other = "right" if name == "left" else "left"
-        return {**dict.fromkeys((one.id for one in self.side(other).columns), None), **row}
+        return {**dict.fromkeys((column.id for column in self.side(other).columns), None), **row}
 
     def _key(self, name: str, row: Row) -> Key:
         return tuple(
@@ -284,7 +286,7 @@ def _condition_parts(node: Join, equal: Sequence[Equality]) -> tuple[Mapping[str
     ]
     alone = {}
     for name, side in (("left", node.left), ("right", node.right)):
-        own = [part for part in rest if part.references and part.references <= {one.id for one in side.columns}]
+        own = [part for part in rest if part.references and part.references <= {column.id for column in side.columns}]
         alone[name] = all_of(own)
         rest = [part for part in rest if part not in own]
     return alone, all_of(rest)

@@ -97,7 +97,7 @@ class BatchProgress:
     @property
     def event_time(self) -> EventTimeStatistics | None:
         """What the progress reports: the statistics of the first node with rows."""
-        return next((one for one in self.statistics if one is not None), None)
+        return next((statistics for statistics in self.statistics if statistics is not None), None)
 
 
 MOST_ROWS = 500_000
@@ -150,7 +150,7 @@ def compared_row(
     of: tuple[Origin, ...] = (),
 ) -> ComparedRow:
     """A row with its values by name, and the time that was compared with a watermark; ``of`` says what it was made of."""
-    what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
+    what = tuple((column.name, column.type, row[column.id]) for column in columns if column.id in row)
     instant = None if time is None else row[time.id]
     if time is not None and instant is not None and _is_window(time):
         instant = instant[1]
@@ -159,9 +159,9 @@ def compared_row(
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:
     """The event-time column of an operator: the first one with a watermark, the only one since SPARK-42376; None if there is none."""
-    tagged = [one for one in columns if one.is_event_time]
-    if len({one.id for one in tagged}) > 1 and "two event times" in rules.refusals:
-        raise rules.refusal("two event times", ", ".join(one.name for one in tagged))
+    tagged = [column for column in columns if column.is_event_time]
+    if len({column.id for column in tagged}) > 1 and "two event times" in rules.refusals:
+        raise rules.refusal("two event times", ", ".join(column.name for column in tagged))
     return tagged[0] if tagged else None
 
 

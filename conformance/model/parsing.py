@@ -98,22 +98,24 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
     expression = _ExpressionParser(scope, rules).read(tree)
-    source = next((one for one in scope if expression.kind == "column" and one.id == expression.value), None)
+    source = next((column for column in scope if expression.kind == "column" and column.id == expression.value), None)
     return Parsed(expression, alias or _name(tree, source), source)
 
 
 def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> Expression:
     """The column, or the field of a column, with a dotted name."""
     lower = [part.lower() for part in parts]
-    qualified = [one for one in scope if one.qualifier and [one.qualifier.lower(), one.name.lower()] == lower[:2]]
-    found = qualified or [one for one in scope if one.name.lower() == lower[0]]
-    if len(found) > 1:
+    qualified = [
+        column for column in scope if column.qualifier and [column.qualifier.lower(), column.name.lower()] == lower[:2]
+    ]
+    candidates = qualified or [column for column in scope if column.name.lower() == lower[0]]
+    if len(candidates) > 1:
         raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
-    if not found:
+    if not candidates:
         raise rules.refusal("unknown column", ".".join(parts))
-    expression = column_expression(found[0])
+    expression = column_expression(candidates[0])
     for name in parts[2 if qualified else 1 :]:
-        places = [place for place, one in enumerate(expression.type.fields) if one.name.lower() == name.lower()]
+        places = [place for place, field in enumerate(expression.type.fields) if field.name.lower() == name.lower()]
         if not places:
             raise rules.refusal("unknown column", name)
         field = expression.type.fields[places[0]]
@@ -161,14 +163,14 @@ class _ExpressionParser:
             self._rules.require(name)
         distinct = tree.this if isinstance(tree.this, exp.Distinct) else None
         operands = distinct.expressions if distinct else [tree.this, *tree.expressions]
-        operands = [one for one in operands if not isinstance(one, exp.Star)]
+        operands = [part for part in operands if not isinstance(part, exp.Star)]
         operands += [tree.expression] if isinstance(tree, exp.ArgMax | exp.ArgMin) else []
-        operands += [one for one in map(tree.args.get, ("quantile", "accuracy")) if one is not None]
+        operands += [option for option in map(tree.args.get, ("quantile", "accuracy")) if option is not None]
         args = tuple(self.read(operand) for operand in operands)
         if any(arg.is_random for arg in args):
             raise self._rules.refusal("random argument of an aggregate function", name)
-        found = Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
-        return replace(found, name=f"{name}{DISTINCT}") if distinct else found
+        call = Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
+        return replace(call, name=f"{name}{DISTINCT}") if distinct else call
 
     def _paren(self, tree: exp.Paren) -> Expression:
         return self.read(tree.this)
@@ -206,7 +208,7 @@ class _ExpressionParser:
     def _case(self, tree: exp.Case) -> Expression:
         if tree.this is not None:
             raise Unpredictable("CASE with an operand")
-        parts = [part for one in tree.args["ifs"] for part in (one.this, one.args["true"])]
+        parts = [part for branch in tree.args["ifs"] for part in (branch.this, branch.args["true"])]
         return self._call("case", *parts, tree.args.get("default") or exp.Null())
 
     def _if(self, tree: exp.If) -> Expression:
@@ -231,8 +233,8 @@ class _ExpressionParser:
 
     def _struct(self, tree: exp.Struct) -> Expression:
         named = [
-            (one.this.name, one.expression) if isinstance(one, exp.PropertyEQ) else (one.alias_or_name, one)
-            for one in tree.expressions
+            (part.this.name, part.expression) if isinstance(part, exp.PropertyEQ) else (part.alias_or_name, part)
+            for part in tree.expressions
         ]
         args = tuple(self.read(value) for _, value in named)
         fields = tuple(Field(name, arg.type) for (name, _), arg in zip(named, args, strict=True))
@@ -241,7 +243,7 @@ class _ExpressionParser:
     def _in(self, tree: exp.In) -> Expression:
         if not tree.expressions:
             raise Unpredictable(f"the expression {tree.sql('spark')}")
-        return self.read(exp.or_(*(exp.EQ(this=tree.this, expression=one) for one in tree.expressions)))
+        return self.read(exp.or_(*(exp.EQ(this=tree.this, expression=part) for part in tree.expressions)))
 
     def _interval(self, tree: exp.Interval) -> Expression:
         unit = tree.args.get("unit")
@@ -249,8 +251,8 @@ class _ExpressionParser:
             value = parse_interval(f"{tree.this.name} {unit.sql() if unit else ''}")
         except NotAnInterval:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
-        if (found := _TO_SECOND.search(unit.sql() if unit else "")) is not None:
-            self._rules.require("interval from hours or minutes to seconds", found[1].lower())
+        if (to_second := _TO_SECOND.search(unit.sql() if unit else "")) is not None:
+            self._rules.require("interval from hours or minutes to seconds", to_second[1].lower())
         return Expression("literal", INTERVAL, value=value)
 
     def _cast(self, tree: exp.Cast) -> Expression:
@@ -330,7 +332,7 @@ class _ExpressionParser:
         if len(tree.expressions) < 2:
             raise Unpredictable(f"the call {tree.sql('spark')}")
         time = self._time(self.read(tree.expressions[0]))
-        sizes = [self._micros(one) for one in tree.expressions[1:]]
+        sizes = [self._micros(part) for part in tree.expressions[1:]]
         size = sizes[0]
         slide = sizes[1] if len(sizes) > 1 else size
         start = sizes[2] if len(sizes) > 2 else 0
@@ -338,7 +340,7 @@ class _ExpressionParser:
             raise Unpredictable(f"the lengths in {tree.sql('spark')}")
         if -(-size // slide) > MOST_WINDOWS:
             raise Unpredictable(f"sliding windows of which more than {MOST_WINDOWS:,} contain each row")
-        fields = tuple(Field(one.name, time.type) for one in WINDOW.fields)
+        fields = tuple(Field(field.name, time.type) for field in WINDOW.fields)
         return Expression("window", DataType("struct", fields), (time,), "window", (size, slide, start))
 
     def _session_window(self, tree: exp.Anonymous) -> Expression:
@@ -358,7 +360,9 @@ class _ExpressionParser:
         return of
 
     def _time_of_window(self, window: Expression) -> Expression:
-        made = next((one.made_by for one in self._scope if window.kind == "column" and one.id == window.value), None)
+        made = next(
+            (column.made_by for column in self._scope if window.kind == "column" and column.id == window.value), None
+        )
         if window.type != WINDOW or made is None:
             raise Unpredictable("window_time of a column that is not a window")
         return Expression("window_time", TIMESTAMP, (window,), "window_time", self._rules.window_time_us)

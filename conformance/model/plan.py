@@ -91,7 +91,7 @@ class Project(_Unary):
 
     @property
     def columns(self) -> tuple[Attribute, ...]:
-        return tuple(one.column for one in self.named)
+        return tuple(item.column for item in self.named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Aggregate(_Unary):
 
     @property
     def columns(self) -> tuple[Attribute, ...]:
-        return tuple(one.column for one in self.outputs)
+        return tuple(output.column for output in self.outputs)
 
     @property
     def session(self) -> NamedExpression | None:
@@ -223,7 +223,7 @@ class StatefulProcessor(_Unary):
     @property
     def event_time(self) -> Attribute | None:
         """The output column that ``eventTimeColumn`` names."""
-        return next((one for one in self.columns if one.is_event_time), None)
+        return next((column for column in self.columns if column.is_event_time), None)
 
 
 Plan: TypeAlias = (
@@ -300,7 +300,7 @@ def streams(plan: Plan) -> frozenset[str]:
 
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of the plan."""
-    return (one for node in walk(plan) for one in expressions_of(node))
+    return (expression for node in walk(plan) for expression in expressions_of(node))
 
 
 def expressions_of(node: Plan) -> tuple[Expression, ...]:
@@ -309,9 +309,9 @@ def expressions_of(node: Plan) -> tuple[Expression, ...]:
         case Filter() | Join():
             return (node.condition,)
         case Project():
-            return tuple(one.expression for one in node.named)
+            return tuple(item.expression for item in node.named)
         case Aggregate():
-            return tuple(one.expression for one in (*node.keys, *node.outputs))
+            return tuple(item.expression for item in (*node.keys, *node.outputs))
         case Sort():
             return node.keys
         case _:

@@ -58,11 +58,11 @@ def features() -> Mapping[str, Feature]:
     """Every such construct by its name."""
     return {
         name: Feature(
-            VersionRange.parse(one["spark"]),
-            one["link"],
-            Wording("analysis", (one["error"]["class"],), one["error"]["text"]) if "error" in one else None,
+            VersionRange.parse(entry["spark"]),
+            entry["link"],
+            Wording("analysis", (entry["error"]["class"],), entry["error"]["text"]) if "error" in entry else None,
         )
-        for name, one in read_data("conformance.model", "features.yaml").items()
+        for name, entry in read_data("conformance.model", "features.yaml").items()
     }
 
 
@@ -76,7 +76,7 @@ class Refusal:
 
     def wording(self, version: SparkVersion) -> Wording | None:
         """None if the version does not refuse it."""
-        return next((one for one in self.wordings if applies(one.spark, version)), None)
+        return next((wording for wording in self.wordings if applies(wording.spark, version)), None)
 
 
 @cache
@@ -87,7 +87,8 @@ def refusals() -> tuple[Refusal, ...]:
             name,
             entry["source"],
             tuple(
-                Wording(one["stage"], tuple(one["classes"]), one["text"], range_of(one)) for one in entry["wordings"]
+                Wording(wording["stage"], tuple(wording["classes"]), wording["text"], range_of(wording))
+                for wording in entry["wordings"]
             ),
         )
         for name, entry in read_data("conformance.model", "refusals.yaml").items()
@@ -307,7 +308,7 @@ class WatchedRules:
         self._rules = rules
         self._read = read
         self.refusals: Mapping[str, Wording] = _WatchedRefusals(
-            rules.refusals, [one.name for one in refusals()], read.refusals
+            rules.refusals, [refusal.name for refusal in refusals()], read.refusals
         )
         self.features: Set[str] = _WatchedFeatures(rules.features, features(), read.features)
 

@@ -65,8 +65,8 @@ def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
         if tree.args.get(clause):
             raise Unpredictable(f"{clause.upper()} in SQL")
     common = tree.args.get("with_") or tree.args.get("with")
-    for one in common.expressions if common else ():
-        views = {**views, one.alias.lower(): _statement(one.this, views)}
+    for view in common.expressions if common else ():
+        views = {**views, view.alias.lower(): _statement(view.this, views)}
     return _select(tree, views)
 
 
@@ -87,13 +87,13 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         frame = frame.where(condition.this)
     if group is not None:
         frame = _grouped(tree, group, frame)
-    elif not all(isinstance(one, exp.Star) for one in tree.expressions):
-        frame = frame.select(*(one for item in tree.expressions for one in _expanded(item, frame)))
+    elif not all(isinstance(item, exp.Star) for item in tree.expressions):
+        frame = frame.select(*(column for item in tree.expressions for column in _expanded(item, frame)))
     if tree.args.get("distinct"):
         frame = frame.distinct_rows()
     if order := tree.args.get("order"):
-        columns = {one.unalias(): exp.column(one.alias_or_name) for one in tree.expressions if one.alias_or_name}
-        frame = frame.order_by(*(columns.get(one.this, one.this) for one in order.expressions))
+        columns = {item.unalias(): exp.column(item.alias_or_name) for item in tree.expressions if item.alias_or_name}
+        frame = frame.order_by(*(columns.get(item.this, item.this) for item in order.expressions))
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame
@@ -105,17 +105,17 @@ def _expanded(item: exp.Expr, frame: Frame) -> Iterator[exp.Expr]:
         yield item
         return
     table = item.table.lower() if isinstance(item, exp.Column) else None
-    for one in frame.plan.columns:
-        if table is None or (one.qualifier or "").lower() == table:
-            yield exp.column(one.name, table=one.qualifier)
+    for column in frame.plan.columns:
+        if table is None or (column.qualifier or "").lower() == table:
+            yield exp.column(column.name, table=column.qualifier)
 
 
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     """A view, a subquery or VALUES, whose columns are qualified by its name, and whether it has windows over windows."""
-    found, over_window = _unqualified(tree, views)
+    frame, over_window = _unqualified(tree, views)
     clause = syntax.watermark_of(tree)
-    found = _marked(found, clause) if clause else found
-    return (found.alias(tree.alias_or_name) if tree.alias_or_name else found), over_window
+    frame = _marked(frame, clause) if clause else frame
+    return (frame.alias(tree.alias_or_name) if tree.alias_or_name else frame), over_window
 
 
 def _unqualified(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
@@ -144,7 +144,7 @@ def _has_windows_over_windows(frame: Frame) -> bool:
 
 def _range(tree: exp.Anonymous, near: Frame) -> Frame:
     """``range(1, 5)``: a column ``id`` with the numbers from the first to the second, exclusive."""
-    bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
+    bounds = [evaluate(read(item, (), near.rules).expression, {}) for item in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
     columns = (Attribute(near.ids.next(), "id", BIGINT),)
@@ -163,7 +163,7 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     """GROUP BY: the select list may use the keys, and the fields of a window key."""
     keys = group.expressions
-    computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
+    computed = [item for item in tree.expressions if item.find(exp.AggFunc)]
     having = tree.args.get("having")
     hidden: dict[exp.Expr, exp.Expr] = {}
     for call in having.this.find_all(exp.AggFunc) if having else ():
@@ -174,13 +174,13 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
         grouped = grouped.where(having.this.transform(lambda node: hidden.get(node, node)))
     chosen: list[exp.Expr] = []
     names = [column.name for column in grouped.plan.columns]
-    for one in tree.expressions:
-        inner = one.this if isinstance(one, exp.Alias) else one
-        if one.find(exp.AggFunc):
-            chosen.append(exp.column(one.alias_or_name))
+    for item in tree.expressions:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if item.find(exp.AggFunc):
+            chosen.append(exp.column(item.alias_or_name))
         elif isinstance(inner, exp.Anonymous) and inner in keys:
             name = names[keys.index(inner)]
-            chosen.append(exp.alias_(exp.column(name), one.alias) if isinstance(one, exp.Alias) else exp.column(name))
+            chosen.append(exp.alias_(exp.column(name), item.alias) if isinstance(item, exp.Alias) else exp.column(name))
         else:
-            chosen.append(one)
+            chosen.append(item)
     return grouped.select(*chosen)

@@ -122,10 +122,10 @@ def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None
     hidden = _reused(plan, silent) if len(nodes) > 1 and silent else frozenset()
     if not hidden or rules.nodes_known_by == "themselves":
         return tuple(range(len(nodes)))
-    found: list[Slot | None] = []
+    places: list[Slot | None] = []
     for node in nodes:
-        found.append(None if id(node) in hidden else sum(1 for one in found if one is not None))
-    return tuple(found)
+        places.append(None if id(node) in hidden else sum(1 for place in places if place is not None))
+    return tuple(places)
 
 
 def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
@@ -148,17 +148,17 @@ def _shape(plan: Plan, silent: frozenset[str]) -> object | None:
     """A value that is equal for inputs with the same exchange; None if the input has new rows or other operations."""
     match plan:
         case StreamSource():
-            return ("nothing", tuple(str(one.type) for one in plan.columns)) if plan.stream in silent else None
+            return ("nothing", tuple(str(column.type) for column in plan.columns)) if plan.stream in silent else None
         case Watermark() | Filter() | Project():
             below = _shape(plan.child, silent)
             if below is None:
                 return None
-            places = {one.id: place for place, one in enumerate(plan.child.columns)}
+            places = {column.id: place for place, column in enumerate(plan.child.columns)}
             if isinstance(plan, Watermark):
                 return "watermark", places[plan.column.id], plan.column.delay_ms, below
             if isinstance(plan, Filter):
                 return "filter", _form(plan.condition, places), below
-            return "project", tuple(_form(one.expression, places) for one in plan.named), below
+            return "project", tuple(_form(item.expression, places) for item in plan.named), below
         case _:
             return None
 
@@ -186,9 +186,9 @@ def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) 
     shared = not operators or single or global_ms == 0 or _is_the_same_everywhere(plan, operators)
     if shared or not rules.watermark_per_operator:
         return (global_ms,) * len(operators)
-    found: dict[int, int] = {}
-    _output_watermark(plan, global_ms, rules, found)
-    return tuple(found[id(operator)] for operator in operators)
+    inputs: dict[int, int] = {}
+    _output_watermark(plan, global_ms, rules, inputs)
+    return tuple(inputs[id(operator)] for operator in operators)
 
 
 def _is_the_same_everywhere(plan: Plan, operators: Sequence[Plan]) -> bool:
@@ -199,9 +199,13 @@ def _is_the_same_everywhere(plan: Plan, operators: Sequence[Plan]) -> bool:
     return len(watermarks(operators[0])) == len(nodes)
 
 
-def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int, int]) -> int | None:
+def _output_watermark(plan: Plan, global_ms: int, rules: Rules, inputs: dict[int, int]) -> int | None:
     """The watermark of the output of a node; None if there is no watermark below it."""
-    below = [one for child in plan.children if (one := _output_watermark(child, global_ms, rules, found)) is not None]
+    below = [
+        watermark_ms
+        for child in plan.children
+        if (watermark_ms := _output_watermark(child, global_ms, rules, inputs)) is not None
+    ]
     if isinstance(plan, Watermark):
         if below and "second watermark" in rules.refusals:
             raise rules.refusal("second watermark")
@@ -210,7 +214,7 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int,
     if not is_stateful(plan):
         return lowest
     at_input = lowest if lowest is not None else 0
-    found[id(plan)] = at_input
+    inputs[id(plan)] = at_input
     if isinstance(plan, StateFunction):
         return None
     if isinstance(plan, StatefulProcessor):

@@ -151,7 +151,7 @@ class _All(Generic[_Kind]):
         self._kind = kind
 
     def __get__(self, reading: QueryReading, _: type[QueryReading]) -> tuple[_Kind, ...]:
-        return tuple(one for one in reading.operators if isinstance(one, self._kind))
+        return tuple(operator for operator in reading.operators if isinstance(operator, self._kind))
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,11 @@ class QueryReading:
     def stateful(self) -> tuple[Stateful, ...]:
         """The operators that keep state in each output mode; a limit does in some only."""
         kinds = Join | Aggregation | Deduplication | StateFunction
-        return tuple(one for one in self.operators if isinstance(one, kinds) and getattr(one, "stateful", True))
+        return tuple(
+            operator
+            for operator in self.operators
+            if isinstance(operator, kinds) and getattr(operator, "stateful", True)
+        )
 
 
 def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:

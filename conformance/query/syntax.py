@@ -59,11 +59,11 @@ def statement(text: str) -> exp.Expr:
     """
     clauses: list[WatermarkClause] = []
 
-    def sample(found: re.Match[str]) -> str:
-        clauses.append(WatermarkClause(found["of"], found["name"], found["delay"]))
-        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({_SAMPLE + len(clauses) - 1} ROWS)"
+    def sample(match: re.Match[str]) -> str:
+        clauses.append(WatermarkClause(match["of"], match["name"], match["delay"]))
+        alias, sampled = match["alias"] or "", f" TABLESAMPLE ({_SAMPLE + len(clauses) - 1} ROWS)"
         # sqlglot expects the alias of a subquery before TABLESAMPLE, that of a table after it.
-        return alias + sampled if text[: found.start()].endswith(")") else sampled + alias
+        return alias + sampled if text[: match.start()].endswith(")") else sampled + alias
 
     tree = _parsed(_WINDOW_CALL.sub("`window`(", _WATERMARK.sub(sample, text)))
     for call in [*tree.find_all(exp.Anonymous)]:

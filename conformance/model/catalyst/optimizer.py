@@ -53,16 +53,16 @@ def inferred(join: Join) -> Iterator[Expression]:
     """The constraints of a column, applied to each column that a join compares it with."""
     known = [*conjuncts(join.condition), *constraints(join.left), *constraints(join.right)]
     for equality in known:
-        if equality.name != "=" or any(one.kind != "column" for one in equality.args):
+        if equality.name != "=" or any(side.kind != "column" for side in equality.args):
             continue
-        one, other = equality.args
+        side, other = equality.args
         for condition in known:
             if condition == equality:
                 continue
-            if one.value in condition.references:
-                yield substitute(condition, {one.value: other})
+            if side.value in condition.references:
+                yield substitute(condition, {side.value: other})
             if other.value in condition.references:
-                yield substitute(condition, {other.value: one})
+                yield substitute(condition, {other.value: side})
 
 
 def constraints(plan: Plan) -> tuple[Expression, ...]:
@@ -75,9 +75,9 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
         case Project():
             # The values of constant columns: `UnaryNode.getAllValidConstraints`.
             constants = (
-                Expression("call", BOOLEAN, (column(one.column), one.expression), "<=>")
-                for one in plan.named
-                if one.expression.is_constant
+                Expression("call", BOOLEAN, (column(item.column), item.expression), "<=>")
+                for item in plan.named
+                if item.expression.is_constant
             )
             return (*constants, *_renamed_by(plan.named, constraints(plan.child)))
         case Aggregate():
@@ -87,7 +87,7 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
             for branch in plan.branches:
                 names = {its.id: column(ours) for its, ours in zip(branch.columns, plan.columns, strict=True)}
                 of_each.append([substitute(condition, names) for condition in constraints(branch)])
-            return tuple(one for one in of_each[0] if all(one in others for others in of_each[1:]))
+            return tuple(condition for condition in of_each[0] if all(condition in others for others in of_each[1:]))
         case Join(how="inner"):
             return (*conjuncts(plan.condition), *constraints(plan.left), *constraints(plan.right))
         case Join(how="leftSemi" | "leftOuter"):
@@ -100,7 +100,7 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
 
 def _renamed_by(named: Iterable[NamedExpression], conditions: Iterable[Expression]) -> Iterator[Expression]:
     """The conditions on columns that are passed through, by their new names."""
-    names = {one.expression.value: column(one.column) for one in named if one.expression.kind == "column"}
+    names = {item.expression.value: column(item.column) for item in named if item.expression.kind == "column"}
     for condition in conditions:
         if condition.references <= names.keys():
             yield substitute(condition, names)
@@ -132,11 +132,13 @@ def check_aggregations(plan: Plan) -> None:
 
 def _has_redundant_below(upper: Aggregate, keep: RequiredColumns) -> bool:
     """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
-    functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
+    functions = [
+        call for output in upper.outputs if output.column.id in keep.of(upper) for call in output.expression.aggregates
+    ]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
     while isinstance(below, Project):
-        read = _read(one.expression for one in below.named if one.column.id in read)
+        read = _read(item.expression for item in below.named if item.column.id in read)
         below = below.child
     if not isinstance(below, Aggregate) or not is_streaming(below) or not below.keys:
         return False
@@ -149,7 +151,7 @@ def check_changing_values(plan: Plan) -> None:
     keep = required_columns(plan)
     for node in walk(plan):
         if isinstance(node, Project) and not all(
-            one.expression.is_deterministic or one.column.id in keep.of(node) for one in node.named
+            item.expression.is_deterministic or item.column.id in keep.of(node) for item in node.named
         ):
             raise Unpredictable("an unused column whose value is another in each run")
 
@@ -158,48 +160,50 @@ def check_event_times(plan: Plan) -> None:
     """Spark removes an unused event time from the input of a join, and no state is evicted by it (`ColumnPruning`)."""
     keep = required_columns(plan)
     sides = [side for node in walk(plan) if isinstance(node, Join) for side in node.children]
-    if any(one.is_event_time and one.id not in keep.of(side) for side in sides for one in side.columns):
+    if any(
+        attribute.is_event_time and attribute.id not in keep.of(side) for side in sides for attribute in side.columns
+    ):
         raise Unpredictable("an event time in the input of a join that nothing needs")
 
 
 def required_columns(plan: Plan) -> RequiredColumns:
     """The used columns of every node. Operators do not see pruned columns, which causes SPARK-58979."""
-    found: dict[int, frozenset[int]] = {}
-    _need(plan, frozenset(one.id for one in plan.columns), found)
-    return RequiredColumns(found)
+    needed: dict[int, frozenset[int]] = {}
+    _need(plan, frozenset(attribute.id for attribute in plan.columns), needed)
+    return RequiredColumns(needed)
 
 
-def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]]) -> None:
-    found[id(plan)] = columns
+def _need(plan: Plan, columns: frozenset[int], needed: dict[int, frozenset[int]]) -> None:
+    needed[id(plan)] = columns
     match plan:
         case Filter():
-            _need(plan.child, columns | plan.condition.references, found)
+            _need(plan.child, columns | plan.condition.references, needed)
         case Watermark():
-            _need(plan.child, columns | {plan.column.id}, found)
+            _need(plan.child, columns | {plan.column.id}, needed)
         case Project():
-            _need(plan.child, _read(one.expression for one in plan.named if one.column.id in columns), found)
+            _need(plan.child, _read(item.expression for item in plan.named if item.column.id in columns), needed)
         case Union():
             for branch in plan.branches:
                 wanted = frozenset(
                     its.id for ours, its in zip(plan.columns, branch.columns, strict=True) if ours.id in columns
                 )
-                _need(branch, wanted, found)
+                _need(branch, wanted, needed)
         case Aggregate():
             keys = {key.column.id for key in plan.keys}
-            of_outputs = _read(one.expression for one in plan.outputs if one.column.id in columns) - keys
-            _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
+            of_outputs = _read(output.expression for output in plan.outputs if output.column.id in columns) - keys
+            _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, needed)
         case Deduplicate():
-            _need(plan.child, columns | {key.id for key in plan.keys}, found)
+            _need(plan.child, columns | {key.id for key in plan.keys}, needed)
         case Limit() | EmptySide():
-            _need(plan.child, columns, found)
+            _need(plan.child, columns, needed)
         case Sort():
-            _need(plan.child, columns | _read(plan.keys), found)
+            _need(plan.child, columns | _read(plan.keys), needed)
         case StateFunction() | StatefulProcessor():
-            _need(plan.child, frozenset(one.id for one in plan.child.columns), found)
+            _need(plan.child, frozenset(attribute.id for attribute in plan.child.columns), needed)
         case Join():
             wanted = columns | plan.condition.references
             for side in plan.children:
-                _need(side, wanted & {one.id for one in side.columns}, found)
+                _need(side, wanted & {attribute.id for attribute in side.columns}, needed)
         case StreamSource() | LocalRelation():
             pass
 
@@ -212,11 +216,11 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     """The plan with each filter where Spark runs it."""
     _check_random_comparisons(plan, rules)
     check_changing_values(plan)
-    found = _optimized(plan, rules)
-    cut = [node for node in walk(found) if isinstance(node, LocalRelation) and node.is_cut]
-    if cut and beneath(found) not in cut:
+    placed = _optimized(plan, rules)
+    cut = [node for node in walk(placed) if isinstance(node, LocalRelation) and node.is_cut]
+    if cut and beneath(placed) not in cut:
         raise Unpredictable("a filter that is always false, below others")
-    return found
+    return placed
 
 
 def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
@@ -257,9 +261,9 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
 
 def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
     """The child of a node that computes windows, without rows whose event time is null."""
-    for one in plan.named if isinstance(plan, Project) else plan.keys:
-        if one.expression.kind == "window" and one.expression.args[0].kind == "column":
-            child = _place(_not_null(one.expression.args[0]), child, rules)
+    for item in plan.named if isinstance(plan, Project) else plan.keys:
+        if item.expression.kind == "window" and item.expression.args[0].kind == "column":
+            child = _place(_not_null(item.expression.args[0]), child, rules)
     return child
 
 
@@ -281,10 +285,10 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
         case Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
         case Project():
-            made = {one.column.id: one.expression for one in plan.named}
+            made = {item.column.id: item.expression for item in plan.named}
             of = [made[id] for id in condition.references]
-            deterministic = all(one.is_deterministic for one in made.values())
-            if deterministic and all(one.kind not in ("window", "session") for one in of):
+            deterministic = all(item.is_deterministic for item in made.values())
+            if deterministic and all(expression.kind not in ("window", "session") for expression in of):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return Filter(plan, condition)
         case Union():
@@ -306,7 +310,7 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
 
 
 def _is_deterministic(plan: Aggregate, rules: Rules) -> bool:
-    calls = {call.name for one in plan.outputs for call in one.expression.aggregates}
+    calls = {call.name for output in plan.outputs for call in output.expression.aggregates}
     return rules.aggregates_by_order_are_deterministic or not calls & {*BY_ORDER, "collect_set"}
 
 
@@ -315,7 +319,7 @@ def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
     if narrowed.how != join.how:
         join = _with_conditions_placed(narrowed, rules)
     for side in ("left", "right"):
-        inside = condition.references <= {one.id for one in getattr(join, side).columns}
+        inside = condition.references <= {attribute.id for attribute in getattr(join, side).columns}
         if inside and (join.how in ("inner", "leftSemi") or side in PRESERVED[join.how]):
             below: Plan = _place(condition, getattr(join, side), rules)
             return _with_inferred(replace(join, left=below) if side == "left" else replace(join, right=below), rules)
@@ -327,8 +331,8 @@ def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
 def _narrowed_outer_join(condition: Expression, join: Join) -> Join:
     """The join with the type that is left if a filter above it removes the null rows of a side."""
     wanted = must_not_be_null(condition)
-    left = "left" in PRESERVED[join.how] and not wanted & {one.id for one in join.right.columns}
-    right = "right" in PRESERVED[join.how] and not wanted & {one.id for one in join.left.columns}
+    left = "left" in PRESERVED[join.how] and not wanted & {attribute.id for attribute in join.right.columns}
+    right = "right" in PRESERVED[join.how] and not wanted & {attribute.id for attribute in join.left.columns}
     if not PRESERVED[join.how]:
         return join
     how: JoinType = "fullOuter" if left and right else "leftOuter" if left else "rightOuter" if right else "inner"
@@ -353,9 +357,9 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
     for name, plan in sides.items():
         if name in PRESERVED[join.how]:
             continue
-        for one in plan.columns:
-            if one.id in not_null:
-                sides[name] = _place(_not_null(column(one)), sides[name], rules)
+        for attribute in plan.columns:
+            if attribute.id in not_null:
+                sides[name] = _place(_not_null(column(attribute)), sides[name], rules)
     return _with_inferred(replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest)), rules)
 
 
@@ -373,7 +377,7 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
     """The side of a condition that uses only one side; None otherwise."""
     used = part.references
     for name, plan in (("left", left), ("right", right)):
-        if used and used <= {one.id for one in plan.columns}:
+        if used and used <= {attribute.id for attribute in plan.columns}:
             return name
     return None
 
@@ -382,14 +386,14 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
     """The constant value of a column of a node in a micro-batch without new rows on the silent streams; None if it is not constant."""
     match plan:
         case Project():
-            expression = next(one.expression for one in plan.named if one.column.id == id)
+            expression = next(item.expression for item in plan.named if item.column.id == id)
             if expression.is_constant:
                 return expression
             return constant_of(expression.value, plan.child, silent, rules) if expression.kind == "column" else None
         case Filter() | Limit():
             return constant_of(id, plan.child, silent, rules)
         case Union():
-            place = [one.id for one in plan.columns].index(id)
+            place = [attribute.id for attribute in plan.columns].index(id)
             branches = [branch for branch in plan.branches if not vanishes(branch, silent, rules)]
             if len(branches) != 1:
                 return None
@@ -409,12 +413,12 @@ def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
     Source: the batch "LocalRelation early". Neither filters nor constants of such a side reach the other one.
     """
 
-    found = with_children(plan, lambda child: with_empty_sides(child, silent))
-    if not (isinstance(found, Join) and found.is_of_streams):
-        return found
-    empty = (is_empty(side, silent) and not stateful(side) for side in found.children)
-    left, right = (EmptySide(side) if is_it else side for side, is_it in zip(found.children, empty, strict=True))
-    return replace(found, left=left, right=right)
+    changed = with_children(plan, lambda child: with_empty_sides(child, silent))
+    if not (isinstance(changed, Join) and changed.is_of_streams):
+        return changed
+    empty = (is_empty(side, silent) and not stateful(side) for side in changed.children)
+    left, right = (EmptySide(side) if is_it else side for side, is_it in zip(changed.children, empty, strict=True))
+    return replace(changed, left=left, right=right)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:

@@ -123,18 +123,22 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
     match node:
         case Aggregate():
             keys = [str(key.column.type) for key in node.keys]
-            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
-            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
+            kept = [output for output in node.outputs if output.column.id in needed.of(node)]
+            values = [str(call.type) + call.name for output in kept for call in output.expression.aggregates]
         case Deduplicate():
             keys = [str(key.type) for key in node.keys]
-            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
+            values = [
+                f"{column.name} {column.type}" for column in node.child.columns if column.id in needed.of(node.child)
+            ]
         case StateFunction():
             keys, values = [str(key.type) for key in node.keys], [node.function]
         case StatefulProcessor():
             keys, values = [str(key.type) for key in node.keys], [node.processor]
         case Join():
             keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
-            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
+            values = [
+                str(column.type) for side in node.children for column in side.columns if column.id in needed.of(side)
+            ]
         case _:
             keys, values = [], []
     return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
@@ -155,10 +159,10 @@ def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumn
             return ()
     columns = _NotNullColumns(silent, needed, rules)
     return tuple(
-        one.id in known
+        column.id in known
         for side, known in [(side, columns.not_null(side)) for side in inputs]
-        for one in side.columns
-        if one.id in needed.of(side)
+        for column in side.columns
+        if column.id in needed.of(side)
     )
 
 
@@ -215,18 +219,19 @@ class _NotNullColumns:
                 return self._filtered(node.child) | must_not_be_null(node.condition)
             case Project():
                 below = self._filtered(node.child)
-                passed_on = (one for one in node.named if one.expression.kind == "column")
-                return frozenset(one.column.id for one in passed_on if one.expression.value in below)
+                passed_on = (item for item in node.named if item.expression.kind == "column")
+                return frozenset(item.column.id for item in passed_on if item.expression.value in below)
             case _:
                 return frozenset()
 
     def _of_all_branches(self, union: Union) -> frozenset[int]:
-        left = [one for one in union.branches if not vanishes(one, self._silent, self._rules)]
+        left = [branch for branch in union.branches if not vanishes(branch, self._silent, self._rules)]
         if len(left) < 2:
             return frozenset()
         known = map(self.not_null, left)
         by_place = [
-            {place for place, one in enumerate(b.columns) if one.id in of} for b, of in zip(left, known, strict=True)
+            {place for place, column in enumerate(b.columns) if column.id in of}
+            for b, of in zip(left, known, strict=True)
         ]
         return frozenset(union.columns[place].id for place in set.intersection(*by_place))
 
@@ -246,11 +251,11 @@ class _NotNullColumns:
 
     def _is_redundant(self, node: Project) -> bool:
         """Whether a projection is removed because it passes all columns on unchanged. Constants may be computed above it."""
-        made = [one for one in node.named if one.column.id in self._needed.of(node)]
+        made = [item for item in node.named if item.column.id in self._needed.of(node)]
         if self._rules.constant_columns_of_joins == "of the present plan":
-            made = [one for one in made if not one.expression.is_constant]
-        given = [one.id for one in node.child.columns if one.id in self._needed.of(node.child)]
-        return [one.column.id for one in made] == given and all(one.expression.kind == "column" for one in made)
+            made = [item for item in made if not item.expression.is_constant]
+        given = [column.id for column in node.child.columns if column.id in self._needed.of(node.child)]
+        return [item.column.id for item in made] == given and all(item.expression.kind == "column" for item in made)
 
 
 def _together(node: Filter) -> tuple[list[Expression], Plan]:
@@ -284,7 +289,9 @@ def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
             return _below(node.child)
         case Project():
             below, names = _below(node.child)
-            passed_on = {one.column.id: one.expression.value for one in node.named if one.expression.kind == "column"}
+            passed_on = {
+                item.column.id: item.expression.value for item in node.named if item.expression.kind == "column"
+            }
             return below, {ours: names[its] for ours, its in passed_on.items() if its in names}
         case _:
-            return node, {one.id: one.id for one in node.columns}
+            return node, {column.id: column.id for column in node.columns}
