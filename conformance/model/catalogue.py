@@ -21,12 +21,12 @@ class RuleValue:
     """A value of a rule, and the versions that have it."""
 
     name: Any
-    """As ``rules.yaml`` writes it: the name of a function, or the value itself."""
+    """What ``rules.yaml`` writes: the name of a function, or the value itself."""
     value: Any
     says: str
     """The rule in one sentence."""
     spark: VersionRange | None
-    """None for all versions."""
+    """The versions that have it; None for all."""
 
 
 @dataclass(frozen=True)

@@ -10,26 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from conformance.model import plan as logical
 from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import DISTINCT
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
 from conformance.model.operators import OutputMode
-from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    Join,
-    Limit,
-    Plan,
-    Sort,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    expressions_of,
-    is_streaming,
-    stateful,
-    walk,
-)
+from conformance.model.plan import Plan, expressions_of, is_streaming, stateful, walk
 from conformance.model.rules import Rules
 
 RefusalNames: TypeAlias = Iterator[tuple[str, str]]
@@ -38,10 +25,10 @@ RefusalNames: TypeAlias = Iterator[tuple[str, str]]
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
     """``check_correctness``: the conf ``statefulOperator.checkCorrectness.enabled``."""
-    aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
+    aggregations = [node for node in walk(plan) if isinstance(node, logical.Aggregate) and _is_noticed(node, rules)]
     _refuse_first(_whole_plan(plan, aggregations, mode), rules)
     for node in walk(plan):
-        if isinstance(node, Join) and node.is_of_streams:
+        if isinstance(node, logical.Join) and node.is_of_streams:
             _check_join(node, mode, rules)
     if check_correctness:
         _refuse_first(_chains(plan, mode, rules), rules)
@@ -54,17 +41,17 @@ def _refuse_first(names: RefusalNames, rules: Rules) -> None:
             raise rules.refusal(name, what)
 
 
-def _is_noticed(node: Aggregate, rules: Rules) -> bool:
+def _is_noticed(node: logical.Aggregate, rules: Rules) -> bool:
     """3.0.0 did not recognise DISTINCT as an aggregation (SPARK-32456)."""
     return rules.distinct_is_noticed or not node.from_distinct
 
 
-def _whole_plan(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
+def _whole_plan(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputMode) -> RefusalNames:
     """In the order in which Spark checks."""
     streaming = [node for node in walk(plan) if is_streaming(node)]
     if len(aggregations) > 1:
         yield "several aggregations", ""
-    if sum(isinstance(node, StateFunction) for node in walk(plan)) > 1:
+    if sum(isinstance(node, logical.StateFunction) for node in walk(plan)) > 1:
         yield "several state functions", ""
     # Of several aggregations Spark only checks the topmost.
     if mode == "append" and aggregations and not any(key.column.is_event_time for key in aggregations[0].keys):
@@ -78,30 +65,32 @@ def _whole_plan(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> 
         yield "distinct aggregation", ""
     yield from _functions(plan, aggregations, mode)
     for node in streaming:
-        if isinstance(node, Deduplicate):
-            if any(isinstance(below, Aggregate) for below in node.below):
+        if isinstance(node, logical.Deduplicate):
+            if any(isinstance(below, logical.Aggregate) for below in node.below):
                 yield "deduplication after aggregation", ""
             if node.within_watermark and not any(column.is_event_time for column in node.child.columns):
                 yield "dropDuplicatesWithinWatermark without watermark", ""
-    if any(isinstance(node, Sort) for node in streaming) and not (mode == "complete" and aggregations):
+    if any(isinstance(node, logical.Sort) for node in streaming) and not (mode == "complete" and aggregations):
         yield "sorting", ""
-    if mode == "update" and any(isinstance(node, Limit) for node in streaming):
+    if mode == "update" and any(isinstance(node, logical.Limit) for node in streaming):
         yield "limit in update mode", ""
     # An id that increases within a micro-batch starts again in the next one (SPARK-21947).
-    used = (expression for node in walk(plan) if not isinstance(node, Sort) for expression in expressions_of(node))
+    used = (
+        expression for node in walk(plan) if not isinstance(node, logical.Sort) for expression in expressions_of(node)
+    )
     if any(part.name == "monotonically_increasing_id" for expression in used for part in expression.walk()):
         yield "monotonically increasing id", ""
 
 
-def _functions(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
+def _functions(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputMode) -> RefusalNames:
     for node in walk(plan):
-        if isinstance(node, StatefulProcessor) and node.mode != mode:
+        if isinstance(node, logical.StatefulProcessor) and node.mode != mode:
             raise Unpredictable("transformWithState in another output mode than the query")
-        if not isinstance(node, StateFunction):
+        if not isinstance(node, logical.StateFunction):
             continue
         if aggregations and node.mode == "update":
             yield "update function with an aggregation", ""
-        elif any(isinstance(below, Aggregate) for below in walk(node.child)):
+        elif any(isinstance(below, logical.Aggregate) for below in walk(node.child)):
             raise Unpredictable("applyInPandasWithState after an aggregation")
         elif not aggregations and node.mode != mode:
             yield "state function in another mode", f"{node.mode} mode is not supported with {mode.capitalize()}"
@@ -113,28 +102,28 @@ def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> RefusalNames:
     """Stateful operators above others whose output may be late for them."""
     for above in filter(lambda node: _may_miss_late_rows(node, rules), stateful(plan)):
         for below in (node for child in above.children for node in stateful(child)):
-            if isinstance(below, StateFunction) and below.timeout == "EventTimeTimeout":
+            if isinstance(below, logical.StateFunction) and below.timeout == "EventTimeTimeout":
                 yield "stateful after event-time timeout", ""
-            if isinstance(below, Aggregate):
+            if isinstance(below, logical.Aggregate):
                 yield f"stateful after {'append' if mode == 'append' else 'update or complete'} aggregation", ""
-            if isinstance(below, Join) and below.how != "inner":
+            if isinstance(below, logical.Join) and below.how != "inner":
                 yield "stateful after outer join", ""
-            if isinstance(below, Join) and is_time_interval(below):
+            if isinstance(below, logical.Join) and is_time_interval(below):
                 yield "stateful after time-interval join", ""
 
 
 def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
     """Whether the checks consider an operator. Source: `UnsupportedOperationChecker.isStatefulOperation`."""
     match node:
-        case Limit():
+        case logical.Limit():
             return False
-        case Deduplicate(within_watermark=False) if rules.deduplication_by_key_may_follow:
+        case logical.Deduplicate(within_watermark=False) if rules.deduplication_by_key_may_follow:
             return any(key.is_event_time for key in node.keys)
         case _:
             return True
 
 
-def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
+def _check_join(node: logical.Join, mode: OutputMode, rules: Rules) -> None:
     if mode != "append":
         in_update = "inner join in update mode"
         if mode != "update" or node.how not in ("inner", "leftSemi") or in_update in rules.refusals:
@@ -149,7 +138,7 @@ def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
         raise rules.refusal("outer join without bound", node.how)
 
 
-def _has_bound(node: Join) -> bool:
+def _has_bound(node: logical.Join) -> bool:
     """Whether a key has a watermark, or the nullable side has one and a range bounds the other side."""
     if isinstance(bounds(node)[0], KeyBound):
         return True
@@ -230,7 +219,7 @@ Sources: TypeAlias = frozenset[tuple[str, str | None]]
 
 
 def sources(plan: Plan) -> Sources:
-    return frozenset((node.stream, node.name) for node in walk(plan) if isinstance(node, StreamSource))
+    return frozenset((node.stream, node.name) for node in walk(plan) if isinstance(node, logical.StreamSource))
 
 
 def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
@@ -299,15 +288,15 @@ def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     for operator in stateful(plan):
         # The part of the operator's name that releases share, and whether it runs in real time since 4.3.
         match operator:
-            case Aggregate(session=None):
+            case logical.Aggregate(session=None):
                 name, runs = "HashAggregateExec", True
-            case Deduplicate(within_watermark=False):
+            case logical.Deduplicate(within_watermark=False):
                 name, runs = "StreamingDeduplicateExec", True
-            case Deduplicate():
+            case logical.Deduplicate():
                 name, runs = "StreamingDeduplicateWithinWatermarkExec", False
-            case Join():
+            case logical.Join():
                 name, runs = "StreamingSymmetricHashJoinExec", False
-            case StateFunction():
+            case logical.StateFunction():
                 name, runs = "FlatMapGroupsInPandasWithStateExec", False
             case _:
                 continue  # the model does not know its name

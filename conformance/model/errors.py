@@ -14,11 +14,8 @@ DEFECT = "a case on which it fails"
 class Refused(Exception):
     """Spark refuses the query.
 
-    Attributes:
-        name: of the refusal in ``refusals.yaml``.
-        stage: when Spark refuses it.
-        classes: error classes and simple names of the exceptions.
-        message: the text, or the known part of it.
+    ``name`` is that of the refusal in ``refusals.yaml``, ``classes`` are error classes and simple names of exceptions, and ``message`` is
+    the text or the known part of it.
     """
 
     def __init__(self, name: str, stage: Stage, classes: tuple[str, ...], message: str) -> None:
@@ -30,11 +27,7 @@ class Refused(Exception):
 
 
 class Unpredictable(Exception):
-    """The model cannot predict a construct of the query.
-
-    Attributes:
-        construct: its name: ``conf spark.sql.ansi.enabled``, ``function soundex``.
-    """
+    """The model cannot predict a construct of the query, such as ``conf spark.sql.ansi.enabled`` or ``function soundex``."""
 
     def __init__(self, construct: str) -> None:
         super().__init__(f"the model does not know {construct}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
 
+from conformance.model import plan as logical
 from conformance.model.aggregation import aggregate, aggregate_sessions, session_rows, windows_of
 from conformance.model.catalyst.spark_plan import RequiredColumns
 from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
@@ -24,30 +25,7 @@ from conformance.model.operators import (
     State,
     bounded,
 )
-from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    EmptySide,
-    Filter,
-    Join,
-    Limit,
-    LocalRelation,
-    Plan,
-    Project,
-    Sort,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    Union,
-    Watermark,
-    is_stateful,
-    operator_name,
-    operator_title,
-    stateful,
-    streams,
-    walk,
-    watermarks,
-)
+from conformance.model.plan import Plan, is_stateful, operator_name, operator_title, stateful, streams, walk, watermarks
 from conformance.model.rules import Rules
 from conformance.model.watermark import EventTimeStatistics
 
@@ -62,7 +40,7 @@ class BatchResult:
     """The result of a micro-batch."""
 
     rows: tuple[tuple[Value, ...], ...]
-    """In the order of the query's columns."""
+    """The emitted rows, values in the order of the query's columns."""
     states: States
     statistics: tuple[EventTimeStatistics | None, ...]
     operators: tuple[OperatorProgress, ...]
@@ -70,7 +48,7 @@ class BatchResult:
 
 def initial(plan: Plan) -> States:
     """The state before anything has run."""
-    states: dict[type[Plan], State] = {Join: EMPTY, Limit: 0, StatefulProcessor: NO_STATE}
+    states: dict[type[Plan], State] = {logical.Join: EMPTY, logical.Limit: 0, logical.StatefulProcessor: NO_STATE}
     return tuple(states.get(type(node), {}) for node in stateful(plan))
 
 
@@ -109,7 +87,7 @@ class _BatchRun:
         self.operators = stateful(batch.plan)
         self.results: dict[int, OperatorResult] = {}
         self.read: dict[int, list[Origin]] = {id(node): [] for node in self.operators}
-        """Of each stateful operator, where the rows that it read come from."""
+        """By the ``id`` of a stateful operator, where the rows that it read come from."""
         silent = streams(batch.plan) - frozenset(batch.data)
         self.contexts = {
             id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules)
@@ -123,7 +101,7 @@ class _BatchRun:
         """All rows of a node."""
         return [row for part in self._partitions(node) for row in part]
 
-    def statistics(self, node: Watermark) -> EventTimeStatistics | None:
+    def statistics(self, node: logical.Watermark) -> EventTimeStatistics | None:
         """The statistics of the rows that passed a watermark node."""
         is_window = node.column.type.name == "struct"
         return EventTimeStatistics.of(self._times[id(node)], is_window=is_window, rules=self._rules)
@@ -131,67 +109,73 @@ class _BatchRun:
     def _partitions(self, node: Plan) -> list[Iterator[Row]]:
         """The rows of a node, lazily; a stateful operator reads its whole input at once."""
         match node:
-            case StreamSource():
+            case logical.StreamSource():
                 ids = [column.id for column in node.columns]
                 new = enumerate(self._data.get(node.stream, ()))
                 return [iter([InputRow(zip(ids, row, strict=True), (node.stream, place)) for place, row in new])]
-            case LocalRelation():
+            case logical.LocalRelation():
                 ids = [column.id for column in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
-            case Filter():
+            case logical.Filter():
                 return [filter(partial(evaluate, node.condition), part) for part in self._partitions(node.child)]
-            case EmptySide():
+            case logical.EmptySide():
                 return self._partitions(node.child)
-            case Sort():
+            case logical.Sort():
                 rows = self.rows(node.child)
                 for row in rows:
                     for key in node.keys:
                         evaluate(key, row)  # it may fail; the order of the rows is never compared
                 return [iter(rows)]
-            case Watermark():
+            case logical.Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
-            case Project():
+            case logical.Project():
                 return [_projected(part, node.named, self._rules) for part in self._partitions(node.child)]
-            case Union():
+            case logical.Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
                 result = self._stateful(node)
                 self.results[id(node)] = result
                 return [iter(result.rows)]
-            case Join():
+            case logical.Join():
                 return [iter(self._static_join(node))]
-            case Deduplicate(within_watermark=True):
+            case logical.Deduplicate(within_watermark=True):
                 raise self._rules.refusal("dropDuplicatesWithinWatermark of a batch frame")
-            case Aggregate() | Deduplicate() | Limit() | StateFunction() | StatefulProcessor():
+            case (
+                logical.Aggregate()
+                | logical.Deduplicate()
+                | logical.Limit()
+                | logical.StateFunction()
+                | logical.StatefulProcessor()
+            ):
                 raise Unpredictable("an aggregation, deduplication, limit or state function of a batch frame")
         raise AssertionError(node)
 
     def _stateful(self, node: Plan) -> OperatorResult:
         context, state = self.contexts[id(node)], self._states[id(node)]
         match node:
-            case Aggregate(session=None):
+            case logical.Aggregate(session=None):
                 rows = list(_with_named(self.rows(node.child), node.keys, self._rules))
                 return aggregate(node, self._given(node, rows), state, context)
-            case Aggregate(session=session) if session is not None:
+            case logical.Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = self._given(node, session_rows(self.rows(node.child), session, self._rules))
                 return aggregate_sessions(node, session, list(_with_named(rows, others, self._rules)), state, context)
-            case Deduplicate():
+            case logical.Deduplicate():
                 rows = self._given(node, self.rows(node.child))
                 return deduplicate(node, rows, state, context, self._needed.of(node.child))
-            case Join():
+            case logical.Join():
                 check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
                 left, right = (self._given(node, self.rows(side)) for side in node.children)
                 return join(node, left, right, state, context, visible)
-            case StateFunction():
+            case logical.StateFunction():
                 return apply_in_pandas_with_state(node, self._given(node, self.rows(node.child)), state, context)
-            case StatefulProcessor():
+            case logical.StatefulProcessor():
                 begins = [] if node.initial is None else self.rows(node.initial.plan)
                 rows = self._given(node, self.rows(node.child))
                 return transform_with_state(node, rows, begins, state, context, self._needed.of(node))
-            case Limit():
+            case logical.Limit():
                 read = self._given(node, self.rows(node.child)) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
                 let_through = state + len(rows)
@@ -203,14 +187,14 @@ class _BatchRun:
         self.read[id(node)] += origins(rows)
         return rows
 
-    def _local_limit(self, node: Limit) -> list[Row]:
+    def _local_limit(self, node: logical.Limit) -> list[Row]:
         """The rows that a limit reads if nothing below it keeps state: no watermark sees the others (`LocalLimitExec`)."""
-        if any(isinstance(below, Join) for below in walk(node.child)):
+        if any(isinstance(below, logical.Join) for below in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
         read = node.rows + (self._rules.limit_reads == "one row more")
         return [row for part in self._partitions(node.child) for row in list(islice(part, read))[: node.rows]]
 
-    def _static_join(self, node: Join) -> list[Row]:
+    def _static_join(self, node: logical.Join) -> list[Row]:
         if node.how != "inner":
             raise Unpredictable(f"a {node.how} join with static rows")
         right = self.rows(node.right)
@@ -218,7 +202,7 @@ class _BatchRun:
         return list(bounded(pair for pair in pairs if evaluate(node.condition, pair)))
 
 
-def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
+def _renamed(rows: Iterable[Row], branch: Plan, union: logical.Union) -> Iterator[Row]:
     ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
     return (with_origin_of(row, {ours: row[its] for its, ours in ids}) for row in rows)
 

@@ -9,34 +9,14 @@ from sqlglot import exp
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import Schema
+from conformance.model import plan as logical
 from conformance.model.columns import WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
-from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    Filter,
-    InitialState,
-    JoinType,
-    Limit,
-    Plan,
-    Project,
-    Sort,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    TimeMode,
-    Timeout,
-    Union,
-    Watermark,
-    is_streaming,
-    walk,
-    watermarks,
-)
-from conformance.model.plan import Join as JoinNode
+from conformance.model.plan import JoinType, Plan, TimeMode, Timeout, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 
 
@@ -56,7 +36,7 @@ class Frame:
         columns = tuple(Attribute(ids.next(), field.name, field.type) for field in schema.fields)
         if any(field.type.name == "timestamp_ntz" for field in schema.fields):
             rules.require("TIMESTAMP_NTZ")
-        return cls(StreamSource(stream, columns, name), rules, ids)
+        return cls(logical.StreamSource(stream, columns, name), rules, ids)
 
     def of(self, plan: Plan) -> Frame:
         return replace(self, plan=plan)
@@ -77,13 +57,13 @@ class Frame:
             return self
         tagged = replace(marked, delay_ms=delay_ms)
         columns = tuple(tagged if attribute.id == marked.id else attribute for attribute in self.plan.columns)
-        return self.of(Watermark(self.plan, tagged, columns))
+        return self.of(logical.Watermark(self.plan, tagged, columns))
 
     def where(self, condition: str | exp.Expr) -> Frame:
-        return self.of(Filter(self.plan, self._expression(condition).expression))
+        return self.of(logical.Filter(self.plan, self._expression(condition).expression))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
-        return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
+        return self.of(logical.Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
 
     def with_column(self, name: str, text: str) -> Frame:
         """Replace the column of that name, or add one."""
@@ -91,19 +71,21 @@ class Frame:
         names = [column.name.lower() for column in self.plan.columns]
         place = names.index(name.lower()) if name.lower() in names else len(names)
         kept = unchanged(self.plan.columns)
-        return self.of(Project(self.plan, (*kept[:place], added, *kept[place + 1 :])))
+        return self.of(logical.Project(self.plan, (*kept[:place], added, *kept[place + 1 :])))
 
     def drop(self, *names: str) -> Frame:
         gone = {name.lower() for name in names}
         return self.of(
-            Project(self.plan, unchanged(column for column in self.plan.columns if column.name.lower() not in gone))
+            logical.Project(
+                self.plan, unchanged(column for column in self.plan.columns if column.name.lower() not in gone)
+            )
         )
 
     def alias(self, name: str) -> Frame:
         renamed = (
             NamedExpression(column_expression(column), replace(column, qualifier=name)) for column in self.plan.columns
         )
-        return self.of(Project(self.plan, tuple(renamed)))
+        return self.of(logical.Project(self.plan, tuple(renamed)))
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
@@ -113,7 +95,7 @@ class Frame:
         grouped = plain | {key.column.id for key in named}
         if not all(_outside_aggregates(item.expression) <= grouped for item in computed):
             raise Unpredictable("an output of an aggregation that is neither grouped nor aggregated")
-        return self.of(Aggregate(self.plan, named, (*unchanged(key.column for key in named), *computed)))
+        return self.of(logical.Aggregate(self.plan, named, (*unchanged(key.column for key in named), *computed)))
 
     def join(self, other: Frame, on: str | exp.Expr, how: JoinType) -> Frame:
         self._check_apart(other)
@@ -126,7 +108,7 @@ class Frame:
             if how != "inner":
                 raise Unpredictable("BETWEEN of a computed value in the condition of an outer join")
             return self._join_on_computed(other, tree, computed)
-        return self.of(JoinNode(self.plan, other.plan, how, condition))
+        return self.of(logical.Join(self.plan, other.plan, how, condition))
 
     def _check_apart(self, other: Frame) -> None:
         """Spark makes a relation that both frames read two (`DeduplicateRelations`)."""
@@ -150,7 +132,7 @@ class Frame:
         for plan in (self.plan, other.plan):
             ids = {column.id for column in plan.columns}
             own = tuple(item for item in computed.values() if item.expression.references <= ids)
-            sides.append(Project(plan, (*unchanged(plan.columns), *own)) if own else plan)
+            sides.append(logical.Project(plan, (*unchanged(plan.columns), *own)) if own else plan)
         names = {item.column.id for side in sides for item in getattr(side, "named", ()) if item in computed.values()}
 
         def named(node: exp.Expr) -> exp.Expr:
@@ -160,14 +142,14 @@ class Frame:
         left, right = sides
         condition = read(tree.transform(named), (*left.columns, *right.columns), self.rules).expression
         shown = unchanged((*self.plan.columns, *other.plan.columns))
-        return self.of(Project(JoinNode(left, right, "inner", condition), shown))
+        return self.of(logical.Project(logical.Join(left, right, "inner", condition), shown))
 
     def union(self, other: Frame) -> Frame:
         if len(self.plan.columns) != len(other.plan.columns):
             raise Unpredictable("a union of frames of different widths")
         self._check_apart(other)
         columns = tuple(replace(column, id=self.ids.next()) for column in self.plan.columns)
-        return self.of(Union((self.plan, other.plan), columns))
+        return self.of(logical.Union((self.plan, other.plan), columns))
 
     def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
         """``dropDuplicates`` or ``dropDuplicatesWithinWatermark``, by all columns if no names are given."""
@@ -176,7 +158,7 @@ class Frame:
         columns = {column.id: column for column in self.plan.columns}
         wanted = [resolve([name], self.plan.columns, self.rules).value for name in names]
         keys = tuple(columns[id] for id in dict.fromkeys(wanted or columns))
-        return self.of(Deduplicate(self.plan, keys, within_watermark))
+        return self.of(logical.Deduplicate(self.plan, keys, within_watermark))
 
     def distinct_rows(self) -> Frame:
         """SQL DISTINCT, an aggregation without functions (SPARK-32456)."""
@@ -184,15 +166,15 @@ class Frame:
             NamedExpression(column_expression(column), replace(column, id=self.ids.next()))
             for column in self.plan.columns
         )
-        return self.of(Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
+        return self.of(logical.Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
 
     def limit(self, rows: int) -> Frame:
-        return self.of(Limit(self.plan, rows))
+        return self.of(logical.Limit(self.plan, rows))
 
     def order_by(self, *keys: str | exp.Expr) -> Frame:
         """Sort by expressions of the columns, in either direction."""
         try:
-            return self.of(Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
+            return self.of(logical.Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
 
@@ -201,7 +183,7 @@ class Frame:
         keys = self._grouping(by)
         self.rules.require("applyInPandasWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATE_FUNCTIONS[function].emits)
-        return self.of(StateFunction(self.plan, keys, function, mode, timeout, columns))
+        return self.of(logical.StateFunction(self.plan, keys, function, mode, timeout, columns))
 
     def transform_with_state(
         self,
@@ -229,10 +211,10 @@ class Frame:
             columns = tuple(
                 replace(column, delay_ms=delay_ms) if column.id == time.value else column for column in columns
             )
-        state = None if initial is None else InitialState(initial.plan, initial._grouping(by))
+        state = None if initial is None else logical.InitialState(initial.plan, initial._grouping(by))
         if state is not None and [key.type for key in state.keys] != [key.type for key in keys]:
             raise Unpredictable("an initial state with grouping columns of other types")
-        return self.of(StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
+        return self.of(logical.StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
 
     def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
         columns = {column.id: column for column in self.plan.columns}

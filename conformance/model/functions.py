@@ -307,13 +307,13 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "uuid": ScalarFunction(_unknown("uuid"), STRING),
     "monotonically_increasing_id": ScalarFunction(_unknown("monotonically_increasing_id"), BIGINT),
 }
-"""By name in Spark SQL, or by operator."""
+"""Scalar functions by their name in Spark SQL, or by operator."""
 
 BY_TIME_ZONE = frozenset(
     {"cast timestamp to string", "cast to timestamp", "cast to timestamp_ntz", "date_format", "date_trunc"}
     | {"to_timestamp", "to_timestamp by pattern"}
 )
-"""Those that depend on the time zone of the session."""
+"""Functions that depend on the time zone of the session."""
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:

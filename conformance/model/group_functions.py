@@ -42,7 +42,6 @@ class Group:
     keys: tuple[Attribute, ...]
     key: GroupKey
     columns: tuple[Attribute, ...]
-    """Of the rows."""
     rows: tuple[Row, ...] = ()
 
     @property
@@ -213,7 +212,7 @@ STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_rows),
     "time_out_at_latest": SuiteFunction((("key", STRING), ("watermark", BIGINT)), _time_out_at_latest),
 }
-"""By the name in ``applyInPandasWithState: {with: …}``."""
+"""State functions by the name in ``applyInPandasWithState: {with: …}``."""
 
 
 def apply_in_pandas_with_state(
@@ -298,7 +297,7 @@ class ProcessorState:
     """Whether the initial state has been read."""
     values: Mapping[GroupKey, tuple[int, ...]]
     timers: frozenset[tuple[int, GroupKey]]
-    """In ms, with the group."""
+    """The time of each timer in ms, and its group."""
 
 
 NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
@@ -409,7 +408,7 @@ STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
     "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, expires=True),
     "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, expires=True),
 }
-"""By the name in ``transformWithState: {with: …}``."""
+"""Stateful processors by the name in ``transformWithState: {with: …}``."""
 
 
 def transform_with_state(

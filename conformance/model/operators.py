@@ -35,7 +35,7 @@ class TimerCounts:
 
     registered: int
     deleted: int
-    """Those that fired included."""
+    """Deleted timers, those that fired included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class OperatorEffects:
     removed: int = 0
     duplicates: int = 0
     timers: TimerCounts | None = None
-    """None if it is not a stateful processor."""
+    """The calls of a stateful processor; None for other operators."""
     state_rows: int
     """Rows in its state after the micro-batch."""
     shown: tuple[ComparedRow, ...] = ()
@@ -83,11 +83,11 @@ class BatchProgress:
     watermark_ms: int
     """The watermark it ran with."""
     statistics: tuple[EventTimeStatistics | None, ...]
-    """Of each watermark node, in plan order."""
+    """The statistics of each watermark node, in plan order."""
     operators: tuple[OperatorProgress, ...]
-    """The last operator of the query first."""
+    """The operators, the last of the query first."""
     emitted: tuple[tuple[Value, ...], ...]
-    """Rows, values in column order."""
+    """The emitted rows, values in column order."""
     advance: WatermarkAdvance
 
     @property
@@ -124,7 +124,7 @@ class OperatorContext:
     eviction_ms: int
     mode: OutputMode
     silent: frozenset[str]
-    """Streams without new rows."""
+    """The streams without new rows."""
     rules: Rules
 
     @property

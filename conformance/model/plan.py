@@ -57,7 +57,7 @@ class StreamSource(_Node):
     stream: str
     columns: tuple[Attribute, ...]
     name: str | None = None
-    """Of the source (``DataStreamReader.name``); None without one."""
+    """The name of the source (``DataStreamReader.name``); None without one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Aggregate(_Unary):
 
     keys: tuple[NamedExpression, ...]
     outputs: tuple[NamedExpression, ...]
-    """Over the key columns and, inside aggregate functions, over the columns of the child."""
+    """Expressions over the key columns and, inside aggregate functions, over the columns of the child."""
     from_distinct: bool = False
     """Whether it comes from SQL DISTINCT or UNION."""
 
@@ -203,9 +203,8 @@ class InitialState:
     """The rows that the groups of a stateful processor start with."""
 
     plan: Plan
-    """Of constants."""
+    """A plan of constants."""
     keys: tuple[Attribute, ...]
-    """Its grouping columns."""
 
 
 @dataclass(frozen=True, eq=False)

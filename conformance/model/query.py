@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from conformance.model import plan as logical
 from conformance.model.aggregation import check_functions
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
@@ -38,23 +39,7 @@ from conformance.model.execution import BatchData, MicroBatch, States, execute, 
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.join_bounds import bounds
 from conformance.model.operators import BatchProgress
-from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    Join,
-    Limit,
-    Plan,
-    Sort,
-    StatefulProcessor,
-    StateFunction,
-    Union,
-    beneath,
-    expressions,
-    operator_name,
-    stateful,
-    streams,
-    walk,
-)
+from conformance.model.plan import Plan, beneath, expressions, operator_name, stateful, streams, walk
 from conformance.model.rules import Rules
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
@@ -143,15 +128,15 @@ class Query:
 
     def _wants_eviction(self, node: Plan) -> bool:
         match node:
-            case Aggregate():
+            case logical.Aggregate():
                 return self._settings.mode in ("append", "update")
-            case Deduplicate():
+            case logical.Deduplicate():
                 return True
-            case Join():
+            case logical.Join():
                 return bounds(node) != (None, None)
-            case StateFunction():
+            case logical.StateFunction():
                 return node.timeout == "EventTimeTimeout"
-            case StatefulProcessor():
+            case logical.StatefulProcessor():
                 return node.mode in ("append", "update")
             case _:
                 return False
@@ -216,7 +201,7 @@ class Query:
         return before.states
 
     def _check_stores(self) -> None:
-        processes = any(isinstance(node, StatefulProcessor) for node in stateful(self.plan))
+        processes = any(isinstance(node, logical.StatefulProcessor) for node in stateful(self.plan))
         if processes and not in_rocksdb(self._settings):
             raise self._rules.refusal("transformWithState without RocksDB")
         name = "store of another operator"
@@ -226,7 +211,7 @@ class Query:
                 raise self._rules.refusal(name)
 
     def _check_formats(self) -> None:
-        joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
+        joins = [node for node in stateful(self.plan) if isinstance(node, logical.Join)]
         outer = [node.how for node in joins if node.how != "inner"]
         for name, concerned, state_format in (
             ("join state format 1", outer, "1"),
@@ -247,10 +232,10 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     unknown = sorted(set(settings.conf) - KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
-    functions = [node for node in walk(plan) if isinstance(node, StateFunction | StatefulProcessor)]
+    functions = [node for node in walk(plan) if isinstance(node, logical.StateFunction | logical.StatefulProcessor)]
     if functions and settings.conf.get(TIME_ZONE, "UTC") != "UTC":
         raise Unpredictable("a state function in a time zone other than UTC")
-    modes = {node.timeout if isinstance(node, StateFunction) else node.time_mode for node in functions}
+    modes = {node.timeout if isinstance(node, logical.StateFunction) else node.time_mode for node in functions}
     # Source: `shouldRunAnotherBatch` of the operators.
     if settings.trigger != "once" and modes & {"ProcessingTimeTimeout", "ProcessingTime"}:
         raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
@@ -260,16 +245,16 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of collect_set")
     for node in walk(plan):
-        if isinstance(node, Aggregate):
+        if isinstance(node, logical.Aggregate):
             check_functions(node, rules)
-        by_key = isinstance(node, Deduplicate) and not node.within_watermark
+        by_key = isinstance(node, logical.Deduplicate) and not node.within_watermark
         if by_key and settings.conf.get(CLEANUP_FACTOR, "0") != "0" and "incremental cleanup" in rules.features:
             raise Unpredictable("expired keys of a deduplication that are removed while rows are read")
 
 
 def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     name = "state in Avro"
-    others = [node for node in stateful(plan) if not isinstance(node, StatefulProcessor)]
+    others = [node for node in stateful(plan) if not isinstance(node, logical.StatefulProcessor)]
     if settings.conf.get(ENCODING) == "avro" and others and name in rules.refusals:
         raise rules.refusal(name, operator_name(others[0]))
 
@@ -279,13 +264,13 @@ def _check_decided(plan: Plan, settings: QuerySettings) -> None:
     `StreamingGlobalLimitStrategy`, by which a limit keeps state only where rows are appended, and of a complete result takes the first.
     """
     nodes = [*walk(plan)]
-    pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, Join) and node.how == "leftSemi"}
-    if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
+    pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, logical.Join) and node.how == "leftSemi"}
+    if logical.Union in pushed or (logical.Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
-    limited = [below for node in nodes if isinstance(node, Limit) for below in node.below]
-    if settings.mode == "complete" and any(isinstance(node, Aggregate) for node in limited):
+    limited = [below for node in nodes if isinstance(node, logical.Limit) for below in node.below]
+    if settings.mode == "complete" and any(isinstance(node, logical.Aggregate) for node in limited):
         raise Unpredictable("a limit of a complete result")
-    if any(isinstance(node, Sort) and node is not beneath(plan) for node in nodes):
+    if any(isinstance(node, logical.Sort) and node is not beneath(plan) for node in nodes):
         raise Unpredictable("a sort below other operators")
 
 

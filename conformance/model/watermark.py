@@ -6,23 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from conformance.model import plan as logical
 from conformance.model.columns import Value
 from conformance.model.expressions import Expression
 from conformance.model.join_bounds import RangeBound, bounds
-from conformance.model.plan import (
-    Filter,
-    Join,
-    Plan,
-    Project,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    Watermark,
-    is_stateful,
-    stateful,
-    walk,
-    watermarks,
-)
+from conformance.model.plan import Plan, is_stateful, stateful, walk, watermarks
 from conformance.model.rules import Rules
 
 Policy: TypeAlias = Literal["min", "max"]
@@ -54,7 +42,7 @@ class InputAdvance:
     column: str
     delay_ms: int
     highest_ms: int | None
-    """None without rows."""
+    """The highest event time; None without rows."""
     computed_ms: int | None
     """The highest minus the delay."""
     before_ms: int | None
@@ -133,7 +121,7 @@ def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
     seen: set[object] = set()
     hidden: set[int] = set()
     for join in reversed([*walk(plan)]):  # from the bottom up
-        if isinstance(join, Join) and join.is_of_streams:
+        if isinstance(join, logical.Join) and join.is_of_streams:
             for side in join.children:
                 shape = _shape(side, silent)
                 if shape is None:
@@ -147,16 +135,16 @@ def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
 def _shape(plan: Plan, silent: frozenset[str]) -> object | None:
     """A value that is equal for inputs with the same exchange; None if the input has new rows or other operations."""
     match plan:
-        case StreamSource():
+        case logical.StreamSource():
             return ("nothing", tuple(str(column.type) for column in plan.columns)) if plan.stream in silent else None
-        case Watermark() | Filter() | Project():
+        case logical.Watermark() | logical.Filter() | logical.Project():
             below = _shape(plan.child, silent)
             if below is None:
                 return None
             places = {column.id: place for place, column in enumerate(plan.child.columns)}
-            if isinstance(plan, Watermark):
+            if isinstance(plan, logical.Watermark):
                 return "watermark", places[plan.column.id], plan.column.delay_ms, below
-            if isinstance(plan, Filter):
+            if isinstance(plan, logical.Filter):
                 return "filter", _form(plan.condition, places), below
             return "project", tuple(_form(item.expression, places) for item in plan.named), below
         case _:
@@ -206,7 +194,7 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, inputs: dict[int
         for child in plan.children
         if (watermark_ms := _output_watermark(child, global_ms, rules, inputs)) is not None
     ]
-    if isinstance(plan, Watermark):
+    if isinstance(plan, logical.Watermark):
         if below and "second watermark" in rules.refusals:
             raise rules.refusal("second watermark")
         return global_ms
@@ -215,11 +203,11 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, inputs: dict[int
         return lowest
     at_input = lowest if lowest is not None else 0
     inputs[id(plan)] = at_input
-    if isinstance(plan, StateFunction):
+    if isinstance(plan, logical.StateFunction):
         return None
-    if isinstance(plan, StatefulProcessor):
+    if isinstance(plan, logical.StatefulProcessor):
         return at_input if plan.time_mode != "ProcessingTime" and rules.processors_pass_the_watermark_on else None
-    if isinstance(plan, Join) and rules.join_output_waits:
+    if isinstance(plan, logical.Join) and rules.join_output_waits:
         semi = plan.how == "leftSemi" and rules.semi_join_output_waits_for == "its left side"
         held_back = [
             bound.state_watermark_ms(at_input, rules)

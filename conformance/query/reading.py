@@ -35,7 +35,7 @@ class Source:
 
     stream: str
     name: str | None = None
-    """Of the source, ``DataStreamReader.name`` (4.2+)."""
+    """The name of the source, ``DataStreamReader.name`` (4.2+)."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Watermark:
     stream: str | None
     """The stream whose rows have it; None above a join, a union or an operator that keeps state."""
     column: str
-    """As it is written."""
+    """The column as it is written."""
     delay: str
-    """As it is written, possibly no interval."""
+    """The delay as it is written, possibly no interval."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Window:
     """A call of ``window`` or ``session_window``."""
 
     kind: WindowKind | None
-    """None from a plan, which does not show whether windows slide."""
+    """The kind of the window; None from a plan, which does not show whether windows slide."""
     time: str
     """The expression of the time, in Spark SQL; empty from a plan."""
     length_us: int | None
@@ -115,7 +115,7 @@ class Deduplication:
     """``dropDuplicates``, ``dropDuplicatesWithinWatermark`` or ``distinct`` of a DataFrame."""
 
     columns: tuple[str, ...]
-    """Empty means all."""
+    """The columns that are compared; empty means all."""
     within_watermark: bool = False
     stateful: bool = True
     """Whether it is of a stream; that of a table keeps no state."""
@@ -218,7 +218,7 @@ class PlanNode:
 
     name: str
     arguments: str
-    """As they are printed."""
+    """The arguments as they are printed."""
     children: tuple[PlanNode, ...]
 
     def upwards(self) -> Iterator[PlanNode]:

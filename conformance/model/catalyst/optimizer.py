@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from conformance.model import plan as logical
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import (
@@ -22,22 +23,8 @@ from conformance.model.expressions import (
 from conformance.model.functions import BY_ORDER
 from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    EmptySide,
-    Filter,
-    Join,
     JoinType,
-    Limit,
-    LocalRelation,
     Plan,
-    Project,
-    Sort,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    Union,
-    Watermark,
     beneath,
     expressions,
     is_streaming,
@@ -49,7 +36,7 @@ from conformance.model.plan import (
 from conformance.model.rules import Rules
 
 
-def inferred(join: Join) -> Iterator[Expression]:
+def inferred(join: logical.Join) -> Iterator[Expression]:
     """The constraints of a column, applied to each column that a join compares it with."""
     known = [*conjuncts(join.condition), *constraints(join.left), *constraints(join.right)]
     for equality in known:
@@ -68,11 +55,11 @@ def inferred(join: Join) -> Iterator[Expression]:
 def constraints(plan: Plan) -> tuple[Expression, ...]:
     """Conditions that all rows of a node meet, as far as Spark infers them."""
     match plan:
-        case Filter():
+        case logical.Filter():
             return (*(part for part in conjuncts(plan.condition) if part.is_deterministic), *constraints(plan.child))
-        case Watermark() | Deduplicate() | Limit():
+        case logical.Watermark() | logical.Deduplicate() | logical.Limit():
             return constraints(plan.child)
-        case Project():
+        case logical.Project():
             # The values of constant columns: `UnaryNode.getAllValidConstraints`.
             constants = (
                 Expression("call", BOOLEAN, (column(item.column), item.expression), "<=>")
@@ -80,19 +67,19 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
                 if item.expression.is_constant
             )
             return (*constants, *_renamed_by(plan.named, constraints(plan.child)))
-        case Aggregate():
+        case logical.Aggregate():
             return tuple(_renamed_by(plan.outputs, _renamed_by(plan.keys, constraints(plan.child))))
-        case Union():
+        case logical.Union():
             of_each = []
             for branch in plan.branches:
                 names = {its.id: column(ours) for its, ours in zip(branch.columns, plan.columns, strict=True)}
                 of_each.append([substitute(condition, names) for condition in constraints(branch)])
             return tuple(condition for condition in of_each[0] if all(condition in others for others in of_each[1:]))
-        case Join(how="inner"):
+        case logical.Join(how="inner"):
             return (*conjuncts(plan.condition), *constraints(plan.left), *constraints(plan.right))
-        case Join(how="leftSemi" | "leftOuter"):
+        case logical.Join(how="leftSemi" | "leftOuter"):
             return constraints(plan.left)
-        case Join(how="rightOuter"):
+        case logical.Join(how="rightOuter"):
             return constraints(plan.right)
         case _:
             return ()
@@ -126,21 +113,21 @@ class RequiredColumns:
 def check_aggregations(plan: Plan) -> None:
     """Spark removes an aggregation of which another uses only the keys (`RemoveRedundantAggregates`, SPARK-33122)."""
     keep = required_columns(plan)
-    if any(isinstance(node, Aggregate) and _has_redundant_below(node, keep) for node in walk(plan)):
+    if any(isinstance(node, logical.Aggregate) and _has_redundant_below(node, keep) for node in walk(plan)):
         raise Unpredictable("an aggregation of which only the keys are used")
 
 
-def _has_redundant_below(upper: Aggregate, keep: RequiredColumns) -> bool:
+def _has_redundant_below(upper: logical.Aggregate, keep: RequiredColumns) -> bool:
     """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
     functions = [
         call for output in upper.outputs if output.column.id in keep.of(upper) for call in output.expression.aggregates
     ]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
-    while isinstance(below, Project):
+    while isinstance(below, logical.Project):
         read = _read(item.expression for item in below.named if item.column.id in read)
         below = below.child
-    if not isinstance(below, Aggregate) or not is_streaming(below) or not below.keys:
+    if not isinstance(below, logical.Aggregate) or not is_streaming(below) or not below.keys:
         return False
     only_keys = read <= {key.column.id for key in below.keys}
     return only_keys and {call.name for call in functions} <= IGNORING_DUPLICATES
@@ -150,7 +137,7 @@ def check_changing_values(plan: Plan) -> None:
     """Spark removes an unused value that is another in each run, and filters go below it (`ColumnPruning`)."""
     keep = required_columns(plan)
     for node in walk(plan):
-        if isinstance(node, Project) and not all(
+        if isinstance(node, logical.Project) and not all(
             item.expression.is_deterministic or item.column.id in keep.of(node) for item in node.named
         ):
             raise Unpredictable("an unused column whose value is another in each run")
@@ -159,7 +146,7 @@ def check_changing_values(plan: Plan) -> None:
 def check_event_times(plan: Plan) -> None:
     """Spark removes an unused event time from the input of a join, and no state is evicted by it (`ColumnPruning`)."""
     keep = required_columns(plan)
-    sides = [side for node in walk(plan) if isinstance(node, Join) for side in node.children]
+    sides = [side for node in walk(plan) if isinstance(node, logical.Join) for side in node.children]
     if any(
         attribute.is_event_time and attribute.id not in keep.of(side) for side in sides for attribute in side.columns
     ):
@@ -176,35 +163,35 @@ def required_columns(plan: Plan) -> RequiredColumns:
 def _need(plan: Plan, columns: frozenset[int], needed: dict[int, frozenset[int]]) -> None:
     needed[id(plan)] = columns
     match plan:
-        case Filter():
+        case logical.Filter():
             _need(plan.child, columns | plan.condition.references, needed)
-        case Watermark():
+        case logical.Watermark():
             _need(plan.child, columns | {plan.column.id}, needed)
-        case Project():
+        case logical.Project():
             _need(plan.child, _read(item.expression for item in plan.named if item.column.id in columns), needed)
-        case Union():
+        case logical.Union():
             for branch in plan.branches:
                 wanted = frozenset(
                     its.id for ours, its in zip(plan.columns, branch.columns, strict=True) if ours.id in columns
                 )
                 _need(branch, wanted, needed)
-        case Aggregate():
+        case logical.Aggregate():
             keys = {key.column.id for key in plan.keys}
             of_outputs = _read(output.expression for output in plan.outputs if output.column.id in columns) - keys
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, needed)
-        case Deduplicate():
+        case logical.Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, needed)
-        case Limit() | EmptySide():
+        case logical.Limit() | logical.EmptySide():
             _need(plan.child, columns, needed)
-        case Sort():
+        case logical.Sort():
             _need(plan.child, columns | _read(plan.keys), needed)
-        case StateFunction() | StatefulProcessor():
+        case logical.StateFunction() | logical.StatefulProcessor():
             _need(plan.child, frozenset(attribute.id for attribute in plan.child.columns), needed)
-        case Join():
+        case logical.Join():
             wanted = columns | plan.condition.references
             for side in plan.children:
                 _need(side, wanted & {attribute.id for attribute in side.columns}, needed)
-        case StreamSource() | LocalRelation():
+        case logical.StreamSource() | logical.LocalRelation():
             pass
 
 
@@ -217,7 +204,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     _check_random_comparisons(plan, rules)
     check_changing_values(plan)
     placed = _optimized(plan, rules)
-    cut = [node for node in walk(placed) if isinstance(node, LocalRelation) and node.is_cut]
+    cut = [node for node in walk(placed) if isinstance(node, logical.LocalRelation) and node.is_cut]
     if cut and beneath(placed) not in cut:
         raise Unpredictable("a filter that is always false, below others")
     return placed
@@ -240,28 +227,28 @@ def _compares_rand(node: Expression) -> bool:
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
     match plan:
-        case Filter():
+        case logical.Filter():
             child = _optimized(plan.child, rules)
             if plan.condition.is_constant and rules.false_filters_cut_the_plan and stateful(child):
                 if evaluate(plan.condition, {}):
                     return child
-                if isinstance(beneath(child), Join | Union):
+                if isinstance(beneath(child), logical.Join | logical.Union):
                     raise Unpredictable("a filter that is always false, which moves into a join or a union")
-                return LocalRelation(plan.columns, (), is_cut=True)
+                return logical.LocalRelation(plan.columns, (), is_cut=True)
             # What is deterministic goes down beside what is not, but not through a filter that is not (`CombineFilters`).
             parts = sorted(conjuncts(plan.condition), key=lambda part: not part.is_deterministic)
             return reduce(lambda below, part: _place(part, below, rules), parts, child)
-        case Join() if plan.is_of_streams or plan.how == "inner":
+        case logical.Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
-        case Project() | Aggregate():
+        case logical.Project() | logical.Aggregate():
             return replace(plan, child=_with_times(plan, _optimized(plan.child, rules), rules))
         case _:
             return with_children(plan, lambda child: _optimized(child, rules))
 
 
-def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
+def _with_times(plan: logical.Project | logical.Aggregate, child: Plan, rules: Rules) -> Plan:
     """The child of a node that computes windows, without rows whose event time is null."""
-    for item in plan.named if isinstance(plan, Project) else plan.keys:
+    for item in plan.named if isinstance(plan, logical.Project) else plan.keys:
         if item.expression.kind == "window" and item.expression.args[0].kind == "column":
             child = _place(_not_null(item.expression.args[0]), child, rules)
     return child
@@ -274,47 +261,49 @@ def _not_null(of: Expression) -> Expression:
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
     """The plan with a filter pushed down as far as possible."""
     if not condition.is_deterministic:
-        return Filter(plan, condition)
+        return logical.Filter(plan, condition)
     match plan:
-        case Filter() if plan.condition == condition:
+        case logical.Filter() if plan.condition == condition:
             return plan
-        case Filter() if not plan.condition.is_deterministic:
-            return Filter(plan, condition)
-        case Filter():
+        case logical.Filter() if not plan.condition.is_deterministic:
+            return logical.Filter(plan, condition)
+        case logical.Filter():
             return replace(plan, child=_place(condition, plan.child, rules))
-        case Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
+        case logical.Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
-        case Project():
+        case logical.Project():
             made = {item.column.id: item.expression for item in plan.named}
             of = [made[id] for id in condition.references]
             deterministic = all(item.is_deterministic for item in made.values())
             if deterministic and all(expression.kind not in ("window", "session") for expression in of):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
-            return Filter(plan, condition)
-        case Union():
+            return logical.Filter(plan, condition)
+        case logical.Union():
             below = []
             for branch in plan.branches:
                 names = {ours.id: column(its) for ours, its in zip(plan.columns, branch.columns, strict=True)}
                 below.append(_place(substitute(condition, names), branch, rules))
             return replace(plan, branches=tuple(below))
-        case Aggregate() if condition.references and condition.references <= {key.column.id for key in plan.keys}:
+        case logical.Aggregate() if condition.references and condition.references <= {
+            key.column.id for key in plan.keys
+        }:
             made = {key.column.id: key.expression for key in plan.keys}
             windows = any(made[id].kind in ("window", "session") for id in condition.references)
             if not windows and _is_deterministic(plan, rules):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
-            return Filter(plan, condition)
-        case Join() if plan.is_of_streams:
+            return logical.Filter(plan, condition)
+        case logical.Join() if plan.is_of_streams:
             return _place_on_join(condition, plan, rules)
         case _:
-            return Filter(plan, condition)
+            return logical.Filter(plan, condition)
 
 
-def _is_deterministic(plan: Aggregate, rules: Rules) -> bool:
+def _is_deterministic(plan: logical.Aggregate, rules: Rules) -> bool:
     calls = {call.name for output in plan.outputs for call in output.expression.aggregates}
     return rules.aggregates_by_order_are_deterministic or not calls & {*BY_ORDER, "collect_set"}
 
 
-def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
+def _place_on_join(condition: Expression, join: logical.Join, rules: Rules) -> Plan:
     narrowed = _narrowed_outer_join(condition, join)
     if narrowed.how != join.how:
         join = _with_conditions_placed(narrowed, rules)
@@ -325,10 +314,10 @@ def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
             return _with_inferred(replace(join, left=below) if side == "left" else replace(join, right=below), rules)
     if join.how not in ("inner", "leftSemi"):
         raise Unpredictable("a filter above an outer join")
-    return Filter(join, condition)
+    return logical.Filter(join, condition)
 
 
-def _narrowed_outer_join(condition: Expression, join: Join) -> Join:
+def _narrowed_outer_join(condition: Expression, join: logical.Join) -> logical.Join:
     """The join with the type that is left if a filter above it removes the null rows of a side."""
     wanted = must_not_be_null(condition)
     left = "left" in PRESERVED[join.how] and not wanted & {attribute.id for attribute in join.right.columns}
@@ -339,7 +328,7 @@ def _narrowed_outer_join(condition: Expression, join: Join) -> Join:
     return replace(join, how=how)
 
 
-def _with_conditions_placed(join: Join, rules: Rules) -> Join:
+def _with_conditions_placed(join: logical.Join, rules: Rules) -> logical.Join:
     """The join with conditions on one side, and NOT NULL conditions on its keys, pushed down as filters.
 
     Not on a side that an outer join preserves: such a row is emitted with nulls.
@@ -363,7 +352,7 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
     return _with_inferred(replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest)), rules)
 
 
-def _with_inferred(join: Join, rules: Rules) -> Join:
+def _with_inferred(join: logical.Join, rules: Rules) -> logical.Join:
     """The join with filters on a column applied to the column it is compared with, unless the join preserves that side."""
     sides = {"left": join.left, "right": join.right}
     for part in inferred(join):
@@ -385,14 +374,14 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:
     """The constant value of a column of a node in a micro-batch without new rows on the silent streams; None if it is not constant."""
     match plan:
-        case Project():
+        case logical.Project():
             expression = next(item.expression for item in plan.named if item.column.id == id)
             if expression.is_constant:
                 return expression
             return constant_of(expression.value, plan.child, silent, rules) if expression.kind == "column" else None
-        case Filter() | Limit():
+        case logical.Filter() | logical.Limit():
             return constant_of(id, plan.child, silent, rules)
-        case Union():
+        case logical.Union():
             place = [attribute.id for attribute in plan.columns].index(id)
             branches = [branch for branch in plan.branches if not vanishes(branch, silent, rules)]
             if len(branches) != 1:
@@ -414,14 +403,18 @@ def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
     """
 
     changed = with_children(plan, lambda child: with_empty_sides(child, silent))
-    if not (isinstance(changed, Join) and changed.is_of_streams):
+    if not (isinstance(changed, logical.Join) and changed.is_of_streams):
         return changed
     empty = (is_empty(side, silent) and not stateful(side) for side in changed.children)
-    left, right = (EmptySide(side) if is_it else side for side, is_it in zip(changed.children, empty, strict=True))
+    left, right = (
+        logical.EmptySide(side) if is_it else side for side, is_it in zip(changed.children, empty, strict=True)
+    )
     return replace(changed, left=left, right=right)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:
     """Whether Spark knows that it has no new rows: `PropagateEmptyRelation` handles neither watermarks nor functions over groups."""
-    kept = any(isinstance(node, Watermark | StateFunction | StatefulProcessor) for node in walk(plan))
+    kept = any(
+        isinstance(node, logical.Watermark | logical.StateFunction | logical.StatefulProcessor) for node in walk(plan)
+    )
     return streams(plan) <= silent and not kept

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from conformance.model import plan as logical
 from conformance.model.catalyst.optimizer import (
     RequiredColumns,
     check_aggregations,
@@ -26,24 +27,7 @@ from conformance.model.catalyst.optimizer import (
 )
 from conformance.model.expressions import Expression, must_not_be_null
 from conformance.model.join_bounds import equalities
-from conformance.model.plan import (
-    Aggregate,
-    Deduplicate,
-    EmptySide,
-    Filter,
-    Join,
-    Limit,
-    Plan,
-    Project,
-    StatefulProcessor,
-    StateFunction,
-    StreamSource,
-    Union,
-    Watermark,
-    operator_name,
-    stateful,
-    walk,
-)
+from conformance.model.plan import Plan, operator_name, stateful, walk
 from conformance.model.rules import Rules
 
 __all__ = ["RequiredColumns", "SparkPlan", "constant_of", "is_empty"]
@@ -75,7 +59,7 @@ class SparkPlan:
         """The plan of a micro-batch. Spark optimizes every micro-batch by itself, knowing which streams have no new rows (``silent``)."""
         if silent not in self._of_silent:
             sides = with_empty_sides(self.written, silent)
-            empty = any(isinstance(node, EmptySide) for node in walk(sides))
+            empty = any(isinstance(node, logical.EmptySide) for node in walk(sides))
             self._of_silent[silent] = SparkPlan(sides, self.rules) if empty else self
         return self._of_silent[silent]
 
@@ -97,7 +81,7 @@ class SparkPlan:
                 continue
             if before.partition("|")[0] != after.partition("|")[0]:
                 raise self.rules.refusal("state of another key")
-            if not isinstance(node, Deduplicate):
+            if not isinstance(node, logical.Deduplicate):
                 raise self.rules.refusal("state of another value")
             if self.rules.deduplication_state_compares == "whole rows":
                 raise self.rules.refusal("deduplication state of another schema")
@@ -121,20 +105,20 @@ class SparkPlan:
 def schema_of(node: Plan, needed: RequiredColumns) -> str:
     """The schema of an operator's state: the types of its keys and, after a bar, of the used columns of its rows."""
     match node:
-        case Aggregate():
+        case logical.Aggregate():
             keys = [str(key.column.type) for key in node.keys]
             kept = [output for output in node.outputs if output.column.id in needed.of(node)]
             values = [str(call.type) + call.name for output in kept for call in output.expression.aggregates]
-        case Deduplicate():
+        case logical.Deduplicate():
             keys = [str(key.type) for key in node.keys]
             values = [
                 f"{column.name} {column.type}" for column in node.child.columns if column.id in needed.of(node.child)
             ]
-        case StateFunction():
+        case logical.StateFunction():
             keys, values = [str(key.type) for key in node.keys], [node.function]
-        case StatefulProcessor():
+        case logical.StatefulProcessor():
             keys, values = [str(key.type) for key in node.keys], [node.processor]
-        case Join():
+        case logical.Join():
             keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
             values = [
                 str(column.type) for side in node.children for column in side.columns if column.id in needed.of(side)
@@ -151,9 +135,9 @@ NotNull: TypeAlias = tuple[bool, ...]
 def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> NotNull:
     """The NOT NULL columns of the state that an operator of an optimised plan would write."""
     match node:
-        case Join():
+        case logical.Join():
             inputs = node.children
-        case Deduplicate(within_watermark=False) if rules.deduplication_state_compares == "whole rows":
+        case logical.Deduplicate(within_watermark=False) if rules.deduplication_state_compares == "whole rows":
             inputs = (node.child,)
         case _:
             return ()
@@ -175,21 +159,21 @@ class _NotNullColumns:
     def not_null(self, node: Plan) -> frozenset[int]:
         """Ids of the NOT NULL output columns of a node."""
         match node:
-            case Filter():
+            case logical.Filter():
                 conditions, below = _together(node)
                 if self._is_nothing(below) or self._is_narrowed(node, [below]):
                     return frozenset()
                 required = frozenset[int]().union(*map(must_not_be_null, conditions))
                 return self.not_null(below) | self._kept(required, below)
-            case Project():
+            case logical.Project():
                 return self.not_null(node.child) if self._is_redundant(node) else frozenset()
-            case Watermark() if not self._rules.watermark_passes_not_null_on:
+            case logical.Watermark() if not self._rules.watermark_passes_not_null_on:
                 return frozenset()
-            case Watermark() | Deduplicate() | Limit():
+            case logical.Watermark() | logical.Deduplicate() | logical.Limit():
                 return frozenset() if self._is_narrowed(node, [node.child]) else self.not_null(node.child)
-            case Union():
+            case logical.Union():
                 return self._of_all_branches(node)
-            case Join(is_of_streams=True):
+            case logical.Join(is_of_streams=True):
                 if self._is_narrowed(node, node.children):
                     return frozenset()
                 left, right = map(self.not_null, node.children)
@@ -205,7 +189,7 @@ class _NotNullColumns:
 
     def _kept(self, required: frozenset[int], below: Plan) -> frozenset[int]:
         """The columns that a filter makes NOT NULL: it is superfluous for those that a filter further down has made so."""
-        if not isinstance(below, Watermark):
+        if not isinstance(below, logical.Watermark):
             return required
         kept = required - self._filtered(below.child)
         return kept if self._rules.watermark_passes_not_null_on else kept & {below.column.id}
@@ -215,16 +199,16 @@ class _NotNullColumns:
         if self._is_nothing(node):
             return frozenset()
         match node:
-            case Filter():
+            case logical.Filter():
                 return self._filtered(node.child) | must_not_be_null(node.condition)
-            case Project():
+            case logical.Project():
                 below = self._filtered(node.child)
                 passed_on = (item for item in node.named if item.expression.kind == "column")
                 return frozenset(item.column.id for item in passed_on if item.expression.value in below)
             case _:
                 return frozenset()
 
-    def _of_all_branches(self, union: Union) -> frozenset[int]:
+    def _of_all_branches(self, union: logical.Union) -> frozenset[int]:
         left = [branch for branch in union.branches if not vanishes(branch, self._silent, self._rules)]
         if len(left) < 2:
             return frozenset()
@@ -238,9 +222,9 @@ class _NotNullColumns:
     def _is_nothing(self, node: Plan) -> bool:
         """Whether the micro-batch replaces it with an empty relation."""
         match node:
-            case StreamSource():
+            case logical.StreamSource():
                 return node.stream in self._silent
-            case Filter() | Project():
+            case logical.Filter() | logical.Project():
                 return self._is_nothing(node.child)
             case _:
                 return False
@@ -249,7 +233,7 @@ class _NotNullColumns:
         """Whether a node reads columns that are not used above it: the pruning projection loses NOT NULL."""
         return bool(frozenset().union(*map(self._needed.of, below)) - self._needed.of(node))
 
-    def _is_redundant(self, node: Project) -> bool:
+    def _is_redundant(self, node: logical.Project) -> bool:
         """Whether a projection is removed because it passes all columns on unchanged. Constants may be computed above it."""
         made = [item for item in node.named if item.column.id in self._needed.of(node)]
         if self._rules.constant_columns_of_joins == "of the present plan":
@@ -258,10 +242,10 @@ class _NotNullColumns:
         return [item.column.id for item in made] == given and all(item.expression.kind == "column" for item in made)
 
 
-def _together(node: Filter) -> tuple[list[Expression], Plan]:
+def _together(node: logical.Filter) -> tuple[list[Expression], Plan]:
     """The conditions of consecutive filters, and the node below them."""
     conditions, below = [node.condition], node.child
-    while isinstance(below, Filter):
+    while isinstance(below, logical.Filter):
         conditions.append(below.condition)
         below = below.child
     return conditions, below
@@ -269,15 +253,15 @@ def _together(node: Filter) -> tuple[list[Expression], Plan]:
 
 def _opens_store_below(node: Plan, partitions: int) -> bool:
     """An aggregation finds its own store first, and a join does not look it up."""
-    if isinstance(node, StatefulProcessor) and node.initial is not None:
+    if isinstance(node, logical.StatefulProcessor) and node.initial is not None:
         return False
-    if not isinstance(node, Deduplicate | Limit | StateFunction | StatefulProcessor):
+    if not isinstance(node, logical.Deduplicate | logical.Limit | logical.StateFunction | logical.StatefulProcessor):
         return False
     below, names = _below(node.child)
-    if not isinstance(below, Aggregate):
+    if not isinstance(below, logical.Aggregate):
         return False
     by = [key.column.id for key in below.keys if key is not below.session]
-    if isinstance(node, Limit):
+    if isinstance(node, logical.Limit):
         return not by or partitions == 1
     return not by or [names.get(key.id) for key in node.keys] == by
 
@@ -285,9 +269,9 @@ def _opens_store_below(node: Plan, partitions: int) -> bool:
 def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
     """The node that rows come from in the same task, and a mapping of column ids to that node's."""
     match node:
-        case Filter() | Watermark():
+        case logical.Filter() | logical.Watermark():
             return _below(node.child)
-        case Project():
+        case logical.Project():
             below, names = _below(node.child)
             passed_on = {
                 item.column.id: item.expression.value for item in node.named if item.expression.kind == "column"
