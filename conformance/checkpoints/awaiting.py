@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
@@ -34,19 +33,18 @@ class AwaitingChange:
     because: str
     link: str
     error: str | None = None
-    """The error class of a refusal."""
+    """The class of the error with which the version refuses the checkpoint."""
     evidence: Mapping[str, str] | None = None
     """What an error of this class must show: ``operator`` and ``kind`` of each `StateDifference`, or a ``text``. None: it shows nothing."""
     workaround: str | None = None
     """A setting or step that lets the query resume."""
     case: str | None = None
-    """The id of a case that shows it."""
+    """The id of a case that shows the change."""
     source: str | None = None
     """The place in Spark's source that shows it, if no case does."""
 
     @property
     def reason(self) -> str:
-        """Why, and where that is documented."""
         return f"{self.because} ({self.link})"
 
     def explains(self, error: ErrorSeen, to: SparkVersion) -> bool:
@@ -79,12 +77,8 @@ def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion)
 @cache
 def changes() -> tuple[AwaitingChange, ...]:
     """Every known refusal and change."""
-    return tuple(
-        AwaitingChange(
-            **{**entry, "when": MappingProxyType(entry["when"]), "to": VersionRange.parse(entry["to"])},
-        )
-        for entry in read_data("conformance.checkpoints", "changes.yaml")
-    )
+    entries = read_data("conformance.checkpoints", "changes.yaml")
+    return tuple(AwaitingChange(**{**entry, "to": VersionRange.parse(entry["to"])}) for entry in entries)
 
 
 Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
@@ -115,16 +109,14 @@ _INDEX = "index"
 _TIMES = frozenset({"timestamp", "timestamp_ntz"})
 
 
-def _state_type(checkpoint: Checkpoint, name: str) -> bool:
-    return any(field.type == name for one in checkpoint.operators for schema in one.schemas for field in schema.fields)
-
-
 _CONDITIONS: Mapping[str, Condition] = {
     "join_key_not_null": _join_key_not_null,
-    "state_type": _state_type,
+    "state_type": lambda checkpoint, name: any(
+        field.type == name for each in checkpoint.operators for schema in each.schemas for field in schema.fields
+    ),
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
-    "operators_unnamed": lambda checkpoint, wanted: any(one.format is None for one in checkpoint.operators) is wanted,
-    "schema_missing": lambda checkpoint, wanted: any(not one.schemas for one in checkpoint.operators) is wanted,
+    "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,
+    "schema_missing": lambda checkpoint, wanted: any(not each.schemas for each in checkpoint.operators) is wanted,
     "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
     "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,
     "commit_format": lambda checkpoint, least: (

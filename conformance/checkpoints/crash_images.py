@@ -27,7 +27,7 @@ class FileContent:
     modified: int
 
     def part(self, share: float) -> FileContent:
-        """The file as a power failure may leave it: only the first of its bytes."""
+        """The file as a power failure may leave it: only this share of its bytes, the first."""
         return FileContent(self.content[: int(len(self.content) * share)], self.modified)
 
 
@@ -39,9 +39,9 @@ class FileOperation:
     """``create``: an empty file is there; ``write``: the file has all of its bytes and is closed; ``remove``: file or folder."""
     path: str
     file: FileContent | None = None
-    """Of ``write``."""
+    """What ``write`` writes."""
     to: str | None = None
-    """Of ``rename``."""
+    """The path to which ``rename`` moves it."""
 
     @property
     def result(self) -> str:
@@ -171,7 +171,7 @@ class CrashImage:
 
     @property
     def name(self) -> str:
-        """``killed-12``"""
+        """The name in results: ``killed-12``."""
         return f"{self.fault}-{self.number}"
 
 
@@ -211,18 +211,11 @@ class Recording:
 
 
 def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """Every image of these operations, each once: equal directories are one image.
-
-    Args:
-        recording: of the query's directory.
-        window: the operations of the micro-batches in question.
-    """
-    seen: set[tuple[str, str]] = set()
+    """Every image of the operations in a window of the recording, each once: equal directories are one image."""
+    images: dict[tuple[str, str], CrashImage] = {}
     for image in _all(recording, window):
-        key = (image.content.digest, image.overlay.digest if image.overlay else "")
-        if key not in seen:
-            seen.add(key)
-            yield image
+        images.setdefault((image.content.digest, image.overlay.digest if image.overlay else ""), image)
+    yield from images.values()
 
 
 def images_between(recording: Recording, window: slice) -> Iterator[CrashImage]:

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
@@ -45,11 +46,7 @@ class Files(Protocol):
         """Path relative to the checkpoint → bytes, of every file."""
 
     def read(self, path: PurePosixPath) -> bytes:
-        """The content of a file.
-
-        Raises:
-            NoSuchCheckpoint: it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`.
-        """
+        """The content of a file; raises `NoSuchCheckpoint` if it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,7 @@ class Folder:
 
     @classmethod
     def open(cls, root: Path) -> Folder:
-        """List a folder.
-
-        Raises:
-            NoSuchCheckpoint: it does not exist, or cannot be read.
-        """
+        """List a folder; raises `NoSuchCheckpoint` if it does not exist, or cannot be read."""
         if not root.is_dir():
             why = "this is a file, not a checkpoint folder" if root.exists() else "there is no such folder"
             raise NoSuchCheckpoint(str(root), why)
@@ -100,11 +93,7 @@ class ObjectStore:
 
     @classmethod
     def open(cls, url: str) -> ObjectStore:
-        """List what is behind a URL.
-
-        Raises:
-            NoSuchCheckpoint: `fsspec` or what it needs for this URL is not installed, or the URL cannot be read.
-        """
+        """List what is behind a URL; raises `NoSuchCheckpoint` if it cannot be read, or what reads it is not installed."""
         try:
             import fsspec
         except ImportError:
@@ -132,11 +121,7 @@ class ObjectStore:
 
 
 def open_files(where: str) -> Files:
-    """The files of a checkpoint by its path or URL.
-
-    Raises:
-        NoSuchCheckpoint: see `Folder.open` and `ObjectStore.open`.
-    """
+    """The files of a checkpoint by its path or URL; raises `NoSuchCheckpoint` if it cannot be read."""
     if where.startswith("file:"):
         where = "/" + where.removeprefix("file:").lstrip("/")
     return ObjectStore.open(where) if "://" in where else Folder.open(Path(where))
@@ -148,10 +133,9 @@ def _without_following(path: str, flags: int) -> int:
 
 def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
     def fail(error: OSError) -> None:
-        if isinstance(error, FileNotFoundError):
-            # A running query removes folders.
-            return
-        raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
+        # A running query removes folders.
+        if not isinstance(error, FileNotFoundError):
+            raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
 
     found = []
     for folder, folders, names in os.walk(root, onerror=fail):
@@ -159,11 +143,8 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
             raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:
             path = Path(folder, name)
-            try:
+            with suppress(FileNotFoundError):  # a running query replaces its files
                 found.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
-            except FileNotFoundError:
-                # A running query replaces its files.
-                continue
     return found
 
 

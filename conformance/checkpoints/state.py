@@ -91,11 +91,7 @@ class StateOperator:
 
 
 def operators(files: Files) -> tuple[StateOperator, ...]:
-    """The stateful operators of a checkpoint, by number.
-
-    Raises:
-        DamagedCheckpoint: metadata or a schema does not have the format that Spark writes.
-    """
+    """The stateful operators of a checkpoint, by number; raises `DamagedCheckpoint` for metadata or a schema that Spark did not write."""
     of_operator: defaultdict[int, list[PurePosixPath]] = defaultdict(list)
     for path in files.sizes:
         if len(path.parts) > 3 and path.parts[0] == "state" and path.parts[1].isdecimal():
@@ -131,7 +127,7 @@ def _name_by(stores: Iterable[StateStore]) -> str | None:
 
 
 def _store(path: PurePosixPath) -> str:
-    """The name of the store that a file below a partition belongs to."""
+    """The name of the store to which a file below a partition belongs."""
     below = path.parts[3:-1]
     return below[0] if below and below[0] not in _ROCKSDB_FOLDERS and below[0] != "_metadata" else "default"
 

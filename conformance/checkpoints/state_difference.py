@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Literal, TypeAlias
 
 from conformance.checkpoints.state import JOIN
@@ -84,41 +83,15 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
     return tuple(severe or [each for each in found if each.stored == "NOT NULL"] or found)
 
 
-@dataclass(frozen=True)
-class StateWorkaround:
-    """A setting that may let a version resume a checkpoint; an entry of ``workarounds.yaml``."""
-
-    key: str
-    value: str
-    kinds: frozenset[str]
-    before: VersionRange
-    """The versions that write the checkpoint."""
-    after: VersionRange
-    """The versions that resume it."""
-
-
 def state_workarounds(
     differences: Iterable[StateDifference], before: SparkVersion, after: SparkVersion
-) -> tuple[StateWorkaround, ...]:
-    """The settings that may help with such differences; whether one does is to be seen."""
+) -> Iterator[tuple[str, str]]:
+    """The settings that may help with such differences, key and value; whether they do is to be seen."""
     kinds = {difference.kind for difference in differences}
-    return tuple(
-        each for each in _workarounds() if each.kinds & kinds and before in each.before and after in each.after
-    )
-
-
-@cache
-def _workarounds() -> tuple[StateWorkaround, ...]:
-    return tuple(
-        StateWorkaround(
-            entry["key"],
-            entry["value"],
-            frozenset(entry["kinds"]),
-            VersionRange.parse(entry["from"]),
-            VersionRange.parse(entry["to"]),
-        )
-        for entry in read_data("conformance.checkpoints", "workarounds.yaml")
-    )
+    for entry in read_data("conformance.checkpoints", "workarounds.yaml"):
+        fits = before in VersionRange.parse(entry["from"]) and after in VersionRange.parse(entry["to"])
+        if fits and not kinds.isdisjoint(entry["kinds"]):
+            yield entry["key"], entry["value"]
 
 
 @dataclass(frozen=True)
@@ -178,11 +151,7 @@ def _schema(message: str, before: str) -> tuple[_Column, ...] | None:
 
 
 def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, int]:
-    """A type as Scala prints it, ``StructType(StructField(a,LongType,true))``, and where it ends.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """A type as Scala prints it, ``StructType(StructField(a,LongType,true))``, and where it ends; raises `ValueError` without one."""
     nested = _NESTED.match(text, at)
     if nested is None:
         simple = _SIMPLE.match(text, at)
@@ -207,11 +176,7 @@ def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, in
 
 
 def _field(text: str, at: int) -> tuple[_Column, int]:
-    """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses. Raises `ValueError` without one."""
     found = _FIELD.match(text, at)
     if found is None:
         raise ValueError(text[at : at + 40])

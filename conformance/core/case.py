@@ -80,14 +80,13 @@ class Pipeline:
     operations: tuple[Operation, ...]
 
     def walk(self) -> Iterator[Operation]:
-        """Every operation, including those of nested pipelines."""
+        """All operations, including those of nested pipelines."""
         for operation in self.operations:
             yield operation
             for nested in operation.nested:
                 yield from nested.walk()
 
     def streams(self) -> frozenset[str]:
-        """The streams that it reads."""
         return frozenset(operation.arguments["from"] for operation in self.walk() if operation.name == "from")
 
     def wire(self) -> list[dict[str, Json]]:
@@ -128,7 +127,7 @@ class KafkaSource(Frozen):
     """How a stream is read from a topic of Kafka."""
 
     partitions: int = Field(1, ge=1)
-    """Of the topic."""
+    """How many partitions the topic has."""
     timestamp: str | None = None
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
@@ -190,11 +189,11 @@ class Restart(Frozen):
     how: HowRestarted
     change: Change = Change()
     at: KillPoint = "rest"
-    """For ``kill``."""
+    """When ``kill`` kills the engine."""
     add: Arrival = {}
-    """For ``kill``: the rows of the micro-batch in which the engine is killed."""
+    """The rows of the micro-batch in which ``kill`` kills the engine."""
     batch: int = 1
-    """For ``kill``: the micro-batch of the step, from 1."""
+    """The micro-batch of the step, from 1, in which ``kill`` kills the engine."""
     damage: Mapping[Damage, CheckpointPart] = {}
     """What is damaged in the checkpoint while no engine runs."""
     repartition: int | None = None
@@ -256,7 +255,7 @@ class ExpectationChange(Expectation):
 
 class Step(Frozen):
     number: int
-    """From 1."""
+    """Steps are numbered from 1."""
     action: Action
     name: str | None = None
     expect: Expectation | None = None
@@ -279,19 +278,19 @@ class Differs(Frozen):
 
     spark: VersionRange
     source: Source | None = None
-    """Where the rows come from if they behave so only then; None if the source does not matter."""
+    """The source with which they behave so; None if it does not matter."""
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
     introduced_by: str | None = None
-    """Of a bug without a ticket: the ticket that introduced it, if known."""
+    """The ticket that introduced a bug without a ticket of its own, if known."""
     because: str | None = None
     unsupported: str | None = None
     """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
     error: ExpectedError | None = None
-    """Of ``unsupported``: how these versions refuse the query. Without it, only a missing method counts."""
+    """How the versions of ``unsupported`` refuse the query. Without it, only a missing method counts."""
     expect: Expectation | None = None
-    """Expected of the start, in place of all expectations of steps."""
+    """What is expected of the start, in place of all expectations of steps."""
     steps: Mapping[int, ExpectationChange] = {}
     """Step number (names are resolved when the case is read) → what changes in its expectation."""
 
@@ -322,9 +321,7 @@ class Upgrade(Frozen):
     because: str
     link: str | None = None
     bug: bool = False
-    """Whether it is a known bug, as in ``Differs``."""
     introduced_by: str | None = None
-    """As in ``Differs``."""
     way_round: str | None = None
     """The documented workaround: a setting, ``key=value``, which every run of the upgrade tries, or a sentence."""
     error: ExpectedError | None = None
@@ -352,20 +349,13 @@ class NeedsCode(Frozen):
     """Something in a case that runs only with ``--allow-code``."""
 
     line: int
-    """Of the file, from 1."""
+    """Lines and columns of the file are numbered from 1."""
     column: int
-    """From 1."""
     reason: str
 
 
 def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
-    """The file of a case, relative to the root of the suite.
-
-    Args:
-        id: of the case.
-        expansion: the name that ``matrix`` gives the case; empty for a file with one case.
-        suffix: of the file.
-    """
+    """The file of the case with an ``id``, relative to the root of the suite; ``expansion``: the name that ``matrix`` gives the case."""
     return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
 
 
@@ -392,7 +382,7 @@ class Case(Frozen):
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]
-    """Line numbers in the file, from 1: ``title``, ``steps.3``, ``differs.1``."""
+    """What is in the file (``title``, ``steps.3``, ``differs.1``) → its line, from 1."""
 
     title: str
     streams: Mapping[str, Schema]
@@ -414,7 +404,7 @@ class Case(Frozen):
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
     sink: str | None = None
-    """``module:function`` of the author's own that writes each micro-batch."""
+    """``module:function``, the author's own function that writes each micro-batch."""
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
@@ -443,7 +433,7 @@ class Case(Frozen):
 
     @property
     def triggers(self) -> frozenset[Trigger]:
-        """Its own and those of its restarts."""
+        """The trigger of the case and those of its restarts."""
         changes = (step.action.change for step in self.steps if isinstance(step.action, Restart))
         return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
 

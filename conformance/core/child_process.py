@@ -45,18 +45,14 @@ def start(
     errors: str = "replace",
     new_session: bool = False,
 ) -> subprocess.Popen[str]:
-    """Start a program.
+    """Start a program; raises `OSError` if that fails.
 
     Args:
-        command: its absolute path and its arguments.
-        cwd: its working directory, absolute: `OUTSIDE`, or a folder that is its purpose.
+        command: the absolute path of the program, and its arguments.
+        cwd: the absolute path of its working directory: `OUTSIDE`, or a folder that is its purpose.
         environ: all its environment variables.
-        encoding: of its streams; by default that of the locale.
+        encoding: the encoding of its streams, by default that of the locale.
         new_session: whether it leads a process group of its own, which no Ctrl-C in a terminal ends.
-
-    Raises:
-        OSError: it cannot be started.
-        ValueError: the path of the program or of the folder is relative.
     """
     if not (Path(command[0]).is_absolute() and cwd.is_absolute()):
         raise ValueError(f"{command[0]} in {cwd}: both must be absolute")
@@ -83,16 +79,10 @@ def run(
     merged: bool = False,
     errors: str = "replace",
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program without input to its end, and keep what it writes.
-
-    Args:
-        command: as for `start`, as are ``cwd`` and ``environ``.
-        timeout: seconds; then it is killed.
-        merged: whether its errors are part of its output.
+    """Run a program as `start` does, without input, to its end, and keep what it writes, its errors ``merged`` into its output or not.
 
     Raises:
-        OSError: it cannot be started.
-        subprocess.TimeoutExpired: it took longer than ``timeout``.
+        subprocess.TimeoutExpired: it took longer than ``timeout``, in seconds, and was killed.
     """
     errors_to = subprocess.STDOUT if merged else subprocess.PIPE
     with start(command, cwd=cwd, environ=environ, stdin=subprocess.DEVNULL, stderr=errors_to, errors=errors) as process:
@@ -107,18 +97,14 @@ def run(
 def run_streaming(
     command: Sequence[str], environ: Mapping[str, str], on_line: Callable[[str], str | None], *, keep: int
 ) -> tuple[str, ...] | None:
-    """Run a program `OUTSIDE` without input, its errors merged into its output.
+    """Run a program `OUTSIDE` as `start` does, without input, its errors merged into its output.
 
     Args:
-        command: as for `start`, as is ``environ``.
-        on_line: takes each line as it comes, without trailing whitespace; returns the text to keep, None for nothing.
+        on_line: takes each line as it comes, without trailing whitespace, and returns the text to keep, or None.
         keep: how many lines are kept at most, the last ones.
 
     Returns:
         None on success, else the lines kept.
-
-    Raises:
-        OSError: it cannot be started.
     """
     tail: deque[str] = deque(maxlen=keep)
     with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
@@ -131,7 +117,7 @@ def run_streaming(
 
 
 def which(program: str, environ: Mapping[str, str]) -> str | None:
-    """The absolute path of a program on PATH; None if there is none."""
+    """The absolute path of the first program of a name on PATH, as `every`."""
     return next(every(program, environ), None)
 
 

@@ -26,7 +26,7 @@ DAY_US = 24 * _MICROS["hour"]
 
 
 class NotAnInterval(ValueError):
-    """The text is not an interval."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Interval:
 
     @property
     def delay_us(self) -> int:
-        """As a delay, in µs: a month is 31 days."""
+        """The interval as a delay, in µs: a month is 31 days."""
         return (self.months * DAYS_OF_A_MONTH + self.days) * DAY_US + self.micros
 
     @property
     def delay_ms(self) -> int:
-        """As a delay, truncated to ms."""
+        """The same delay, truncated to ms."""
         return self.delay_us // 1000
 
     def __lt__(self, other: Interval) -> bool:
@@ -65,13 +65,9 @@ class Interval:
 
 
 def parse_interval(text: str) -> Interval:
-    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '1:30' MINUTE TO SECOND``, ``INTERVAL '0-2' YEAR TO MONTH``.
-
-    Raises:
-        NotAnInterval: the text is not an interval.
-    """
-    words = text.strip().lower()
-    words = words.removeprefix("interval").strip() if words.startswith("interval") else words
+    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '1:30' MINUTE TO SECOND``, ``INTERVAL '0-2' YEAR TO MONTH``;
+    raise `NotAnInterval` for any other text."""
+    words = text.strip().lower().removeprefix("interval").strip()
     if found := _SPAN.fullmatch(words):
         span = _span(found[2], found[3], found[4], text)
         return -span if found[1] == "-" else span

@@ -20,35 +20,19 @@ from conformance.core.data import Json
 
 WRAPPERS = frozenset(
     {
-        # of the driver: what a Connect server sends of an exception
-        "ServerFailure",
-        # of pyspark and py4j
-        "CapturedException",
-        "PySparkException",
-        "PythonException",
-        "PYTHON_EXCEPTION",
-        "Py4JError",
-        "Py4JException",
-        "Py4JJavaError",
-        "Py4JNetworkError",
-        # of Spark
-        "FOREACH_BATCH_USER_FUNCTION_ERROR",
-        "ForeachBatchUserFuncException",
-        "INTERNAL_ERROR",
-        "STREAM_FAILED",
-        "SparkException",
-        "SparkRuntimeException",
-        "StreamingQueryException",
+        "ServerFailure",  # of the driver: what a Connect server sends of an exception
+        *("CapturedException", "PySparkException", "PythonException", "PYTHON_EXCEPTION"),
+        *("Py4JError", "Py4JException", "Py4JJavaError", "Py4JNetworkError"),
+        *("FOREACH_BATCH_USER_FUNCTION_ERROR", "ForeachBatchUserFuncException", "INTERNAL_ERROR", "STREAM_FAILED"),
+        *("SparkException", "SparkRuntimeException", "StreamingQueryException"),
     }
 )
 """Classes of an error that only passes on another one."""
 
 _BROAD = frozenset(
     {
-        "ExtendedAnalysisException",
-        "IllegalStateException",
-        "SparkUnsupportedOperationException",
-        "UnsupportedOperationException",
+        *("ExtendedAnalysisException", "IllegalStateException"),
+        *("SparkUnsupportedOperationException", "UnsupportedOperationException"),
     }
 )
 """Types that say less than another type of the same error."""
@@ -57,26 +41,11 @@ GENERIC = (
     WRAPPERS
     | _BROAD
     | {
-        "AnalysisException",
-        "ArithmeticException",
-        "AssertionError",
-        "AttributeError",
-        "ClassCastException",
-        "IOException",
-        "IllegalArgumentException",
-        "KeyError",
-        "MatchError",
-        "NoSuchElementException",
-        "NotImplementedError",
-        "ParseException",
-        "PySparkAttributeError",
-        "PySparkRuntimeError",
-        "PySparkTypeError",
-        "PySparkValueError",
-        "RuntimeError",
-        "SparkIllegalArgumentException",
-        "TypeError",
-        "ValueError",
+        *("AnalysisException", "ArithmeticException", "ClassCastException", "IOException", "IllegalArgumentException"),
+        *("MatchError", "NoSuchElementException", "ParseException", "SparkIllegalArgumentException"),
+        *("AssertionError", "AttributeError", "KeyError", "NotImplementedError"),
+        *("RuntimeError", "TypeError", "ValueError"),
+        *("PySparkAttributeError", "PySparkRuntimeError", "PySparkTypeError", "PySparkValueError"),
     }
 )
 """Classes of so many errors that they alone do not tell which one a case expects. A ``NullPointerException`` has no message."""
@@ -87,11 +56,8 @@ _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 
 @lru_cache
 def most_specific(classes: tuple[str, ...]) -> str:
-    """The class to search for: Spark's error condition if there is one, else the type that says most; empty without classes.
-
-    Args:
-        classes: of an error and its causes, outermost first.
-    """
+    """The class to search for, of an error and its causes, outermost first: Spark's error condition if there is one, else the type that
+    says most; empty without classes."""
     known = [name for name in classes if not name.startswith(_PLACEHOLDER)]
     conditions = [name for name in known if name.isupper() and name not in WRAPPERS]
     types = [name for name in known if name not in WRAPPERS]
@@ -192,7 +158,7 @@ class OwnCodeError(FrozenRecord):
     raised: str
     """``KeyError('MY_ENV_VAR')``"""
     at: str | None
-    """File and line in the author's code: ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
+    """The file and line in the author's code, ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
     during: str
     """``while building the query``, ``in a UDF`` or ``in the sink``."""
     traceback: str = ""
@@ -204,11 +170,10 @@ class OwnCodeError(FrozenRecord):
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
     def lines(self) -> tuple[str, ...]:
-        """What it is, and the evidence."""
+        """What the mistake is, and the evidence."""
         return (str(self), *self.evidence())
 
     def evidence(self) -> tuple[str, ...]:
-        """The lines of the traceback and of the output."""
         printed = self.printed.splitlines() if self.printed.strip() else []
         more = [f"it printed {len(printed) - MOST_LINES} lines before"] if len(printed) > MOST_LINES else []
         return (*self.traceback.splitlines(), *more, *(f"it printed: {line}" for line in printed[-MOST_LINES:]))
@@ -222,7 +187,6 @@ class ErrorSeen(FrozenRecord):
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
     own_code: OwnCodeError | None = None
-    """If it is a mistake in the author's code."""
 
     @property
     def name(self) -> str:
@@ -346,18 +310,16 @@ class Observation(FrozenRecord):
         return self.error.own_code if self.error is not None else None
 
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
-        """What the query of a step emits."""
         return step.columns or self.columns
 
     def without_progress(self) -> Observation:
         """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
-        steps = tuple(
-            step.model_copy(
-                update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)}
-            )
-            for step in self.steps
-        )
-        return self.model_copy(update={"steps": steps})
+
+        def without(step: StepSeen) -> StepSeen:
+            batches = tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)
+            return step.model_copy(update={"batches": batches})
+
+        return self.model_copy(update={"steps": tuple(map(without, self.steps))})
 
     def with_consecutive_ids(self) -> Observation:
         """The same, its micro-batches numbered from 0: how many others ran between them is not its behaviour."""

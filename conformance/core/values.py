@@ -54,14 +54,7 @@ _NINE_DECIMALS = Decimal("1e-9")
 
 
 class NotAValue(ValueError):
-    """The value does not match its type.
-
-    Attributes:
-        value: the value found, the innermost one if nested.
-        type: the type it should have; None for an instant of an expectation.
-        allowed: what is allowed, in words.
-        path: its position inside the whole value: field names and indices.
-    """
+    """The value, which lies at ``path`` (field names and indices) inside the whole value, is not what is ``allowed``."""
 
     def __init__(self, value: Json, type: DataType | None, allowed: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{literal(value)} is not {allowed}")
@@ -72,11 +65,7 @@ class NotAValue(ValueError):
 
 
 def canonical(value: Json, type: DataType) -> Canonical:
-    """The canonical form of a value, which is equal for all of its notations.
-
-    Args:
-        value: as written in a case or sent by an engine.
-        type: the type of the value.
+    """The canonical form of a value, as a case or an engine writes it, which is equal for all of its notations.
 
     Raises:
         NotAValue: the value does not match the type; an instant more precise than a microsecond matches none.
@@ -121,10 +110,7 @@ def to_json_value(value: Json, type: DataType) -> Json:
     """The value as Spark's JSON source reads it with this type.
 
     Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (or
-    strings, which Spark accepts too, if a double would lose digits).
-
-    Raises:
-        NotAValue: as ``canonical``.
+    strings, which Spark accepts too, if a double would lose digits). Raises `NotAValue`, as `canonical`.
     """
     if value is None:
         return None
@@ -183,7 +169,7 @@ def show(micros: int) -> str:
 
 
 def show_ms(millis: int | None) -> str | None:
-    """As ``show``, of milliseconds since the epoch."""
+    """The same as ``show``, of milliseconds since the epoch."""
     return None if millis is None else show(millis * 1000)
 
 
@@ -321,7 +307,6 @@ def _struct(value: Json, type: DataType) -> tuple[Canonical, ...]:
 
 
 def _fields(value: Json, type: DataType) -> list[Json]:
-    """The values of a struct or row in the order of its type."""
     names = [field.name for field in type.fields]
     columns = f"{len(names)} value{'s' * (len(names) != 1)} ({', '.join(names)})"
     if isinstance(value, list | tuple):

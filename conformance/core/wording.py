@@ -15,12 +15,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def ticket(link: str | None, introduced_by: str | None, *, bug: bool) -> str:
-    """Where something is documented, in parentheses after a blank: ``" (SPARK-1)"``; empty if nowhere.
+    """Where a change is documented, in parentheses after a blank: ``" (SPARK-1)"``; empty if nowhere.
 
-    Args:
-        link: the ticket or page.
-        introduced_by: the ticket that introduced a bug without a ticket.
-        bug: whether it is a bug.
+    A bug without a ticket names the ticket that introduced it.
     """
     if link:
         return f" ({link})"
@@ -35,12 +32,7 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with each character that acts on a terminal written as its number: ``\x1b``, ``\u202e``, and ``\n`` for a line end.
-
-    Args:
-        text: any.
-        keep: characters that stay.
-    """
+    r"""The text with each character that acts on a terminal written as its number, ``\x1b``, except those to ``keep``."""
     if text.isprintable():
         return text
     return "".join(_escape(char) if category(char) in _ESCAPED and char not in keep else char for char in text)
@@ -48,10 +40,14 @@ def printable(text: str, keep: str = "") -> str:
 
 def printable_json(document: str) -> str:
     r"""A JSON document with the same characters as JSON escapes, which mean the same: ``\u202e``."""
-    return "".join(
-        char if char == "\n" or char.isprintable() or category(char) not in _ESCAPED else _json_escape(char)
-        for char in document
-    )
+
+    def escaped(char: str) -> str:
+        if char == "\n" or char.isprintable() or category(char) not in _ESCAPED:
+            return char
+        units = char.encode("utf-16-be", "surrogatepass")
+        return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+    return "".join(map(escaped, document))
 
 
 _COMMAND = re.compile(r"(?:(?<=[\r\n])|\A)(?=[^\S\r\n]*::)")
@@ -72,11 +68,6 @@ def _escape(char: str) -> str:
     if char in _SHORT:
         return _SHORT[char]
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _json_escape(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
 HIDDEN = "…"

@@ -254,19 +254,19 @@ _FIRST_ONLY = {
 
 def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
     """The pipeline that a valid list of operations describes."""
-    return Pipeline(tuple(map(_operation_of, operations)))
 
+    def operation(arguments: dict[str, Json]) -> Operation:
+        name = next(iter(arguments))
+        nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
+        nested += arguments.get("views", {}).values()
+        nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
+        return Operation(name, arguments, tuple(map(pipeline, nested)))
 
-def _operation_of(arguments: dict[str, Json]) -> Operation:
-    name = next(iter(arguments))
-    nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
-    nested += arguments.get("views", {}).values()
-    nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
-    return Operation(name, arguments, tuple(map(pipeline, nested)))
+    return Pipeline(tuple(map(operation, operations)))
 
 
 def with_lists(case: Node) -> Node:
-    """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
+    """The case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
     case = changed(case, ("query",), _listed)
     return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 

@@ -47,11 +47,11 @@ WATERMARK = integer(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
+_NUMBERS: Mapping[str, Shape] = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
+
+
 def _parameter(name: str, parameter: PolicyParameter) -> Shape:
-    if parameter.words:
-        return Choice(name, parameter.words)
-    shapes = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
-    return shapes[parameter.kind]
+    return Choice(name, parameter.words) if parameter.words else _NUMBERS[parameter.kind]
 
 
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
@@ -155,11 +155,6 @@ POLICY_CASE = Record(
 )
 
 
-def inputs_of(case: Node) -> tuple[str, ...]:
-    """The inputs of the trace; one unnamed input if none are given."""
-    return tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(case, "inputs")))))) or (THE_ONLY_INPUT,)
-
-
 def named(node: Node | None) -> tuple[str, dict[str, Json]]:
     """The name of a policy or throttle, and its parameters."""
     entry = next(entries_of(node))
@@ -211,14 +206,10 @@ def is_policy_case(node: Node) -> bool:
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
-    """The case that a document describes.
-
-    Raises:
-        InvalidCase: with every problem.
-    """
+    """The case that a document describes; raises `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)
-    inputs = inputs_of(node)
+    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(node, "inputs")))))) or (THE_ONLY_INPUT,)
     for step in items_of(child(node, "trace")):
         _check_step(step, node, inputs, report)
     if catalogue is not None:

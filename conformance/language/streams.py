@@ -74,7 +74,7 @@ class Ddl(Shape):
                 hint = (
                     f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
                 )
-            report.add(node.at(wrong.offset), f"{wrong.reason}{hint}")
+            report.add(node.at(wrong.offset), f"{wrong}{hint}")
             return False
         valid = True
         for field in schema.fields:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conformance.core.errors import WrongUsage
 
-_EVENT_TIME = "event_time"
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
 # Replace the columns of each stream by yours and the rows by a few that matter to you.
@@ -28,12 +27,12 @@ steps:
 
 
 def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str) -> str:
-    """The text of a valid case without expectations.
+    """The text of a valid case without expectations, which calls a function that takes the session and a DataFrame for each stream.
 
     Args:
-        name: ``module:function``; the function takes the session and a DataFrame for each stream.
+        name: ``module:function``.
         folders: where modules are looked for, in this order.
-        file: of the case, for the comment that tells how to record it.
+        file: the file of the case, for the comment that tells how to record it.
         schema: the address of the JSON Schema, as the case sees it.
 
     Raises:
@@ -45,9 +44,7 @@ def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str)
         file=file,
         function=name,
         names=", ".join(streams),
-        streams="\n".join(
-            f"  {stream}: {column} TIMESTAMP, key STRING, amount INT" for stream, column in streams.items()
-        ),
+        streams="\n".join(f"  {name}: {column} TIMESTAMP, key STRING, amount INT" for name, column in streams.items()),
         first=", ".join(f'{stream}: [["12:01", a, 1], ["12:01", b, 2]]' for stream in streams),
         later=", ".join(f'{stream}: [["18:00", a, 4]]' for stream in streams),
         late=", ".join(f'{stream}: [["12:01", a, 8]]' for stream in streams),
@@ -73,18 +70,12 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     parameters = [one.arg for one in (*found.args.posonlyargs, *found.args.args)][1:]
     if not parameters:
         raise WrongUsage(f"{name}: the function takes no stream: {function}(spark, orders, …) takes the stream orders")
-    columns = _event_times(found)
-    return {parameter: columns.get(parameter, _EVENT_TIME) for parameter in parameters}
-
-
-def _event_times(function: ast.FunctionDef) -> dict[str, str]:
-    """Parameter → column, for each ``orders.withWatermark("order_time", …)``."""
-    found: dict[str, str] = {}
-    for node in ast.walk(function):
+    columns: dict[str, str] = {}
+    for node in ast.walk(found):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=stream), attr="withWatermark"),
                 args=[ast.Constant(value=str(column)), *_],
             ) if column.isidentifier():
-                found.setdefault(stream, column)
-    return found
+                columns.setdefault(stream, column)
+    return {parameter: columns.get(parameter, "event_time") for parameter in parameters}

@@ -12,7 +12,7 @@ from conformance.policies.case import PolicyCase
 
 @dataclass(frozen=True)
 class Pin:
-    """One case that pins one entry."""
+    """A case that pins an entry."""
 
     id: str
     case: str
@@ -63,7 +63,7 @@ class Category:
 
     @property
     def counterparts(self) -> tuple[str, ...]:
-        """Of ``whole``, the tests of an API of Scala."""
+        """The tests of an API of Scala among ``whole``."""
         return tuple(id for id in self.whole if id in self.of_scala)
 
     def __str__(self) -> str:
@@ -112,10 +112,7 @@ def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
 
 
 def _category(
-    name: str,
-    known: Mapping[str, Mapping[str, object]],
-    reachable: frozenset[str],
-    pins: list[Pin],
+    name: str, known: Mapping[str, Mapping[str, object]], reachable: frozenset[str], pins: list[Pin]
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
     pinned: dict[str, set[str]] = {}

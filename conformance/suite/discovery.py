@@ -71,10 +71,7 @@ class Suite:
         )
 
     def raise_for_problems(self) -> None:
-        """
-        Raises:
-            InvalidCase: with every problem, if there is one.
-        """
+        """Raise `InvalidCase` with every problem, if there is one."""
         if self.problems:
             raise InvalidCase(self.problems)
 
@@ -98,17 +95,14 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
     """The valid Spark cases with these ids, in files and folders as for ``load``; no other file is read.
 
-    Args:
-        ids: of any cases, also of those that are not there.
-        paths: by default the built-in suite.
-        key: leave out cases that do not have this key of a case file.
+    With a ``key`` of case files, cases that do not have it are left out.
     """
     wanted = frozenset(ids)
     return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
-    """The one case in a file, or with this id in the built-in suite.
+    """The only case in a file, or the case with this id in the built-in suite.
 
     Raises:
         InvalidCase: the file is not a valid case.
@@ -137,7 +131,7 @@ def root_of(file: Path) -> Path | None:
 
 
 def is_catalogue(file: Path, root: Path) -> bool:
-    """Whether a file is a catalogue of the suite at ``root`` rather than a case."""
+    """Whether a file is a catalogue of the suite at ``root``, not a case."""
     return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
 
 
@@ -199,31 +193,21 @@ class _Reader:
 
     def read(self, path: Path) -> None:
         if not path.exists():
-            self._read_one_of_matrix(path)
+            if (of_matrix := expansion_at(path.absolute())) is None:
+                self._problems.append(Problem(path, 0, 0, "no such file or folder"))
+            elif (file := of_matrix[0]) not in self._seen:
+                self._cases_in(file, self._root(file, file.parent), of_matrix[1])
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
         files = list(_files(path.absolute(), self._problems))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
-        for file in cases:
+        for file in (file for file in cases if file not in self._seen):
             root = self._root(file, top)
-            wanted = self._wanted
-            if file not in self._seen and (
-                wanted is None or wanted.may_be_in(file, id_of(file, root), self._catalogue(root))
-            ):
+            if self._wanted is None or self._wanted.may_be_in(file, id_of(file, root), self._catalogue(root)):
                 self._seen.add(file)
                 self._cases_in(file, root)
-
-    def _read_one_of_matrix(self, path: Path) -> None:
-        """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""
-        found = expansion_at(path.absolute())
-        if found is None:
-            self._problems.append(Problem(path, 0, 0, "no such file or folder"))
-            return
-        file, name = found
-        if file not in self._seen:
-            self._cases_in(file, self._root(file, file.parent), name)
 
     def suite(self) -> Suite:
         found = [self._cases[id] for id in sorted(self._cases)]
@@ -269,9 +253,8 @@ class _Reader:
     def _add(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
         names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
         if only is not None and only not in names:
-            self._problems.append(
-                Problem(file, 0, 0, unknown("case of the matrix", only, [name for name in names if name]))
-            )
+            message = unknown("case of the matrix", only, filter(None, names))
+            self._problems.append(Problem(file, 0, 0, message))
             return
         for case in cases if only is None else (names[only],):
             other = self._cases.setdefault(case.id, case)
