@@ -28,7 +28,6 @@ class AwaitingChange:
     when: Mapping[str, Any]
     """Name of a condition → its argument; all must hold."""
     to: VersionRange
-    """The versions that resume the checkpoint."""
     effect: Effect
     because: str
     link: str
@@ -76,7 +75,6 @@ def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion)
 
 @cache
 def changes() -> tuple[AwaitingChange, ...]:
-    """Every known refusal and change."""
     entries = read_data("conformance.checkpoints", "changes.yaml")
     return tuple(AwaitingChange(**{**entry, "to": VersionRange.parse(entry["to"])}) for entry in entries)
 

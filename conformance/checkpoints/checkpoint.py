@@ -81,7 +81,7 @@ class Checkpoint:
     """What the files of a checkpoint say."""
 
     where: str
-    """Its path or URL."""
+    """The path or URL of the checkpoint."""
     query_id: str | None
     """The id of the query; None if the file that holds it is missing."""
     planned: OffsetEntry | None
@@ -94,10 +94,8 @@ class Checkpoint:
 
     @property
     def watermark_ms(self) -> int:
-        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none.
-
-        A planned micro-batch that was not committed runs again with the watermark it was planned with.
-        """
+        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none. A planned micro-batch that was not committed runs
+        again with the watermark it was planned with."""
         if self.committed is None or self.unfinished:
             return self.planned.watermark_ms if self.planned else 0
         return self.committed.next_watermark_ms
@@ -119,12 +117,8 @@ class Checkpoint:
 
 
 def read(files: Files) -> Checkpoint:
-    """Read a checkpoint; state itself is not read.
-
-    Raises:
-        NoSuchCheckpoint: the folder is not a checkpoint, or a file cannot be read.
-        DamagedCheckpoint: a file does not have the format that Spark writes.
-    """
+    """Read a checkpoint, without its state; raises `NoSuchCheckpoint` if the folder is none, or a file cannot be read, and
+    `DamagedCheckpoint` if a file does not have the format that Spark writes."""
     planned, committed = _batches(files, "offsets"), _batches(files, "commits")
     if not planned and PurePosixPath("metadata") not in files.sizes:
         raise NoSuchCheckpoint(
@@ -237,12 +231,8 @@ NO_FILE_READ = '{"logOffset":-1}'
 
 
 def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
-    """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed.
-
-    Raises:
-        NoSuchCheckpoint: no micro-batch is committed, or a file cannot be read.
-        OSError: the copy cannot be written.
-    """
+    """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed;
+    raises `NoSuchCheckpoint` if none is committed or a file cannot be read, and `OSError` if the copy cannot be written."""
     if found.committed is None:
         raise NoSuchCheckpoint(files.where, "no micro-batch is committed: there is no state to resume")
     folder.mkdir(parents=True)

@@ -61,7 +61,7 @@ class FolderContent:
 
     @classmethod
     def read(cls, root: Path) -> FolderContent:
-        """What a folder holds; nothing if there is none."""
+        """The content of a folder; nothing if there is none."""
         files, folders = {}, set()
         for path in root.rglob("*"):
             name = path.relative_to(root).as_posix()
@@ -98,7 +98,10 @@ class FolderContent:
                 folders = frozenset(name for name in folders if not _within(name, path))
             case "rename":
                 assert operation.to is not None
-                files = _moved(files, path, operation.to)
+                moved = {
+                    _renamed(name, path, operation.to): file for name, file in files.items() if _within(name, path)
+                }
+                files = {**{name: file for name, file in files.items() if not _within(name, path)}, **moved}
                 folders = frozenset(_renamed(name, path, operation.to) for name in folders)
         return FolderContent(files, folders)
 
@@ -130,11 +133,6 @@ def _within(name: str, path: str) -> bool:
 
 def _renamed(name: str, path: str, to: str) -> str:
     return to + name[len(path) :] if _within(name, path) else name
-
-
-def _moved(files: Mapping[str, FileContent], path: str, to: str) -> dict[str, FileContent]:
-    kept = {name: file for name, file in files.items() if not _within(name, path)}
-    return {**kept, **{_renamed(name, path, to): file for name, file in files.items() if _within(name, path)}}
 
 
 Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "failed", "late", "stale"]
@@ -187,13 +185,8 @@ class Recording:
         return reduce(FolderContent.after, self.operations[:count], self.before)
 
     def window(self, first: int, last: int) -> slice:
-        """The operations of some micro-batches: from the arrival of their rows to that of the next rows.
-
-        If rows do not arrive as files: from the commit of the micro-batch before to the plan of the next one.
-
-        Raises:
-            ValueError: the offsets of the first or the commit of the last are not there.
-        """
+        """The operations of some micro-batches: from the arrival of their rows to that of the next rows. If rows do not arrive as files:
+        from the commit of the micro-batch before to the plan of the next one. Raises `ValueError` if a micro-batch is not there."""
         planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
         committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
         arrivals = [at for at, one in enumerate(self.operations) if one.result.startswith(_STREAMS)]
@@ -255,10 +248,8 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
-    """Whether the operation gives a file of the checkpoint its place, where it still is at the end.
-
-    Hadoop's checksums go with their files. Those of Spark (4.1 and newer) are files like others.
-    """
+    """Whether the operation gives a file of the checkpoint its place, where it still is at the end. Hadoop's checksums go with their
+    files; those of Spark (4.1 and newer) are files like others."""
     path = operation.result
     return (
         operation.kind in ("rename", "write")

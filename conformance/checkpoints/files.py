@@ -51,8 +51,6 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of this machine."""
-
     root: Path
     sizes: Mapping[PurePosixPath, int]
 

@@ -67,13 +67,11 @@ class StateStore:
     size: int
     """Bytes of all its files."""
     schemas: tuple[StateSchema, ...]
-    """Empty if Spark stored none (before 3.1)."""
+    """What Spark stored of the schema; nothing before 3.1."""
 
 
 @dataclass(frozen=True)
 class StateOperator:
-    """A stateful operator of the query."""
-
     number: int
     name: str | None
     """``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` … None if neither its metadata (4.0 and newer) nor its stores tell."""
@@ -133,7 +131,6 @@ def _store(path: PurePosixPath) -> str:
 
 
 def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None, int | None]:
-    """The operator's name, and the version of its metadata."""
     newest = max((path for path in paths if not path.name.endswith(".crc")), key=_age, default=None)
     if newest is None:
         return None, None
@@ -176,13 +173,10 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
 
 
 def parse_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
-    """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1.
+    """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1; raises `DamagedCheckpoint` for another format.
 
     The file holds strings as Java's ``DataOutputStream.writeUTF`` writes them: two bytes of length, then modified UTF-8. Source:
     ``StateSchemaCompatibilityChecker`` and ``SchemaHelper`` of Spark.
-
-    Raises:
-        DamagedCheckpoint: it does not have the format that Spark writes, or one newer than we know.
     """
     try:
         return tuple(_schemas(path, _Reader(content)))

@@ -40,9 +40,9 @@ class StateDifference:
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
     kind: Kind
     stored: str
-    """In the checkpoint: ``double``, ``NOT NULL``, ``3 columns``."""
+    """What the checkpoint has: ``double``, ``NOT NULL``, ``3 columns``."""
     wanted: str
-    """By the query."""
+    """What the query wants in its place."""
 
     def __str__(self) -> str:
         """``state of the aggregation, column sum: double in the checkpoint, bigint wanted``."""
@@ -60,12 +60,9 @@ _TITLES = {
 
 
 def state_differences(message: str) -> tuple[StateDifference, ...]:
-    """The columns for which Spark refuses a checkpoint, from the message of its error.
+    """The columns for which Spark refuses a checkpoint, from the message of its error; none if it does not hold two schemas that differ.
 
     A difference of nullability counts only where nothing worse differs; where the checkpoint has NOT NULL, that is what Spark minds.
-
-    Returns:
-        Nothing if the message does not hold both schemas, or holds two that fit.
     """
     parts: tuple[Part, ...] = ("key", "value")
     schemas = {

@@ -160,10 +160,7 @@ class Add(Frozen):
 
 
 class Backlog(Frozen):
-    """One micro-batch per entry with no idle gap between them; then the engine runs until idle.
-
-    Every entry names every stream that any entry names.
-    """
+    """One micro-batch per entry with no idle gap between them; then the engine runs until idle. All entries name the same streams."""
 
     entries: tuple[Arrival, ...]
 
@@ -173,8 +170,6 @@ class Idle(Frozen):
 
 
 class Change(Frozen):
-    """What a restart changes."""
-
     conf: Mapping[str, str] | None = None
     output_mode: OutputMode | None = None
     trigger: Trigger | None = None
@@ -209,7 +204,7 @@ Action: TypeAlias = Start | Add | Backlog | Idle | Restart
 
 
 class ExpectedBatch(Frozen):
-    """One micro-batch of a step; absent keys are not checked."""
+    """A micro-batch of a step; absent keys are not checked."""
 
     kind: BatchKind | None = None
     rows: tuple[Row, ...] | None = None
@@ -312,7 +307,6 @@ class Upgrade(Frozen):
     from_: VersionRange | None = Field(None, alias="from")
     """The versions that wrote the checkpoint; None means any."""
     to: VersionRange | None = None
-    """The versions that resume it; None means any."""
     written_by: Interface | None = None
     """How the query reached the version that wrote it; None means either way."""
     resumed_by: Interface | None = None
@@ -371,7 +365,7 @@ class Mirror(Frozen):
 
 
 class Case(Frozen):
-    """One case, valid and complete."""
+    """A case, valid and complete."""
 
     id: str
     """Path under the root of the suite without the suffix: ``late-drops/window-still-open``, followed by ``.left-outer`` if that
@@ -387,7 +381,6 @@ class Case(Frozen):
     title: str
     streams: Mapping[str, Schema]
     topics: Mapping[str, KafkaSource] = {}
-    """The streams that are read from Kafka."""
     in_memory: frozenset[str] = frozenset()
     """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
     query: Pipeline
@@ -433,13 +426,11 @@ class Case(Frozen):
 
     @property
     def triggers(self) -> frozenset[Trigger]:
-        """The trigger of the case and those of its restarts."""
         changes = (step.action.change for step in self.steps if isinstance(step.action, Restart))
         return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
 
     @property
     def in_real_time(self) -> bool:
-        """Whether some of its micro-batches run in real-time mode."""
         return "realTime" in self.triggers
 
     def runs_in_real_time(self, version: SparkVersion) -> bool:

@@ -79,11 +79,8 @@ def run(
     merged: bool = False,
     errors: str = "replace",
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program as `start` does, without input, to its end, and keep what it writes, its errors ``merged`` into its output or not.
-
-    Raises:
-        subprocess.TimeoutExpired: it took longer than ``timeout``, in seconds, and was killed.
-    """
+    """Run a program as `start` does, without input, to its end, and keep what it writes, its errors ``merged`` into its output or not;
+    after ``timeout`` seconds kill it and raise `subprocess.TimeoutExpired`."""
     errors_to = subprocess.STDOUT if merged else subprocess.PIPE
     with start(command, cwd=cwd, environ=environ, stdin=subprocess.DEVNULL, stderr=errors_to, errors=errors) as process:
         try:
@@ -122,10 +119,7 @@ def which(program: str, environ: Mapping[str, str]) -> str | None:
 
 
 def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The absolute paths of all programs of a name on PATH.
-
-    Its relative and empty folders do not count: they are the working directory or below it.
-    """
+    """The absolute paths of all programs of a name on PATH, without its relative and empty folders: the working directory or below it."""
     for folder in environ.get("PATH", "").split(os.pathsep):
         found = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
         if found:

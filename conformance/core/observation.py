@@ -72,7 +72,7 @@ DROPPED_ROWS = "numRowsDroppedByWatermark"
 
 
 _json = json.JSONEncoder(check_circular=False).encode
-"""As ``json.dumps``, for what was read from JSON and so holds no cycle."""
+"""A faster ``json.dumps`` for what was read from JSON and so holds no cycle."""
 
 
 class FrozenRecord(BaseModel):
@@ -97,7 +97,6 @@ class ErrorBehaviour(NamedTuple):
 
     stage: ErrorStage
     name: str
-    """As ``ErrorSeen.name``."""
 
     def __str__(self) -> str:
         return f"{self.name or 'an error without a class'} at {self.stage}"
@@ -124,7 +123,7 @@ class Column(FrozenRecord):
 
 
 class SourceRead(FrozenRecord):
-    """What one micro-batch read from one source."""
+    """What a micro-batch read from a source."""
 
     stream: str
     rows: int
@@ -134,10 +133,8 @@ class SourceRead(FrozenRecord):
 
 
 class TopicRead(SourceRead):
-    """What one micro-batch read from a topic."""
-
     records: tuple[int, ...]
-    """By partition; an arrival without rows is a record, too."""
+    """How many records it read of each partition; an arrival without rows is a record, too."""
 
 
 class EventTime(FrozenRecord):
@@ -156,11 +153,11 @@ class OwnCodeError(FrozenRecord):
     """A mistake in the code of the case's author, which says nothing about Spark."""
 
     raised: str
-    """``KeyError('MY_ENV_VAR')``"""
+    """The error as Python shows it: ``KeyError('MY_ENV_VAR')``."""
     at: str | None
     """The file and line in the author's code, ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
     during: str
-    """``while building the query``, ``in a UDF`` or ``in the sink``."""
+    """When it was raised: ``while building the query``, ``in a UDF`` or ``in the sink``."""
     traceback: str = ""
     """The frames in the author's code, and the error."""
     printed: str = ""
@@ -204,8 +201,6 @@ class ErrorSeen(FrozenRecord):
 
 
 class BatchSeen(FrozenRecord):
-    """One executed micro-batch."""
-
     id: int
     kind: BatchKind
     """``data`` if the offset of some source moved, even without rows."""
@@ -223,9 +218,8 @@ class BatchSeen(FrozenRecord):
     """State rows per stateful operator, in the order of ``stateOperators``."""
     event_time: EventTime | None
     duration_ms: int
-    """``triggerExecution``, the time measured by the engine."""
+    """The time measured by the engine, ``triggerExecution``."""
     progress: dict[str, Json]
-    """The complete progress entry."""
 
     @property
     def dropped_by_operator(self) -> tuple[int, ...] | None:
@@ -250,7 +244,7 @@ class StoredState(FrozenRecord):
     operator: str
     """As in the metadata of the state: ``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` …"""
     rows: int | None
-    """None if it keeps variables of a processor, which are not counted."""
+    """The number of rows; None if it keeps variables of a processor, which are not counted."""
 
 
 class Interrupted(FrozenRecord):
@@ -264,7 +258,7 @@ class StepSeen(FrozenRecord):
     """One step of the case, observed when the engine was idle again."""
 
     number: int
-    """From 1, as in the case."""
+    """Steps are numbered from 1, as in the case."""
     batches: tuple[BatchSeen, ...]
     watermark: int
     """The watermark for the next batch, from the commit log; 0 before the first batch."""
@@ -335,7 +329,6 @@ class Observation(FrozenRecord):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 of the behaviour of every step."""
         return self.digest()
 
     def digest(self, *, instants: bool = True) -> str:

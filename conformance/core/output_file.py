@@ -35,8 +35,6 @@ class OtherContent(Exception):
 
 
 class BeingWritten(Exception):
-    """Another process writes the same file."""
-
     exit_code: ClassVar[int] = 2
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +46,7 @@ class FileKind:
     """What a command writes, and may therefore replace."""
 
     name: str
-    """``a results file``"""
+    """The kind with its article: ``a results file``."""
     recognizes: Callable[[bytes], bool]
     """Whether a file that begins like this is one. An empty file can always be replaced."""
     encode: Callable[[BinaryIO], bytes] | None = None

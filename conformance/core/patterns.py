@@ -26,8 +26,6 @@ class NotAPattern(ValueError):
 
 
 class PatternTooSlow(RuntimeError):
-    """A pattern was not searched to the end."""
-
     def __init__(self, pattern: str) -> None:
         super().__init__(
             f"the regular expression {pattern[:200]!r} takes longer than {LIMIT_S:g} s on what Spark showed; "
@@ -50,11 +48,7 @@ def check(pattern: str) -> None:
 
 
 def occurs(pattern: str, text: str, *, in_lines: bool = False) -> bool:
-    """Whether a pattern matches anywhere in a text; with ``in_lines``, ``^`` and ``$`` match at each line.
-
-    Raises:
-        PatternTooSlow: the search took longer than ``LIMIT_S``.
-    """
+    """Whether a pattern matches anywhere in a text; with ``in_lines``, ``^`` and ``$`` match at each line. Raises `PatternTooSlow`."""
     compiled = _compiled(pattern, re.MULTILINE if in_lines else 0)
     try:
         return compiled.search(text, timeout=LIMIT_S) is not None

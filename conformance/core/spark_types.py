@@ -107,7 +107,7 @@ def parse_type(text: str) -> DataType:
 
 
 MAX_DEPTH = 60
-"""Of nested types; Spark has no limit but its stack."""
+"""How deep types may be nested; Spark has no limit but its stack."""
 _MAX_DIGITS = 9
 _SPACE = re.compile(r"\s*")
 _TOKEN = re.compile(

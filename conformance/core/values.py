@@ -65,11 +65,8 @@ class NotAValue(ValueError):
 
 
 def canonical(value: Json, type: DataType) -> Canonical:
-    """The canonical form of a value, as a case or an engine writes it, which is equal for all of its notations.
-
-    Raises:
-        NotAValue: the value does not match the type; an instant more precise than a microsecond matches none.
-    """
+    """The canonical form of a value, as a case or an engine writes it, which is equal for all of its notations. Raises `NotAValue` if it
+    does not match the type; an instant more precise than a microsecond matches none."""
     if value is None:
         return None
     match type.name:
@@ -107,11 +104,10 @@ def canonical(value: Json, type: DataType) -> Canonical:
 
 
 def to_json_value(value: Json, type: DataType) -> Json:
-    """The value as Spark's JSON source reads it with this type.
+    """The value as Spark's JSON source reads it with this type; raises `NotAValue`, as `canonical`.
 
     Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (or
-    strings, which Spark accepts too, if a double would lose digits). Raises `NotAValue`, as `canonical`.
-    """
+    strings, which Spark accepts too, if a double would lose digits)."""
     if value is None:
         return None
     match type.name:
@@ -146,11 +142,8 @@ def to_json_number(value: Decimal) -> float | str:
 
 
 def instant_ms(value: Json) -> int:
-    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does.
-
-    Raises:
-        NotAValue: it is in none of the three notations, or more precise than a microsecond.
-    """
+    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does. Raises
+    `NotAValue` if it is in none of the three notations, or more precise than a microsecond."""
     return _micros(value, None, zoned=True) // 1000
 
 
@@ -354,14 +347,14 @@ def _endless(value: Json) -> str | None:
 
 
 def _is_finite(number: float | Decimal) -> bool:
-    """Like ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
+    """The same as ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
     if isinstance(number, Decimal):
         return number.is_finite()
     return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_decimal(number: float | Decimal | str) -> Decimal:
-    """Exactly the digits written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
+    """The digits as written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 

@@ -152,7 +152,7 @@ class StateStore:
 
     name: str
     conf: dict[str, str]
-    """The setting that selects it."""
+    """The setting that selects the store."""
     versions: VersionRange
 
     @classmethod

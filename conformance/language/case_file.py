@@ -131,7 +131,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         "path": report.path,
         "row_files": frozenset(report.row_files),
         "digest": digest(written),
-        "lines": dict(_lines(node)),
+        "lines": dict(lines_of(node)),
         "needs_code": needs_code(node),
     }
     case = Case.model_validate({**values, **of_file})
@@ -151,14 +151,14 @@ def digest(content: Json) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _lines(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
-    """Every top-level key, ``steps.3``, ``differs.1`` and ``upgrades.1``, and the keys inside them: ``steps.3.expect``."""
+def lines_of(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
+    """Every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1`` and ``trace.1``, and the keys inside them: ``steps.3.expect``."""
     for entry in entries_of(node):
         path = f"{above}{entry.key.value}"
         yield path, entry.key.line
-        if path in ("steps", "differs", "upgrades"):
+        if path in ("steps", "differs", "upgrades", "trace"):
             for number, item in enumerate(items_of(entry.value), 1):
                 yield f"{path}.{number}", item.line
-                yield from _lines(item, f"{path}.{number}.")
+                yield from lines_of(item, f"{path}.{number}.")
         elif above and entry.key.value in ("expect", "steps"):
-            yield from _lines(entry.value, f"{path}.")
+            yield from lines_of(entry.value, f"{path}.")

@@ -35,7 +35,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "kafka": "the rows are records of a topic of Kafka",
     "restart": "the query is restarted before a step, for each step in turn",
 }
-"""Name → what differs."""
+"""Name of a variant → what differs in it."""
 
 
 Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -56,10 +56,8 @@ SHOWN_FROM_PYSPARK = ("BB", "BB*")
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The ids that the cases of one suite may name. A catalogue without a file is None, and its ids are not checked.
-
-    An entry is what its YAML says; one that is only text is ``{"sentence": text}``.
-    """
+    """The ids that the cases of a suite may name, each with what its YAML says; an entry that is only text is ``{"sentence": text}``. A
+    catalogue without a file is None, and its ids are not checked."""
 
     root: Path
     behaviours: Entries

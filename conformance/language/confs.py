@@ -25,7 +25,7 @@ class Conf:
     until: SparkVersion | None
     """The first version that no longer knows it."""
     needs_code: str | None
-    """Why it needs ``--allow-code``."""
+    """Why the setting needs ``--allow-code``."""
     values: tuple[str, ...]
     """The values that do not need it; empty if none does."""
 

@@ -16,7 +16,18 @@ from typing import TypeAlias
 
 from conformance.core.data import Json
 from conformance.language.shape import CONF_VALUE, literal
-from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, unknown
+from conformance.language.source import (
+    Entries,
+    Entry,
+    Items,
+    Node,
+    Report,
+    Scalar,
+    SourceLocation,
+    entries_of,
+    items_of,
+    unknown,
+)
 
 KEY = "matrix"
 EXCEPT = "except"
@@ -24,13 +35,11 @@ PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
 NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 MAX_CASES = 100
 MAX_COMBINATIONS = 10_000
-"""With those that ``except`` excludes."""
+"""The most combinations, with those that ``except`` excludes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """One value of a parameter."""
-
     name: str
     """Its name in ids: ``left-outer``."""
     place: SourceLocation
@@ -51,23 +60,21 @@ class Parameter:
     @property
     def keys(self) -> Mapping[str, SourceLocation]:
         """Every key of any of its values, with its first position."""
-        found: dict[str, SourceLocation] = {}
+        first: dict[str, SourceLocation] = {}
         for value in self.values:
             for key, node in value.keys.items():
-                found.setdefault(key, node)
-        return found
+                first.setdefault(key, node)
+        return first
 
 
 Combination: TypeAlias = Mapping[str, Value]
 """A value for each parameter."""
 
 
-_VALUES = {
-    "anyOf": [
-        {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-        {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
-    ]
-}
+_VALUES = [
+    {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
+    {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+]
 SCHEMA: Json = {
     "type": "object",
     "minProperties": 1,
@@ -80,10 +87,9 @@ SCHEMA: Json = {
         }
     },
     "propertyNames": {"pattern": f"^{PARAMETER}$"},
-    "additionalProperties": _VALUES,
+    "additionalProperties": {"anyOf": _VALUES},
     "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
 }
-"""The schema of ``matrix``."""
 
 
 def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
@@ -107,12 +113,11 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
         report.add(node, f"the matrix has {combinations:,} combinations, but at most {MAX_COMBINATIONS:,} are allowed")
         return None
     names = [parameter.name for parameter in parameters]
-    every = (dict(zip(names, values, strict=True)) for values in product(*(one.values for one in parameters)))
     kept: list[Combination] = []
-    for one in every:
-        named = {parameter: value.name for parameter, value in one.items()}
+    for values in product(*(parameter.values for parameter in parameters)):
+        named = dict(zip(names, (value.name for value in values), strict=True))
         if not any(entry.items() <= named.items() for entry in excluded):
-            kept.append(one)
+            kept.append(dict(zip(names, values, strict=True)))
     if not kept:
         report.add(node.key(EXCEPT), "`except` excludes every combination")
     if len(kept) > MAX_CASES:
@@ -172,27 +177,23 @@ def _named(key: Scalar, node: Node, report: Report) -> Value:
 
 def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
     """For each entry of ``except``: parameter → name of the excluded value."""
-    if node is None:
-        return []
-    if not isinstance(node, Items) or not node.items:
+    if node is not None and not items_of(node):
         report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
-        return []
-    return [dict(_excluded_by(item, parameters, report)) for item in node.items]
-
-
-def _excluded_by(item: Node, parameters: tuple[Parameter, ...], report: Report) -> Iterator[tuple[str, str]]:
     known = {parameter.name: [value.name for value in parameter.values] for parameter in parameters}
-    if not isinstance(item, Entries) or not item.entries:
-        report.add(item, f"{literal(item)} is not a combination: a mapping from parameter to value name")
-        return
-    for entry in item.entries:
-        parameter, name = str(entry.key.value), str(entry.value.plain())
-        if parameter not in known:
-            report.add(entry.key, unknown("parameter", parameter, known))
-        elif name not in known[parameter]:
-            report.add(entry.value, unknown("value", name, known[parameter], where=f" of {parameter}"))
-        else:
-            yield parameter, name
+    excluded: list[dict[str, str]] = []
+    for item in items_of(node):
+        excluded.append({})
+        if not any(entries_of(item)):
+            report.add(item, f"{literal(item)} is not a combination: a mapping from parameter to value name")
+        for entry in entries_of(item):
+            parameter, name = str(entry.key.value), str(entry.value.plain())
+            if parameter not in known:
+                report.add(entry.key, unknown("parameter", parameter, known))
+            elif name not in known[parameter]:
+                report.add(entry.value, unknown("value", name, known[parameter], where=f" of {parameter}"))
+            else:
+                excluded[-1][parameter] = name
+    return excluded
 
 
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
@@ -244,7 +245,6 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
 
 
 def _scalars(node: Node) -> Iterator[Scalar]:
-    """Every text, number and key."""
     if isinstance(node, Entries):
         for entry in node.entries:
             yield entry.key

@@ -71,24 +71,16 @@ _IN_ROWS = words(
 _FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Something that needs ``--allow-code``."""
+class Refusal(NamedTuple):
+    """Something that needs ``--allow-code``, and its offset in the text, from 0."""
 
     offset: int
-    """In the text, from 0."""
     reason: str
 
 
 @lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
 def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
-    """What in a text needs ``--allow-code``; nothing if it only computes.
-
-    Args:
-        text: an expression, or a statement.
-        views: the names of the views that the case defines.
-        statement: whether the text is a statement.
-    """
+    """What in an expression or a ``statement`` needs ``--allow-code``; nothing if it only computes. The case defines the ``views``."""
     try:
         tokens = tokens_of(text)
     except NotReadable as unread:
@@ -289,7 +281,7 @@ class SqlText(NamedTuple):
     place: Scalar
     text: str
     key: str
-    """Of the operation."""
+    """The key of the operation that has the text."""
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
     statement: bool

@@ -45,10 +45,8 @@ _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
 
 
 class _Pipeline(Shape):
-    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
-
-    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
-    """
+    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``. A mapping is the pipeline of this
+    single operation: ``with_lists`` has replaced it before."""
 
     kind = "a pipeline: a list of operations that starts with `from: <stream>`"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from conformance.core.data import Json
-from conformance.language.case_file import CASE, digest
+from conformance.language.case_file import CASE, digest, lines_of
 from conformance.language.catalogue import Catalogue, check_common_ids
 from conformance.language.shape import (
     BOOLEAN,
@@ -55,7 +55,7 @@ def _parameter(name: str, parameter: PolicyParameter) -> Shape:
 
 
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
-    """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
+    """A name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, definition in known.items():
         keys = {
@@ -232,7 +232,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         id=id,
         path=report.path,
         digest=digest(written),
-        lines=_lines(node),
+        lines=dict(lines_of(node)),
         **{name: POLICY_CASE.keys[name].shape.value(written[name]) for name in COMMON_KEYS if name in written},
         policy=policy,
         given=given,
@@ -251,13 +251,3 @@ def _entry(written: dict[str, Json], first: str) -> TraceEntry:
     if "clock" in written:
         return ClockReading(written["clock"])
     return IdlePoll(written["idle"].get("input")) if "idle" in written else Boundary()
-
-
-def _lines(node: Node) -> dict[str, int]:
-    """Every top-level key, ``trace.3``, and ``trace.3.expect.late``."""
-    found = {str(entry.key.value): entry.key.line for entry in entries_of(node)}
-    for number, step in enumerate(items_of(child(node, "trace")), 1):
-        found[f"trace.{number}"] = step.line
-        for entry in entries_of(child(step, "expect")):
-            found[f"trace.{number}.expect.{entry.key.value}"] = entry.key.line
-    return found

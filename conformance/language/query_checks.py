@@ -30,7 +30,6 @@ from conformance.language.sql_expression import (
     Column,
     Reference,
     Token,
-    made_by,
     made_of,
     readable,
     references,
@@ -50,10 +49,10 @@ class Frame:
     """What a pipeline has made so far."""
 
     columns: Columns | None
-    """None if unknown."""
+    """The columns in order; None if they are unknown."""
     qualifiers: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
-    """Names that it had before; a filter may still read them."""
+    """The names that it had before; a filter may still read them."""
 
     @property
     def types(self) -> Mapping[str, DataType | None]:
@@ -62,7 +61,7 @@ class Frame:
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns as they are written, each once."""
+        """The names of the columns as they are written, each once."""
         return list(dict.fromkeys(column.name for column in self.columns or () if column.name))
 
     def making(self, columns: Columns | None) -> Frame:
@@ -80,7 +79,6 @@ class _Follower:
     """Follows the columns of a query from its streams to its result, and reports names that do not exist."""
 
     streams: Mapping[str, Schema]
-    """Those whose schemas are valid."""
     report: Report
     silent: bool
     """Whether to report nothing, since the case expects the query to be refused."""
@@ -123,7 +121,13 @@ class _Follower:
             case "join":
                 return self._joined(node, frame)
             case "union":
-                return replace(frame, columns=_in_both(frame.columns, self.pipeline(value).columns))
+                one, other = frame.columns, self.pipeline(value).columns
+                if one is None or other is None or len(one) != len(other):
+                    return replace(frame, columns=None)
+                # Names are those of the first, types where both agree.
+                pairs = zip(one, other, strict=True)
+                both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
+                return replace(frame, columns=tuple(both))
             case "dropDuplicates" | "dropDuplicatesWithinWatermark":
                 self._names(items_of(value), frame)
             case "sql":
@@ -143,7 +147,7 @@ class _Follower:
             return Frame(None)
         self._check(parts[1], frame)
         name = text_of(parts[0]) or ""
-        made = made_by(text_of(parts[1]) or "", frame.types)
+        made = made_of(readable(text_of(parts[1]) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
         added = Column(name, made[0].type)
@@ -166,7 +170,7 @@ class _Follower:
             text = text_of(item) or ""
             aliases = {column.name.lower() for column in _together(*made) or ()} if with_aliases else ()
             self._check(item, frame, aliases)
-            made.append(frame.columns if text.strip() == "*" else made_by(text, frame.types))
+            made.append(frame.columns if text.strip() == "*" else made_of(readable(text), frame.types))
         return _together(*made)
 
     def _names(self, items: Iterable[Node], frame: Frame) -> None:
@@ -212,7 +216,9 @@ class _Follower:
         types = {**dict.fromkeys(windows, WINDOW), **frame.types}
         selected = tokens[2 if tokens[1].keyword in ("distinct", "all") else 1 : begin - 1]
         items = [*split(selected)]
-        made = _together(*(frame.columns if _is_star(item) else made_of(item, types) for item in items))
+        stars = [[token.text for token in item] == ["*"] for item in items]
+        parts = zip(items, stars, strict=True)
+        made = _together(*(frame.columns if star else made_of(item, types) for item, star in parts))
         if made is None:
             return None
         aliases = windows | {item[-1].name for item in items if len(item) > 1 and not item[-2].is_mark(".")} - {""}
@@ -223,14 +229,6 @@ class _Follower:
                 for reference in references_in(item):
                     self._resolve(reference, inside, node.at(reference.offset), aliases)
         return made
-
-
-def _in_both(one: Columns | None, other: Columns | None) -> Columns | None:
-    """The columns of a union: names of the first, types where both agree."""
-    if one is None or other is None or len(one) != len(other):
-        return None
-    pairs = zip(one, other, strict=True)
-    return tuple(left if left.type == right.type else Column(left.name) for left, right in pairs)
 
 
 _ENDS = ("where", "group", "order", "having", "limit")
@@ -282,10 +280,6 @@ def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
     return [tokens[begin + 1 : end] for begin, end in pairwise([-1, *at, len(tokens)])]
 
 
-def _is_star(item: tuple[Token, ...]) -> bool:
-    return len(item) == 1 and item[0].is_mark("*")
-
-
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""
 _LONGEST = 200
@@ -294,11 +288,7 @@ _WITH_ALIAS = ("select", "groupBy", "agg", "sql")
 
 
 def check_queries(case: Node, report: Report) -> list[Columns | None]:
-    """Report mistakes in the query and in those of later restarts.
-
-    Returns:
-        For each query of the case the columns of its result, None if unknown.
-    """
+    """Report mistakes in the query and in those of later restarts; for each, the columns of its result, None if unknown."""
     streams = schemas(child(case, "streams"), report)
     queries = [*queries_of(case)]
     calls_code = any(child(one, "call") is not None for query, _ in queries for one in operations_in(query))

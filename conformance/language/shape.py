@@ -27,13 +27,13 @@ Definitions: TypeAlias = dict[str, Json]
 
 
 class Shape(ABC):
-    """What one place in a file may hold."""
+    """What a place in a file may hold."""
 
     kind: str
 
     @property
     def expected(self) -> str:
-        """In words, for "… is not <expected>"."""
+        """What may stand here, in words: "… is not <expected>"."""
         return self.kind
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Shape(ABC):
 
     @abstractmethod
     def schema(self, definitions: Definitions) -> Json:
-        """As JSON Schema draft-07."""
+        """The shape as JSON Schema draft-07."""
 
     def value(self, written: Json) -> Any:
         """What the model holds for a valid value; the value itself unless the shape converts it."""
@@ -105,7 +105,7 @@ class Text(Shape):
     kind: str = "text"
     pattern: str | None = None
     examine: Callable[[str], str | None] | None = None
-    """Returns what else is wrong with the text."""
+    """Says what else is wrong with the text."""
     empty: bool = False
     """Whether it may be empty, which some cases use to test that Spark rejects it."""
 
@@ -136,13 +136,11 @@ def _wrong_pattern(text: str) -> str | None:
 
 
 REGULAR_EXPRESSION = Text("a regular expression", examine=_wrong_pattern)
-"""In Python's syntax, with which expectations are compared."""
+"""The syntax is that of Python, with which expectations are compared."""
 
 
 @dataclass(frozen=True)
 class Choice(Shape):
-    """One of several words."""
-
     name: str
     words: tuple[str, ...]
 
@@ -162,8 +160,6 @@ class Choice(Shape):
 
 @dataclass(frozen=True)
 class Value(Shape):
-    """A single value that a function accepts."""
-
     kind: str
     accepts: Callable[[Json], bool]
     json_schema: Mapping[str, Json]
@@ -236,8 +232,6 @@ class Instant(Shape):
 
 
 class AnyValue(Shape):
-    """Any JSON value."""
-
     kind = "a value"
 
     def validate(self, node: Node, report: Report) -> bool:
@@ -249,8 +243,6 @@ class AnyValue(Shape):
 
 @dataclass(frozen=True)
 class Nullable(Wrapped):
-    """A shape, or null."""
-
     @property
     def expected(self) -> str:
         return f"{self.shape.expected}, or null"
@@ -267,7 +259,7 @@ class Nullable(Wrapped):
 
 @dataclass(frozen=True)
 class ListOf(Shape):
-    """A list whose items all have one shape."""
+    """A list whose items all have the same shape."""
 
     item: Shape
     kind: str
@@ -348,8 +340,6 @@ class MapOf(Shape):
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a record."""
-
     shape: Shape
     description: str
     """The editor's hover text, and part of the message if the key is missing."""
@@ -420,7 +410,7 @@ class Alternatives(Shape):
     kind: str
     """``step``, where every alternative is an ``action``."""
     alternative: str
-    """``action``."""
+    """What a record is to the author: ``action``."""
     records: Mapping[str, Record]
     common: Mapping[str, Key] = field(default_factory=dict)
     """Keys that every alternative takes."""

@@ -36,11 +36,11 @@ class Category:
     """The coverage of one catalogue."""
 
     name: str
-    """``behaviours``, ``founding statements``, ``Spark's own tests``."""
+    """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]
     """Every id that a case can pin → its sentence."""
     pinned: Mapping[str, tuple[str, ...]]
-    """Id → the cases that pin it, if any."""
+    """Id → the cases that pin it, for those that have any."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Id → why no case pins it, for holes whose entry gives a ``reason``."""
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,7 +53,6 @@ class Category:
 
     @property
     def holes(self) -> tuple[str, ...]:
-        """The ids that no case pins."""
         return tuple(id for id in self.entries if id not in self.pinned)
 
     @property
@@ -76,10 +75,8 @@ class Category:
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count.
-
-    A test of Spark counts as faithful only if none of the cases that mirror it says that something is lost.
-    """
+    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count. A test of Spark counts as faithful
+    only if none of the cases that mirror it says that something is lost."""
     all_cases = tuple(cases)
     behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
     mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]

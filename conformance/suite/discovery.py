@@ -35,17 +35,15 @@ class Suite:
     cases: tuple[Case, ...]
     """The Spark cases, by id."""
     problems: tuple[Problem, ...] = ()
-    """By file and position."""
     catalogues: Mapping[Path, Catalogue] = field(default_factory=dict)
     """Root → its catalogues, if any."""
     invalid: int = 0
-    """The number of files that are not valid cases."""
+    """How many files are not valid cases."""
     policy_cases: tuple[PolicyCase, ...] = ()
     """The policy cases, by id; their target is ``conformance.policies``, not an engine."""
 
     @property
     def all_cases(self) -> tuple[Case | PolicyCase, ...]:
-        """Cases of both kinds, by id."""
         both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
         return tuple(sorted(both, key=lambda case: case.id))
 
@@ -84,30 +82,21 @@ def shipped() -> Path:
 
 
 def load(paths: Iterable[Path] | None = None) -> Suite:
-    """Read the cases in files and folders, by default those of the built-in suite.
-
-    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``. A path that does not exist, a folder
-    without cases, and an id shared by two files are problems, too.
-    """
+    """Read the cases in files and folders, by default those of the built-in suite. Problems are returned, not raised: a path that does not
+    exist, a folder without cases, and an id shared by two files are problems, too."""
     return _read(paths)
 
 
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
-    """The valid Spark cases with these ids, in files and folders as for ``load``; no other file is read.
-
-    With a ``key`` of case files, cases that do not have it are left out.
-    """
+    """The valid Spark cases with these ids, in files and folders as for ``load``, and with this ``key`` in their file, if one is given;
+    no other file is read."""
     wanted = frozenset(ids)
     return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
-    """The only case in a file, or the case with this id in the built-in suite.
-
-    Raises:
-        InvalidCase: the file is not a valid case.
-        WrongUsage: there is no such case, or there are several.
-    """
+    """The only case in a file, or the case with this id in the built-in suite; raises `InvalidCase` if it is not valid, and `WrongUsage` if
+    there is no such case, or there are several."""
     path = Path(name)
     if not path.exists():
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])

@@ -35,11 +35,8 @@ class _Edit:
 
 
 def fill_in_expectations(text: str, case: Case, observation: Observation, *, replace: bool = False) -> str:
-    """The text of the case with expectations that this observation meets; ``replace``: also in place of existing ones.
-
-    Raises:
-        WrongUsage: every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end.
-    """
+    """The text of the case with expectations that this observation meets; ``replace``: also in place of existing ones. Raises `WrongUsage`
+    if every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end."""
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     assert isinstance(top, yaml.MappingNode)
     steps = _value(top, "steps")

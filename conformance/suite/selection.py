@@ -79,7 +79,7 @@ class Shard:
     """One of several parts of a suite: ``2/5`` is the second of five."""
 
     number: int
-    """From 1."""
+    """Parts are numbered from 1."""
     of: int
 
     @classmethod
@@ -105,10 +105,8 @@ def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
     A change of its file or of a file whose rows it reads affects a case, and so does a file that git does not track. A case that
     runs code of its author is affected by every change that is not of a case: the code may read any file. A change of the
     driver, the targets or the engine settings affects all cases, if these are in a repository with history; those of an
-    installed suite do not change. Changes outside the repository of the cases are not seen.
-
-    Raises:
-        WrongUsage: git is not installed, the cases are not in a repository, or the revision names no single commit.
+    installed suite do not change. Changes outside the repository of the cases are not seen. Raises `WrongUsage` if git is not installed,
+    the cases are not in a repository, or the revision names no single commit.
     """
     changed: set[Path] = set()
     tracked: set[Path] = set()
@@ -135,10 +133,8 @@ def _duration(case: Case | PolicyCase) -> int:
 
 
 def _top(folder: Path, revision: str) -> Path:
-    """The working tree of a folder: the nearest folder above with a ``.git``.
-
-    Git itself would take a checked-out folder that is shaped like a bare repository for one, and obey its ``config``.
-    """
+    """The working tree of a folder: the nearest folder above with a ``.git``. Git itself would take a checked-out folder that is shaped
+    like a bare repository for one, and obey its ``config``."""
     top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     if top is None:
         raise _no_history(revision, folder, "it is not in a git repository")
