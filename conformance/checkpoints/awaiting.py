@@ -52,9 +52,9 @@ class AwaitingChange:
             return False
         if "text" in self.evidence:
             return self.evidence["text"] in error.message
-        found = state_differences(error.message)
+        differences = state_differences(error.message)
         wanted = self.evidence["operator"], self.evidence["kind"]
-        return bool(found) and all((each.operator, each.kind) == wanted for each in found)
+        return bool(differences) and all((each.operator, each.kind) == wanted for each in differences)
 
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
@@ -62,8 +62,8 @@ class AwaitingChange:
 
 def awaiting(checkpoint: Checkpoint, to: SparkVersion) -> tuple[AwaitingChange, ...]:
     """What awaits the checkpoint on a version, worst first."""
-    found = (change for change in changes() if change.applies(checkpoint, to))
-    return tuple(sorted(found, key=lambda change: WORST_FIRST.index(change.effect)))
+    applying = (change for change in changes() if change.applies(checkpoint, to))
+    return tuple(sorted(applying, key=lambda change: WORST_FIRST.index(change.effect)))
 
 
 def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
@@ -85,10 +85,10 @@ Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
 def _join_key_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
     """Whether a stored column that may be a key of a join is NOT NULL.
 
-    The schema does not say which of the stored columns are keys, so any of the type of a key may be. Times are left out: one with a
+    The schema does not say which of the stored columns are keys, so any of the type of a key may be. Times are left out: a time with a
     watermark is NOT NULL on every version.
     """
-    found = any(
+    has_such_a_column = any(
         not field.nullable
         and field.type in {key.type for key in schema.key if key.name != _INDEX}
         and field.type not in _TIMES
@@ -99,7 +99,7 @@ def _join_key_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
         for schema in store.schemas
         for field in schema.value
     )
-    return found is wanted
+    return has_such_a_column is wanted
 
 
 _INDEX = "index"

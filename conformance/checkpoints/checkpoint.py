@@ -73,7 +73,7 @@ class CommitEntry:
     batch: int
     format: int
     next_watermark_ms: int
-    """The watermark of the next one, in ms since 1970."""
+    """The watermark of the next micro-batch, in ms since 1970."""
 
 
 @dataclass(frozen=True)
@@ -230,10 +230,10 @@ NO_FILE_READ = '{"logOffset":-1}'
 """The offset of a source of files that has read none (Spark's ``FileStreamSourceOffset``)."""
 
 
-def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
+def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
     """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed;
     raises `NoSuchCheckpoint` if none is committed or a file cannot be read, and `OSError` if the copy cannot be written."""
-    if found.committed is None:
+    if checkpoint.committed is None:
         raise NoSuchCheckpoint(files.where, "no micro-batch is committed: there is no state to resume")
     folder.mkdir(parents=True)
     for path in files.sizes:
@@ -241,7 +241,7 @@ def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
         # Nor the checksum of an entry of the offset log, which is another one in the copy.
         if path.parts[0] == "sources" or (is_offsets and not path.name.isdecimal()):
             continue
-        if is_offsets and int(path.name) > found.committed.batch:
+        if is_offsets and int(path.name) > checkpoint.committed.batch:
             continue
         content = files.read(path)
         if is_offsets:

@@ -54,7 +54,7 @@ class FileOperation:
 
 @dataclass(frozen=True)
 class FolderContent:
-    """All files and folders below one folder."""
+    """All files and folders below a folder."""
 
     files: Mapping[str, FileContent] = field(default_factory=dict)
     folders: frozenset[str] = frozenset()
@@ -106,7 +106,7 @@ class FolderContent:
         return FolderContent(files, folders)
 
     def with_file(self, path: str, file: FileContent | None) -> FolderContent:
-        """The same with another content of one file; None removes it."""
+        """The same content, with another content of a file; None removes the file."""
         others = {name: content for name, content in self.files.items() if name != path}
         return FolderContent(others if file is None else {**others, path: file}, self.folders)
 
@@ -160,7 +160,7 @@ class CrashImage:
     number: int
     """How many operations of the micro-batch are done."""
     operation: str
-    """The last of them, or the one that was lost."""
+    """The last of them, or the lost operation."""
     content: FolderContent
     emitted: frozenset[int]
     """Micro-batches whose rows the sink has got: the query began to commit them."""
@@ -189,9 +189,10 @@ class Recording:
         from the commit of the micro-batch before to the plan of the next one. Raises `ValueError` if a micro-batch is not there."""
         planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
         committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
-        arrivals = [at for at, one in enumerate(self.operations) if one.result.startswith(_STREAMS)]
-        earlier = [at for at, one in enumerate(self.operations) if one.result == f"{_CHECKPOINT}commits/{first - 1}"]
-        later = [at for at, one in enumerate(self.operations) if _plans(one)]
+        arrivals = [at for at, operation in enumerate(self.operations) if operation.result.startswith(_STREAMS)]
+        commit = f"{_CHECKPOINT}commits/{first - 1}"
+        earlier = [at for at, operation in enumerate(self.operations) if operation.result == commit]
+        later = [at for at, operation in enumerate(self.operations) if _plans(operation)]
         start = max((at + 1 for at in (*arrivals, *earlier) if at < planned), default=0)
         end = min((at for at in (*arrivals, *later) if at > committed), default=len(self.operations))
         return slice(start, end)
@@ -285,5 +286,6 @@ def _plans(operation: FileOperation) -> bool:
 
 def _committing(operations: Sequence[FileOperation]) -> frozenset[int]:
     """The micro-batches whose commit was begun. The sink has had the rows before."""
-    found = (re.fullmatch(r"checkpoint/commits/(?:\.(\d+)\.[^/]*\.tmp|(\d+))", one.result) for one in operations)
-    return frozenset(int(match[1] or match[2]) for match in found if match)
+    paths = (operation.result for operation in operations)
+    matches = (re.fullmatch(r"checkpoint/commits/(?:\.(\d+)\.[^/]*\.tmp|(\d+))", path) for path in paths)
+    return frozenset(int(match[1] or match[2]) for match in matches if match)

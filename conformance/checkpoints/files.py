@@ -99,14 +99,14 @@ class ObjectStore:
             raise NoSuchCheckpoint(url, f"to read object stores, install fsspec: {install}") from None
         try:
             store, root = fsspec.core.url_to_fs(url)
-            found = store.find(root, detail=True)
+            entries = store.find(root, detail=True)
         except Exception as error:  # each store has errors of its own
             raise NoSuchCheckpoint(url, f"{type(error).__name__}: {error}") from error
-        if not found:
+        if not entries:
             raise NoSuchCheckpoint(url, "nothing is there")
         sizes = {
-            PurePosixPath(path).relative_to(PurePosixPath(root)): int(one.get("size") or 0)
-            for path, one in found.items()
+            PurePosixPath(path).relative_to(PurePosixPath(root)): int(entry.get("size") or 0)
+            for path, entry in entries.items()
         }
         return cls(redact(url), sizes, root, store)
 
@@ -135,15 +135,15 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
         if not isinstance(error, FileNotFoundError):
             raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
 
-    found = []
+    listed = []
     for folder, folders, names in os.walk(root, onerror=fail):
         for link in (path for name in folders if (path := Path(folder, name)).is_symlink()):
             raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:
             path = Path(folder, name)
             with suppress(FileNotFoundError):  # a running query replaces its files
-                found.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
-    return found
+                listed.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
+    return listed
 
 
 def _check_size(files: Files, path: PurePosixPath) -> None:

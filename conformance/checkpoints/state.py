@@ -34,13 +34,13 @@ class Field:
     name: str
     """``key.window.start``: the names down to it."""
     type: str
-    """``long``, ``void``; ``struct``, ``array`` or ``map`` for a nested one."""
+    """``long``, ``void``; ``struct``, ``array`` or ``map`` for a nested column."""
     nullable: bool
 
 
 @dataclass(frozen=True)
 class StateSchema:
-    """The rows of one column family."""
+    """The rows of a column family."""
 
     format: int
     family: str
@@ -108,7 +108,7 @@ def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> Stat
         elif path.parts[2].isdecimal():
             of_store[_store(path)].append(path)
     name, format = _metadata(files, metadata)
-    stores = tuple(_state_store(files, store, found) for store, found in sorted(of_store.items()))
+    stores = tuple(_state_store(files, store, files_of_store) for store, files_of_store in sorted(of_store.items()))
     return StateOperator(number, name or _name_by(stores), format, stores)
 
 
@@ -118,9 +118,9 @@ def _name_by(stores: Iterable[StateStore]) -> str | None:
         if store.name.startswith(("left-", "right-")):
             return JOIN
         for schema in store.schemas:
-            found = _BY_VALUE.get(tuple(field.name for field in schema.value))
-            if found is not None:
-                return found
+            name = _BY_VALUE.get(tuple(field.name for field in schema.value))
+            if name is not None:
+                return name
     return None
 
 
@@ -135,15 +135,15 @@ def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None,
     if newest is None:
         return None, None
     version, _, text = files.read(newest).decode("utf-8", "replace").partition("\n")
-    found = re.fullmatch(r"v(\d{1,9})", version.strip())
+    format = re.fullmatch(r"v(\d{1,9})", version.strip())
     try:
         said = json.loads(text)
         name = str(said["operatorInfo"]["operatorName"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if found is None:
+        format = None
+    if format is None:
         raise DamagedCheckpoint(newest, "this is not the metadata of a stateful operator, or it is incomplete")
-    return name, int(found[1])
+    return name, int(format[1])
 
 
 def _age(path: PurePosixPath) -> tuple[int, str]:
@@ -161,9 +161,9 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
             partitions.add(path.parts[2])
         if path.parts[-2:] == ("_metadata", "schema") or path.parts[2] == "_stateSchema":
             schemas.append(path)
-        elif found := _VERSION.fullmatch(path.name):
-            versions.add(int(found[1]))
-            providers.add("RocksDB" if found[2] in ("zip", "changelog") else "HDFS")
+        elif version := _VERSION.fullmatch(path.name):
+            versions.add(int(version[1]))
+            providers.add("RocksDB" if version[2] in ("zip", "changelog") else "HDFS")
     kept = (min(versions), max(versions)) if versions else None
     provider = providers.pop() if len(providers) == 1 else "unknown"
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.

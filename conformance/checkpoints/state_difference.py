@@ -71,13 +71,13 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
         if (stored := _schema(message, _STORED.format(part))) and (wanted := _schema(message, _WANTED.format(part)))
     }
     operator = _operator([column.name for stored, _ in schemas.values() for column in stored])
-    found = [
+    differences = [
         StateDifference(operator, part, ".".join(names), kind, a, b)
         for part, pair in schemas.items()
         for names, kind, a, b in _compared(*pair, ())
     ]
-    severe = [each for each in found if each.kind != "nullability"]
-    return tuple(severe or [each for each in found if each.stored == "NOT NULL"] or found)
+    severe = [each for each in differences if each.kind != "nullability"]
+    return tuple(severe or [each for each in differences if each.stored == "NOT NULL"] or differences)
 
 
 def state_workarounds(
@@ -174,10 +174,10 @@ def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, in
 
 def _field(text: str, at: int) -> tuple[_Column, int]:
     """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses. Raises `ValueError` without one."""
-    found = _FIELD.match(text, at)
-    if found is None:
+    field = _FIELD.match(text, at)
+    if field is None:
         raise ValueError(text[at : at + 40])
-    column, at = _type(text, found.end(), found[1], nullable=True)
+    column, at = _type(text, field.end(), field[1], nullable=True)
     end = _NULLABLE.match(text, at)
     if end is None:
         raise ValueError(text[at : at + 40])

@@ -51,12 +51,12 @@ class SortOrder(NamedTuple):
 
 def sort_order(text: str) -> SortOrder:
     """What an item of ``orderBy`` says; without a direction it is ascending, and null is the smallest value, as in Spark."""
-    found = _DIRECTION.search(text)
-    if found is None:
+    match = _DIRECTION.search(text)
+    if match is None:
         return SortOrder(text, ascending=True, nulls_first=True)
-    ascending = found["direction"].lower() == "asc"
-    nulls_first = ascending if found["nulls"] is None else found["nulls"].lower() == "first"
-    return SortOrder(text[: found.start()], ascending, nulls_first)
+    ascending = match["direction"].lower() == "asc"
+    nulls_first = ascending if match["nulls"] is None else match["nulls"].lower() == "first"
+    return SortOrder(text[: match.start()], ascending, nulls_first)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ Source: TypeAlias = Literal["files", "kafka", "memory"]
 Interface: TypeAlias = Literal["classic", "connect"]
 """How a query reaches its Spark: a session in the same process as the engine, or Spark Connect."""
 Interfaces: TypeAlias = tuple[Interface, Interface]
-"""Of the version that writes a checkpoint, and of the one that resumes it."""
+"""The interface of the version that writes a checkpoint, and that of the version that resumes it."""
 CLASSIC: Interfaces = ("classic", "classic")
 Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
@@ -137,7 +137,7 @@ class KafkaSource(Frozen):
 
 
 class Partitioned(Frozen):
-    """Rows of one stream for one micro-batch, by partition; a plain list of rows is one partition."""
+    """Rows of a stream for a micro-batch, by partition; a plain list of rows is one partition."""
 
     partitions: tuple[tuple[Row, ...], ...]
 
@@ -326,8 +326,8 @@ class Upgrade(Frozen):
     @property
     def workaround(self) -> Mapping[str, str]:
         """The setting with which the checkpoint resumes as if the resuming version had written it; empty if there is none."""
-        found = _SETTING.fullmatch(self.way_round or "")
-        return {found[1]: found[2]} if found is not None else {}
+        setting = _SETTING.fullmatch(self.way_round or "")
+        return {setting[1]: setting[2]} if setting is not None else {}
 
     def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC) -> bool:
         return (
@@ -440,7 +440,7 @@ class Case(Frozen):
 
     @property
     def source(self) -> Source:
-        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, one in memory ``memory``."""
+        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, a stream in memory ``memory``."""
         if self.topics:
             return "kafka"
         return "memory" if self.in_memory else "files"
@@ -459,9 +459,9 @@ class Case(Frozen):
     def output_mode_in(self, step: int) -> OutputMode:
         """The output mode of the query that runs in the step with this number: a restart may change it."""
         mode = self.output_mode
-        for one in self.steps[:step]:
-            if isinstance(one.action, Restart):
-                mode = one.action.change.output_mode or mode
+        for earlier in self.steps[:step]:
+            if isinstance(earlier.action, Restart):
+                mode = earlier.action.change.output_mode or mode
         return mode
 
     def pipelines(self) -> Iterator[Pipeline]:

@@ -121,21 +121,21 @@ def which(program: str, environ: Mapping[str, str]) -> str | None:
 def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The absolute paths of all programs of a name on PATH, without its relative and empty folders: the working directory or below it."""
     for folder in environ.get("PATH", "").split(os.pathsep):
-        found = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
-        if found:
-            yield found
+        path = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
+        if path:
+            yield path
 
 
 def as_seen_from_here(environ: Mapping[str, str]) -> dict[str, str]:
     """Environment variables for a program that runs elsewhere: relative paths in them are made absolute, and PATH has none."""
-    found = dict(environ)
+    seen = dict(environ)
     for name in _FOLDERS_AND_FILES & environ.keys():
         places = re.split(r"([\s,]+)", environ[name]) if name.endswith(_SEVERAL) else [environ[name]]
-        found[name] = "".join(
+        seen[name] = "".join(
             str(Path(place).absolute()) if place and Path(place).exists() else place for place in places
         )
     if "PATH" in environ:
-        found["PATH"] = os.pathsep.join(
+        seen["PATH"] = os.pathsep.join(
             folder for folder in environ["PATH"].split(os.pathsep) if Path(folder).is_absolute()
         )
-    return found
+    return seen

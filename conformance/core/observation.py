@@ -48,7 +48,7 @@ GENERIC = (
         *("PySparkAttributeError", "PySparkRuntimeError", "PySparkTypeError", "PySparkValueError"),
     }
 )
-"""Classes of so many errors that they alone do not tell which one a case expects. A ``NullPointerException`` has no message."""
+"""Classes of so many errors that they alone do not tell which error a case expects. A ``NullPointerException`` has no message."""
 
 _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 """Spark numbers errors that have no name yet; the numbers are not part of its interface (``common/utils/.../error/README.md``)."""
@@ -239,7 +239,7 @@ class BatchSeen(FrozenRecord):
 
 
 class StoredState(FrozenRecord):
-    """The state of one operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
+    """The state of an operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
 
     operator: str
     """As in the metadata of the state: ``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` …"""
@@ -280,7 +280,7 @@ class StepSeen(FrozenRecord):
 
 
 class Observation(FrozenRecord):
-    """Everything one engine did with one case; a failed step is the last one."""
+    """Everything an engine did with a case; a failed step is the last step."""
 
     case: str
     columns: tuple[Column, ...]
@@ -320,7 +320,7 @@ class Observation(FrozenRecord):
         ids: dict[int, int] = {}
         steps = []
         for step in self.steps:
-            batches = tuple(one.model_copy(update={"id": ids.setdefault(one.id, len(ids))}) for one in step.batches)
+            batches = tuple(each.model_copy(update={"id": ids.setdefault(each.id, len(ids))}) for each in step.batches)
             cut = step.interrupted and step.interrupted.model_copy(
                 update={"id": ids.setdefault(step.interrupted.id, len(ids))}
             )

@@ -26,7 +26,7 @@ class CannotWriteFile(Exception):
 
 
 class OtherContent(Exception):
-    """The file exists and is not one that the command writes, so replacing it would destroy something else."""
+    """The file exists and is of another kind than the command writes, so replacing it would destroy something else."""
 
     exit_code: ClassVar[int] = 2
 
@@ -48,7 +48,7 @@ class FileKind:
     name: str
     """The kind with its article: ``a results file``."""
     recognizes: Callable[[bytes], bool]
-    """Whether a file that begins like this is one. An empty file can always be replaced."""
+    """Whether a file that begins like this is of the kind. An empty file can always be replaced."""
     encode: Callable[[BinaryIO], bytes] | None = None
     """What the file holds in the end, made of what was written: its compressed form."""
 

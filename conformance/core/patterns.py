@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import regex
 
 LIMIT_S = 20.0
-"""For one search. A pattern without nested repetition takes microseconds."""
+"""The longest that a search may take. A pattern without nested repetition takes microseconds."""
 
 LONGEST = 20_000
 """Characters of a pattern whose repetitions are written out as often as they must match, and once more."""

@@ -101,9 +101,9 @@ def parse_type(text: str) -> DataType:
     """Read a type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``); raise `NotAType`
     for anything else."""
     parser = _Parser(text, simple=True)
-    found = parser.type()
+    parsed = parser.type()
     parser.finish()
-    return found
+    return parsed
 
 
 MAX_DEPTH = 60
@@ -132,7 +132,7 @@ class _Parser:
         self._depth = 0
 
     def fields(self, end: str | None) -> tuple[Field, ...]:
-        found: list[Field] = []
+        fields: list[Field] = []
         seen: set[str] = set()
         while True:
             name, offset = self._name()
@@ -142,13 +142,13 @@ class _Parser:
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
                 raise NotAType(colon.offset, "write a space, not ':', between a column and its type")
-            found.append(Field(name, self.type()))
+            fields.append(Field(name, self.type()))
             self._skip_constraints()
             if not self._take(","):
                 break
         if end is None:
             self.finish()
-        return tuple(found)
+        return tuple(fields)
 
     def type(self) -> DataType:
         token = self._next("a type")
@@ -159,9 +159,9 @@ class _Parser:
             self._depth += 1
             if self._depth > MAX_DEPTH:
                 raise NotAType(token.offset, f"nested more than {MAX_DEPTH} levels deep")
-            found = self._nested(name, token)
+            nested = self._nested(name, token)
             self._depth -= 1
-            return found
+            return nested
         if name == "interval":
             self._skip_words("year", "month", "day", "hour", "minute", "second", "to")
             return DataType(name)
@@ -186,17 +186,17 @@ class _Parser:
         if name == "struct":
             start = _SPACE.match(self._text, self._at)
             empty = start is not None and self._text.startswith(">", start.end())
-            found = DataType(name, () if empty else self.fields(end=">"))
+            nested = DataType(name, () if empty else self.fields(end=">"))
         elif name == "array":
-            found = DataType(name, elements=(self.type(),))
+            nested = DataType(name, elements=(self.type(),))
         else:
             key = self.type()
             if not self._take(","):
                 raise NotAType(self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
-            found = DataType(name, elements=(key, self.type()))
+            nested = DataType(name, elements=(key, self.type()))
         if not self._take(">"):
             raise NotAType(self._offset(), f"'>' is missing: {opening.text}< is not closed")
-        return found
+        return nested
 
     def _name(self) -> tuple[str, int]:
         if self._simple and (match := _SIMPLE_NAME.match(self._text, self._at)):
@@ -212,17 +212,17 @@ class _Parser:
     def _numbers(self) -> tuple[int, ...]:
         if not self._take("("):
             return ()
-        found: list[int] = []
+        numbers: list[int] = []
         while True:
             token = self._next("a number")
             if not token.text.isdecimal() or len(token.text) > _MAX_DIGITS:
                 raise NotAType(token.offset, f"{token.text!r} is not a whole number")
-            found.append(int(token.text))
+            numbers.append(int(token.text))
             if not self._take(","):
                 break
         if not self._take(")"):
             raise NotAType(self._offset(), "')' is missing")
-        return tuple(found)
+        return tuple(numbers)
 
     def _skip_constraints(self) -> None:
         """Skip ``NOT NULL`` and ``COMMENT '…'``, which do not affect values: a file source makes every column nullable."""

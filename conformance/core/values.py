@@ -189,10 +189,10 @@ def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
 
 @lru_cache(maxsize=4096)  # rows, expectations and observations repeat the same few times
 def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
-    found = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
-    if found is None:
+    match = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
+    if match is None:
         raise NotAValue(value, type, INSTANT)
-    parts = found.groupdict()
+    parts = match.groupdict()
     fraction = (parts["fraction"] or "").rstrip("0")
     if len(fraction) > 6:
         raise NotAValue(value, type, _NO_FINER)

@@ -86,7 +86,7 @@ class VersionRange:
         return any(_covers(part, version) for part in self.specifiers)
 
     def __and__(self, other: VersionRange) -> VersionRange:
-        return VersionRange(tuple(f"{one},{another}" for one in self.specifiers for another in other.specifiers))
+        return VersionRange(tuple(f"{ours},{theirs}" for ours in self.specifiers for theirs in other.specifiers))
 
     def __str__(self) -> str:
         return " or ".join(self.specifiers)

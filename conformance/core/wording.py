@@ -83,7 +83,7 @@ def redact(text: str) -> str:
     if "://" in text and "@" in text:
         text = _IN_AUTHORITY.sub(rf"\g<scheme>{HIDDEN}@", text)
     if "=" in text:
-        text = _PARAMETER.sub(lambda found: f"{found['key']}={HIDDEN}" if is_secret(found["key"]) else found[0], text)
+        text = _PARAMETER.sub(lambda match: f"{match['key']}={HIDDEN}" if is_secret(match["key"]) else match[0], text)
     return text
 
 
@@ -103,8 +103,8 @@ def secrets_of(settings: Mapping[str, str], urls: Iterable[str] = ()) -> Iterato
     """The values of secret keys among Spark's settings, and the credentials in URLs."""
     yield from (value for key, value in settings.items() if is_secret(key, value))
     for url in urls:
-        if found := _IN_AUTHORITY.search(url):
-            for part in (found["user"], found["user"].partition(":")[2]):
+        if match := _IN_AUTHORITY.search(url):
+            for part in (match["user"], match["user"].partition(":")[2]):
                 yield part
                 yield unquote(part)
 

@@ -214,8 +214,8 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     _check_use(body, parameters, report)
     if report.problems:
         return {}
-    found = {name_of(one): _Replacement(one, report).replaced(body) or body for one in combinations}
-    return {} if report.problems else found
+    documents = {name_of(each): _Replacement(each, report).replaced(body) or body for each in combinations}
+    return {} if report.problems else documents
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
@@ -223,18 +223,18 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
     for scalar in _scalars(body):
-        for found in _placeholders(scalar):
-            place = scalar.at(found.start())
-            parameter = known.get(found["parameter"] or "")
-            if found["parameter"] is None:
+        for placeholder in _placeholders(scalar):
+            place = scalar.at(placeholder.start())
+            parameter = known.get(placeholder["parameter"] or "")
+            if placeholder["parameter"] is None:
                 advice = "write `$$(` for a literal `$(`"
                 report.add(place, f"`$(` must be part of $(parameter) or $(parameter.key); {advice}")
             elif parameter is None:
-                report.add(place, unknown("placeholder", found["parameter"], known))
-            elif found["key"] is not None and found["key"] not in parameter.keys:
-                report.add(place, unknown("key", found["key"], parameter.keys, where=f" of {parameter.name}"))
+                report.add(place, unknown("placeholder", placeholder["parameter"], known))
+            elif placeholder["key"] is not None and placeholder["key"] not in parameter.keys:
+                report.add(place, unknown("key", placeholder["key"], parameter.keys, where=f" of {parameter.name}"))
             else:
-                used.add(found[0][2:-1])
+                used.add(placeholder[0][2:-1])
     for parameter in parameters:
         keys = parameter.keys
         if not keys and parameter.name not in used:
@@ -258,7 +258,7 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 
 def _placeholders(scalar: Scalar) -> Iterator[re.Match[str]]:
     if isinstance(scalar.value, str):
-        yield from (found for found in _PLACEHOLDER.finditer(scalar.value) if found["literal"] is None)
+        yield from (match for match in _PLACEHOLDER.finditer(scalar.value) if match["literal"] is None)
 
 
 @dataclass(frozen=True)
@@ -294,20 +294,20 @@ class _Replacement:
         whole = _PLACEHOLDER.fullmatch(node.value)
         if whole is not None and whole["parameter"] is not None:
             return self._value(whole)
-        return Scalar(node.line, node.column, _PLACEHOLDER.sub(lambda found: self._text(found, node), node.value), None)
+        return Scalar(node.line, node.column, _PLACEHOLDER.sub(lambda match: self._text(match, node), node.value), None)
 
-    def _value(self, found: re.Match[str]) -> Node | None:
-        value = self.combination[found["parameter"]]
-        if found["key"] is not None:
-            return value.keys.get(found["key"])
+    def _value(self, match: re.Match[str]) -> Node | None:
+        value = self.combination[match["parameter"]]
+        if match["key"] is not None:
+            return value.keys.get(match["key"])
         return value.node or Scalar(value.place.line, value.place.column, value.name)
 
-    def _text(self, found: re.Match[str], node: Scalar) -> str:
-        if found["literal"] is not None:
-            return found["literal"]
-        value = self._value(found)
+    def _text(self, match: re.Match[str], node: Scalar) -> str:
+        if match["literal"] is not None:
+            return match["literal"]
+        value = self._value(match)
         if isinstance(value, Scalar):
             return "null" if value.value is None else str(CONF_VALUE.value(value.value))
         what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
-        self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
+        self.report.add(node.at(match.start()), f"{match[0]} in {name_of(self.combination)}: {what}")
         return ""

@@ -237,7 +237,7 @@ _LATER = Alternatives(
     "operation",
     "operation",
     {
-        **{name: one for name, one in OPERATIONS.items() if name != "from"},
+        **{name: operation for name, operation in OPERATIONS.items() if name != "from"},
         "call": replace(_CALL, keys={"call": _CALL.keys["call"]}),
     },
 )

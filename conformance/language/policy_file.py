@@ -59,8 +59,8 @@ def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, Thr
     records = {}
     for name, definition in known.items():
         keys = {
-            one: Key(_parameter(one, parameter), parameter.meaning, required=parameter.required)
-            for one, parameter in definition.parameters.items()
+            key: Key(_parameter(key, parameter), parameter.meaning, required=parameter.required)
+            for key, parameter in definition.parameters.items()
         }
         meaning = definition.meaning
         arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
@@ -169,7 +169,7 @@ def _check_policy(case: Node, report: Report) -> None:
     name, given = named(node)
     arguments = next(entries_of(node)).value
     if throttle is not None and not POLICIES[name].throttled:
-        takers = ", ".join(one for one, known in POLICIES.items() if known.throttled)
+        takers = ", ".join(policy for policy, known in POLICIES.items() if known.throttled)
         report.add(throttle, f"{name} takes no throttle; only these do: {takers}")
         return
     if "release" in POLICIES[name].parameters and given.get("release", "jet-0.5") == "jet-0.5":
@@ -182,9 +182,9 @@ def _check_policy(case: Node, report: Report) -> None:
 
 def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    found = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
-    found += [entry.key for entry in entries_of(child(expected, "watermark"))]
-    for node in found:
+    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
+    named_inputs += [entry.key for entry in entries_of(child(expected, "watermark"))]
+    for node in named_inputs:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
             report.add(node, unknown("input", name, inputs))
@@ -220,11 +220,11 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
     steps = tuple(
         PolicyStep(
             number=number,
-            entry=_entry(one, inputs[0]),
-            name=one.get("name"),
-            expect=PolicyExpectation.model_validate(one["expect"]) if "expect" in one else None,
+            entry=_entry(entry, inputs[0]),
+            name=entry.get("name"),
+            expect=PolicyExpectation.model_validate(entry["expect"]) if "expect" in entry else None,
         )
-        for number, one in enumerate(written["trace"], 1)
+        for number, entry in enumerate(written["trace"], 1)
     )
     policy, given = named(child(node, "policy"))
     throttle = child(node, "throttle")

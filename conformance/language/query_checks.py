@@ -56,7 +56,7 @@ class Frame:
 
     @property
     def types(self) -> Mapping[str, DataType | None]:
-        """Name in lower case → type, of several columns with one name that of the first."""
+        """Name in lower case → type, of several columns with the same name that of the first."""
         return {column.name.lower(): column.type for column in reversed(self.columns or ()) if column.name}
 
     @property
@@ -121,11 +121,11 @@ class _Follower:
             case "join":
                 return self._joined(node, frame)
             case "union":
-                one, other = frame.columns, self.pipeline(value).columns
-                if one is None or other is None or len(one) != len(other):
+                ours, theirs = frame.columns, self.pipeline(value).columns
+                if ours is None or theirs is None or len(ours) != len(theirs):
                     return replace(frame, columns=None)
                 # Names are those of the first, types where both agree.
-                pairs = zip(one, other, strict=True)
+                pairs = zip(ours, theirs, strict=True)
                 both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
                 return replace(frame, columns=tuple(both))
             case "dropDuplicates" | "dropDuplicatesWithinWatermark":
@@ -240,15 +240,15 @@ _NOT_FOLLOWED = words(
 
 
 def _is_simple(tokens: tuple[Token, ...]) -> bool:
-    """Whether a statement has one SELECT, with relations that may be joined ON a condition."""
-    found = [token.keyword for token in tokens]
-    if found[:1] != ["select"] or found.count("select") > 1 or found.count("from") != 1:
+    """Whether a statement has a single SELECT, with relations that may be joined ON a condition."""
+    keywords = [token.keyword for token in tokens]
+    if keywords[:1] != ["select"] or keywords.count("select") > 1 or keywords.count("from") != 1:
         return False
-    return not _NOT_FOLLOWED & set(found) and not any(token.text in ("->", "=>") for token in tokens)
+    return not _NOT_FOLLOWED & set(keywords) and not any(token.text in ("->", "=>") for token in tokens)
 
 
 def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
-    """The relations behind FROM, together; None if one is not a view, or they are not read here."""
+    """The relations behind FROM, together; None if any is not a view, or they are not read here."""
     joined = Frame(())
     for relation in _split(tokens, "join"):
         names = [token for token in _split(relation, "on")[0] if token.keyword not in (*_SIDES, "as")]
@@ -291,11 +291,11 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
     """Report mistakes in the query and in those of later restarts; for each, the columns of its result, None if unknown."""
     streams = schemas(child(case, "streams"), report)
     queries = [*queries_of(case)]
-    calls_code = any(child(one, "call") is not None for query, _ in queries for one in operations_in(query))
-    found: list[Columns | None] = []
+    calls_code = any(child(operation, "call") is not None for query, _ in queries for operation in operations_in(query))
+    results: list[Columns | None] = []
     for query, step in queries:
         if not report.is_valid(query):
-            found.append(None)
+            results.append(None)
             continue
         refused = child(step, "expect", "error") is not None
         for operation in operations_in(query):
@@ -305,8 +305,8 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
                 _check_duration(str(delay[0].value), delay[0], 0, report, negative=False)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
-        found.append(_Follower(streams, report, refused).pipeline(query).columns)
-    return found
+        results.append(_Follower(streams, report, refused).pipeline(query).columns)
+    return results
 
 
 def _check_views(operation: Node, report: Report) -> None:
@@ -323,19 +323,19 @@ def _check_views(operation: Node, report: Report) -> None:
 
 
 def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> None:
-    for one in sql_texts(query):
+    for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
-        unknown_kind = one.statement and any(refusals(one.text, one.views, statement=True))
-        text = sort_order(one.text).expression if one.key == "orderBy" else one.text
-        alias = one.key in _WITH_ALIAS
-        mistakes = list(syntax_mistakes(text, alias=alias, statement=one.statement, part=unknown_kind))
+        unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
+        text = sort_order(sql.text).expression if sql.key == "orderBy" else sql.text
+        alias = sql.key in _WITH_ALIAS
+        mistakes = list(syntax_mistakes(text, alias=alias, statement=sql.statement, part=unknown_kind))
         # Code of the case's author may register functions.
-        mistakes += [] if calls_code else unknown_functions(one.text)
+        mistakes += [] if calls_code else unknown_functions(sql.text)
         for mistake in mistakes:
-            report.add(one.place.at(mistake.offset), mistake.message)
-            report.mark_invalid(one.place)
-        for offset, duration in _window_durations(one.text):
-            _check_duration(duration, one.place, offset, report, negative=True)
+            report.add(sql.place.at(mistake.offset), mistake.message)
+            report.mark_invalid(sql.place)
+        for offset, duration in _window_durations(sql.text):
+            _check_duration(duration, sql.place, offset, report, negative=True)
 
 
 def _window_durations(text: str) -> Iterator[tuple[int, str]]:
@@ -352,7 +352,7 @@ def _window_durations(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_duration(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
-    """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
+    """Report a duration that is certainly none; ``negative``: whether a duration below zero is left to Spark."""
     if len(text) > _LONGEST:
         return
     from conformance.core.intervals import NotAnInterval, parse_interval  # slow to import, for commands without cases

@@ -66,12 +66,12 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
 
 
 def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
-    found = expansions(node, report)
+    documents = expansions(node, report)
     if report.problems:
         raise InvalidCase(report.problems)
     cases: list[Case] = []
     wrong: dict[Problem, list[str]] = {}
-    for name, document in found.items():
+    for name, document in documents.items():
         report = Report(report.path)
         try:
             case = case_of(with_rows(document, report), report, f"{id}.{name}", catalogue)
@@ -81,6 +81,7 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
                 wrong.setdefault(problem, []).append(name)
     if wrong:
         # A problem of only some of the cases names them.
-        some = {one: f" (in {', '.join(names)})" if len(names) < len(found) else "" for one, names in wrong.items()}
-        raise InvalidCase(replace(problem, message=problem.message + named) for problem, named in some.items())
+        where = [f" (in {', '.join(names)})" if len(names) < len(documents) else "" for names in wrong.values()]
+        named = zip(wrong, where, strict=True)
+        raise InvalidCase(replace(problem, message=problem.message + names) for problem, names in named)
     return tuple(cases)

@@ -37,8 +37,8 @@ REAL_TIME = "realTime"
 
 def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
-    streams = entries_of(child(case, "streams"))
-    in_memory = {str(one.key.value): one.value for one in streams if text_of(child(one.value, "source")) == MEMORY}
+    streams = ((entry.key, entry.value) for entry in entries_of(child(case, "streams")))
+    in_memory = {str(key.value): value for key, value in streams if text_of(child(value, "source")) == MEMORY}
     triggers = triggers_of(case)
     if in_memory and REAL_TIME not in triggers:
         for stream in in_memory.values():
@@ -132,7 +132,7 @@ def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whos
 
 def _check_topics(case: Node, declared: Entries, report: Report) -> None:
     """Report restarts that change a topic where there is none."""
-    topics = {str(one.key.value) for one in declared.entries if text_of(child(one.value, "source")) == KAFKA}
+    topics = {str(entry.key.value) for entry in declared.entries if text_of(child(entry.value, "source")) == KAFKA}
     for step in items_of(child(case, "steps")):
         for grown in entries_of(child(step, "restart", "change", "partitions")):
             if grown.key.value not in topics:
@@ -148,7 +148,8 @@ def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Sche
         return
     grown = ("restart", "change", "partitions", str(arrival.key.value))
     given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
-    partitions = max((one.value for one in given if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
+    counts = (node.value for node in given if isinstance(node, Scalar))
+    partitions = max((count for count in counts if isinstance(count, int)), default=1)
     placed = items_of(child(arrival.value, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
@@ -234,7 +235,7 @@ def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
 
 
 def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
-    """`rows` are those of all batches, in complete mode those of the last one."""
+    """`rows` are those of all batches, in complete mode those of the last batch."""
     rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
         return
@@ -264,17 +265,17 @@ def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
     last = child(batches[-1], "state") if batches else None
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
         return
-    one, other = state.plain(), last.plain()
-    if isinstance(one, list) != isinstance(other, list):
-        one, other = (sum(counts) if isinstance(counts, list) else counts for counts in (one, other))
-    if one != other:
+    after_step, other = state.plain(), last.plain()
+    if isinstance(after_step, list) != isinstance(other, list):
+        after_step, other = (sum(counts) if isinstance(counts, list) else counts for counts in (after_step, other))
+    if after_step != other:
         shown = f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}"
         report.add(state, f"{shown}: both cannot hold")
 
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     """A row with a number that no row of the others has in its place; texts may be times in another notation."""
-    lists = [one.items for one in (*rows, *others) if isinstance(one, Items)]
+    lists = [row.items for row in (*rows, *others) if isinstance(row, Items)]
     if len(lists) < len(rows) + len(others):
         return None
     for index in range(min(map(len, lists), default=0)):

@@ -191,7 +191,7 @@ def integer(minimum: int = -(2**63), *, nullable: bool = False) -> Value:
 
 
 def constant(value: Json) -> Value:
-    """Exactly one value: true, false or null."""
+    """A single value: true, false or null."""
     return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
@@ -281,10 +281,10 @@ class ListOf(Shape):
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:
-        found: Json = {"type": "array", "items": self.item.schema(definitions)}
+        schema: Json = {"type": "array", "items": self.item.schema(definitions)}
         if self.distinct:
-            found["uniqueItems"] = True
-        return {**found, "minItems": self.at_least} if self.at_least else found
+            schema["uniqueItems"] = True
+        return {**schema, "minItems": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> tuple[Any, ...]:
         return tuple(map(self.item.value, written))
@@ -329,10 +329,10 @@ class MapOf(Shape):
 
     def schema(self, definitions: Definitions) -> Json:
         name = self.name.schema(definitions)
-        found: Json = {"type": "object", "additionalProperties": self.item.schema(definitions)}
+        schema: Json = {"type": "object", "additionalProperties": self.item.schema(definitions)}
         if "pattern" in name:
-            found["propertyNames"] = {"pattern": name["pattern"]}
-        return {**found, "minProperties": self.at_least} if self.at_least else found
+            schema["propertyNames"] = {"pattern": name["pattern"]}
+        return {**schema, "minProperties": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> dict[str, Any]:
         return {name: self.item.value(item) for name, item in written.items()}
@@ -348,10 +348,10 @@ class Key:
     """The field of the model that holds its value, if it has another name."""
 
     def schema(self, definitions: Definitions) -> Json:
-        found = self.shape.schema(definitions)
+        schema = self.shape.schema(definitions)
         described = {"description": self.description[:1].upper() + self.description[1:]}
         # Draft-07 ignores everything next to a $ref.
-        return {"allOf": [found], **described} if "$ref" in found else {**found, **described}
+        return {"allOf": [schema], **described} if "$ref" in schema else {**schema, **described}
 
 
 @dataclass(frozen=True)
@@ -390,13 +390,13 @@ class Record(Shape):
         return key.shape.check(value, report)
 
     def schema(self, definitions: Definitions) -> Json:
-        found: Json = {"type": "object", "additionalProperties": False}
+        schema: Json = {"type": "object", "additionalProperties": False}
         if self.description:
-            found["description"] = self.description
-        found["properties"] = {name: key.schema(definitions) for name, key in self.keys.items()}
+            schema["description"] = self.description
+        schema["properties"] = {name: key.schema(definitions) for name, key in self.keys.items()}
         if required := [name for name, key in self.keys.items() if key.required]:
-            found["required"] = required
-        return {**found, "minProperties": self.at_least} if self.at_least else found
+            schema["required"] = required
+        return {**schema, "minProperties": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> dict[str, Any]:
         """Field of the model → its value, for the keys that are present."""
@@ -445,7 +445,7 @@ class Alternatives(Shape):
     @cached_property
     def whole(self) -> Mapping[str, Record]:
         """The records with the common keys."""
-        return {name: replace(found, keys={**found.keys, **self.common}) for name, found in self.records.items()}
+        return {name: replace(record, keys={**record.keys, **self.common}) for name, record in self.records.items()}
 
     def _unidentified(self, node: Entries, report: Report) -> bool:
         known = [*self.records, *self.common]
@@ -527,8 +527,8 @@ class EmptyMapping(Shape):
 
 
 def one_or_many(item: Shape, kind: str) -> Shape:
-    """One value, or a list of at least one; always a tuple in the model."""
-    return ByKind(kind, scalar=Converted(item, lambda one: (one,)), items=ListOf(item, kind, at_least=1))
+    """A value, or a list of at least one value; always a tuple in the model."""
+    return ByKind(kind, scalar=Converted(item, lambda value: (value,)), items=ListOf(item, kind, at_least=1))
 
 
 def _a(noun: str) -> str:

@@ -94,7 +94,7 @@ def items_of(node: Node | None) -> tuple[Node, ...]:
 
 
 def each_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list, or the one value that stands in place of a list; empty for a mapping."""
+    """The items of a list, or the value that stands in place of a list; empty for a mapping."""
     return (node,) if isinstance(node, Scalar) else items_of(node)
 
 
@@ -217,7 +217,7 @@ class InvalidCase(WrongUsage):
 
 @dataclass
 class Report:
-    """Collects the problems of one file while it is read."""
+    """Collects the problems of a file while it is read."""
 
     path: Path
     problems: list[Problem] = field(default_factory=list)
@@ -282,21 +282,21 @@ def resolve(text: str) -> str | int | float | Decimal | bool | None:
         return text
     if _NULL.fullmatch(text):
         return None
-    if found := _BOOL.fullmatch(text):
-        return found["true"] is not None
+    if match := _BOOL.fullmatch(text):
+        return match["true"] is not None
     if len(text) > _MAX_DIGITS:
         return text
-    if found := _INT.fullmatch(text):
-        if found["octal"]:
-            return int(found["octal"], 8)
-        return int(found["hex"], 16) if found["hex"] else int(text)
+    if match := _INT.fullmatch(text):
+        if match["octal"]:
+            return int(match["octal"], 8)
+        return int(match["hex"], 16) if match["hex"] else int(text)
     if _FLOAT.fullmatch(text):
         exact = Decimal(text)
         if abs(exact.adjusted()) > _MAX_DIGITS:
             return text
         return float(text) if Decimal(repr(float(text))) == exact else exact
-    if found := _ENDLESS.fullmatch(text):
-        return float("nan") if found["nan"] else float(f"{found['sign']}inf")
+    if match := _ENDLESS.fullmatch(text):
+        return float("nan") if match["nan"] else float(f"{match['sign']}inf")
     return text
 
 
@@ -452,8 +452,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
         said = "invalid YAML: second ': ' in this line; quote the text that contains it"
         if "<" in line:
             said += ', such as the schema "place STRUCT<name: STRING>"'
-    elif found := re.search(r"character '(.)' that cannot start", said):
-        said = f"invalid YAML: unquoted text cannot start with {found[1]}; quote it"
+    elif match := re.search(r"character '(.)' that cannot start", said):
+        said = f"invalid YAML: unquoted text cannot start with {match[1]}; quote it"
     elif "expected <block end>, but found" in said and error.context_mark:
         above = error.context_mark.line + 1
         said = f"invalid YAML: this does not continue the block that starts in line {above}; check the indentation"

@@ -77,7 +77,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
         raise NotReadable(variable.start(), _NOT_READ[0][1])
-    found = []
+    read = []
     at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
@@ -90,9 +90,9 @@ def tokens_of(text: str) -> tuple[Token, ...]:
                 raise NotReadable(at, reason, is_mistake=True)
             raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
         if token.lastgroup != "space":
-            found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
+            read.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = token.end()
-    tokens = (*found, Token("end", "", len(text)))
+    tokens = (*read, Token("end", "", len(text)))
     closing(tokens)
     return tokens
 
@@ -191,7 +191,7 @@ _RESULTS: Mapping[str, DataType] = {
 _DEEPEST = 20
 """Calls within calls whose type is followed."""
 _MOST_NAMES = 20
-"""Unknown functions of a text for which a similar one is searched, which is slow."""
+"""Unknown functions of a text for which a similar function is searched, which is slow."""
 _GENERATORS = words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
     "variant_explode_outer"
@@ -262,17 +262,17 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 
 
 def unknown_functions(text: str) -> Iterator[Mistake]:
-    """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
+    """Functions that do not exist but are spelled nearly as a function that does; any other may be registered by somebody."""
     tokens = readable(text)
     known = functions().allowed | frozenset(functions().needs_code)
     called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))]
-    for token in [one for one in called if one.name not in known][:_MOST_NAMES]:
+    for token in [token for token in called if token.name not in known][:_MOST_NAMES]:
         if (near := similar(token.name, known)) is not None:
             yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
 
 
 def references(text: str) -> Iterator[Reference]:
-    """The columns that an expression certainly reads; those of one with a subquery or a lambda function are not known."""
+    """The columns that an expression certainly reads; those of an expression with a subquery or a lambda function are not known."""
     tokens = readable(text)
     if any(token.keyword in ("select", "from", "values", "over") or token.text in ("->", "=>") for token in tokens):
         return
@@ -376,7 +376,7 @@ def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
         return False
     if token.kind == "text" and (before.kind == "text" or before.keyword in _TYPED):
         return False  # two strings are one, and DATE '2024-01-01' is a value
-    return token.kind == "word" or not any(one.keyword == "interval" for one in tokens)
+    return token.kind == "word" or not any(each.keyword == "interval" for each in tokens)
 
 
 _TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
@@ -456,10 +456,10 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     if parts := [part.lower() for part in _chain(tokens)]:
         # A qualifier is left out if the rest is a column.
         first, *fields = parts[1:] if parts[0] not in scope and len(parts) > 1 else parts
-        found = scope.get(first)
+        type = scope.get(first)
         for name in fields:
-            found = next((one.type for one in found.fields if one.name.lower() == name), None) if found else None
-        return found
+            type = next((field.type for field in type.fields if field.name.lower() == name), None) if type else None
+        return type
     if len(tokens) == 1:
         return STRING if tokens[0].kind == "text" else None
     name = _call(tokens)

@@ -311,9 +311,9 @@ def check_steps(case: Node, report: Report) -> None:
     for entry in items_of(child(case, "differs")):
         expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
     for expect in expectations:
-        for found in entries_of(expect) if isinstance(child(expect, "error"), Entries) else ():
-            if found.key.value != "error":
-                report.add(found.key, f"remove `{found.key.value}`: with an expected `error`, nothing else is checked")
+        for key in (entry.key for entry in entries_of(expect)) if isinstance(child(expect, "error"), Entries) else ():
+            if key.value != "error":
+                report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")
 
 
 def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
@@ -402,7 +402,7 @@ def check_errors(case: Node, report: Report) -> None:
         if child(error, "message") is not None or not report.is_valid(error):
             continue
         classes = each_of(child(error, "class"))
-        general = [one.value for one in classes if isinstance(one, Scalar) and one.value in GENERIC]
+        general = [name.value for name in classes if isinstance(name, Scalar) and name.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
             report.add(error, f"{what} matches unrelated errors: add `message`, a part of the text of this one")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any, get_args
 
 from packaging.specifiers import SpecifierSet
@@ -166,13 +167,13 @@ class _DiffersEntry(_Entry):
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
     """The kinds that an entry has; none and several are reported."""
-    found = [kind for kind in kinds if entry.get(kind) is not None]
-    if not found:
+    present = [kind for kind in kinds if entry.get(kind) is not None]
+    if not present:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
-    for other in found[1:]:
-        message = f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
+    for other in present[1:]:
+        message = f"`{other}` and `{present[0]}` in one entry: expected only one of {', '.join(kinds)}"
         report.add(entry.key(other), message)
-    return found
+    return present
 
 
 def _check_link(entry: Entries, report: Report) -> bool:
@@ -288,7 +289,7 @@ def check_differs(case: Node, report: Report) -> None:
             if not mine & applicable:
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
             source = text_of(child(entry, "source"))
-            covered = {(version, one) for version in mine for one in ([source] if source else get_args(Source))}
+            covered = set(product(mine, [source] if source else get_args(Source)))
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
                 more = f" and {len(versions) - 1} more" if len(versions) > 1 else ""

@@ -1,4 +1,4 @@
-"""A case to start from, for a function of one's own: its streams come from the text of the module, which is not executed."""
+"""A case to start from, for the author's own function: its streams come from the text of the module, which is not executed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     """The parameters after the session, each with the column of its ``withWatermark`` if the function has one."""
     module, _, function = name.partition(":")
     path = Path(*module.split("."))
-    candidates = (folder / one for folder in folders for one in (path.with_suffix(".py"), path / "__init__.py"))
+    candidates = (folder / name for folder in folders for name in (path.with_suffix(".py"), path / "__init__.py"))
     file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         looked = ", ".join(map(str, folders))
@@ -64,14 +64,14 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise WrongUsage(f"{name}: {file} is not Python: {error}") from None
-    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
-    if found is None:
+    definition = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
+    if definition is None:
         raise WrongUsage(f"{name}: {file} defines no function {function!r} at its top level")
-    parameters = [one.arg for one in (*found.args.posonlyargs, *found.args.args)][1:]
+    parameters = [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)][1:]
     if not parameters:
         raise WrongUsage(f"{name}: the function takes no stream: {function}(spark, orders, …) takes the stream orders")
     columns: dict[str, str] = {}
-    for node in ast.walk(found):
+    for node in ast.walk(definition):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=stream), attr="withWatermark"),

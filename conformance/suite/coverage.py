@@ -33,7 +33,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Category:
-    """The coverage of one catalogue."""
+    """The coverage of a catalogue."""
 
     name: str
     """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
@@ -81,10 +81,10 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
     behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
     mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
     mirrors += _of_groups(mirrors, catalogue)
-    found = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
+    categories = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
         known = catalogue.statements
-        found.append(_category("founding statements", known, frozenset(known), mirrors))
+        categories.append(_category("founding statements", known, frozenset(known), mirrors))
     if catalogue.spark_tests is not None:
         tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
         category = _category("Spark's own tests", tests, reachable, mirrors)
@@ -93,8 +93,8 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
             Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
             for id, why in catalogue.tests_apart().items()
         )
-        found.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
-    return tuple(found)
+        categories.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
+    return tuple(categories)
 
 
 def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:

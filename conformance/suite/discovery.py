@@ -55,17 +55,17 @@ class Suite:
 
     def without_permission(self) -> Suite:
         """The same, where all that needs ``--allow-code`` is a problem."""
-        found = {
-            Problem(case.path, one.line, one.column, f"{one.reason}: only --allow-code runs this")
+        problems = {
+            Problem(case.path, needed.line, needed.column, f"{needed.reason}: only --allow-code runs this")
             for case in self.cases
-            for one in case.needs_code
+            for needed in case.needs_code
         }
         refused = {case.id for case in self.cases if case.needs_code}
         return replace(
             self,
             cases=tuple(case for case in self.cases if case.id not in refused),
-            problems=tuple(sorted({*self.problems, *found})),
-            invalid=self.invalid + len({problem.path for problem in found}),
+            problems=tuple(sorted({*self.problems, *problems})),
+            invalid=self.invalid + len({problem.path for problem in problems}),
         )
 
     def raise_for_problems(self) -> None:
@@ -199,10 +199,10 @@ class _Reader:
                 self._cases_in(file, root)
 
     def suite(self) -> Suite:
-        found = [self._cases[id] for id in sorted(self._cases)]
+        cases = [self._cases[id] for id in sorted(self._cases)]
         return Suite(
-            cases=tuple(case for case in found if isinstance(case, Case)),
-            policy_cases=tuple(case for case in found if isinstance(case, PolicyCase)),
+            cases=tuple(case for case in cases if isinstance(case, Case)),
+            policy_cases=tuple(case for case in cases if isinstance(case, PolicyCase)),
             problems=tuple(sorted(self._problems)),
             catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
             invalid=len(self._invalid),
@@ -224,7 +224,7 @@ class _Reader:
         return self._catalogues[root]
 
     def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
-        """Add the cases of a file, or only the one that its matrix gives this name."""
+        """Add the cases of a file, or only the case that its matrix gives this name."""
         id = id_of(file, root)
         if not ID.fullmatch(id):
             self._reject(file, f"rename this file: its id {id!r} may contain only letters, digits, '.', '_' and '-'")
@@ -261,7 +261,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
         if path.is_file():
             yield path
         return
-    found: list[Path] = []
+    yaml_files: list[Path] = []
 
     def unreadable(error: OSError) -> None:
         problems.append(Problem(Path(error.filename), 0, 0, f"cannot read the folder: {error.strerror}"))
@@ -281,7 +281,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
                     message = "a link to a file outside this folder is not followed; name the file itself"
                     problems.append(Problem(file, 0, 0, message))
             elif file.suffix in SUFFIXES and file.is_file():
-                found.append(file)
+                yaml_files.append(file)
             elif file.is_symlink() and not file.exists():
                 problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))
-    yield from sorted(found)
+    yield from sorted(yaml_files)

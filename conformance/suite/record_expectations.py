@@ -69,14 +69,14 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
         return {"error": _error(seen.error)}
     batches = seen.batches[-1:] if case.output_mode_in(seen.number) == "complete" else seen.batches
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
-    found: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
+    expectation: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
     if seen.batches:
         state = seen.batches[-1].state
-        found["state"] = list(state) if len(state) > 1 else sum(state)
+        expectation["state"] = list(state) if len(state) > 1 else sum(state)
         dropped = [batch.dropped for batch in seen.batches if batch.dropped is not None]
         if len(dropped) == len(seen.batches):
-            found["dropped"] = sum(dropped)
-    return found
+            expectation["dropped"] = sum(dropped)
+    return expectation
 
 
 def _error(error: ErrorSeen) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one machine, the cases that changed; how long each takes."""
+"""Parts of a suite: the smoke cases, the cases with a tag, a shard for a machine, the cases that changed; how long each takes."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Read ``N/M`` with N from 1 to M; raise `WrongUsage` for any other text."""
-        found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
-        if not found or not 1 <= int(found[1]) <= int(found[2]):
+        match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
             raise WrongUsage(f"{text!r} is not a shard; write 2/5 for the second of five parts")
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def among(self, cases: Sequence[C]) -> tuple[C, ...]:
-        """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one."""
+        """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one part."""
         mine = {case.id for case in sorted(cases, key=_duration, reverse=True)[self.number - 1 :: self.of]}
         return tuple(case for case in cases if case.id in mine)
 
@@ -135,7 +135,7 @@ def _duration(case: Case | PolicyCase) -> int:
 def _top(folder: Path, revision: str) -> Path:
     """The working tree of a folder: the nearest folder above with a ``.git``. Git itself would take a checked-out folder that is shaped
     like a bare repository for one, and obey its ``config``."""
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    top = next((candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()), None)
     if top is None:
         raise _no_history(revision, folder, "it is not in a git repository")
     return top
