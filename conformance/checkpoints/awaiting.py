@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
@@ -29,24 +28,22 @@ class AwaitingChange:
     when: Mapping[str, Any]
     """Name of a condition → its argument; all must hold."""
     to: VersionRange
-    """The versions that resume the checkpoint."""
     effect: Effect
     because: str
     link: str
     error: str | None = None
-    """The error class of a refusal."""
+    """The class of the error with which the version refuses the checkpoint."""
     evidence: Mapping[str, str] | None = None
     """What an error of this class must show: ``operator`` and ``kind`` of each `StateDifference`, or a ``text``. None: it shows nothing."""
     workaround: str | None = None
     """A setting or step that lets the query resume."""
     case: str | None = None
-    """The id of a case that shows it."""
+    """The id of a case that shows the change."""
     source: str | None = None
     """The place in Spark's source that shows it, if no case does."""
 
     @property
     def reason(self) -> str:
-        """Why, and where that is documented."""
         return f"{self.because} ({self.link})"
 
     def explains(self, error: ErrorSeen, to: SparkVersion) -> bool:
@@ -55,9 +52,9 @@ class AwaitingChange:
             return False
         if "text" in self.evidence:
             return self.evidence["text"] in error.message
-        found = state_differences(error.message)
+        differences = state_differences(error.message)
         wanted = self.evidence["operator"], self.evidence["kind"]
-        return bool(found) and all((each.operator, each.kind) == wanted for each in found)
+        return bool(differences) and all((each.operator, each.kind) == wanted for each in differences)
 
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
@@ -65,8 +62,8 @@ class AwaitingChange:
 
 def awaiting(checkpoint: Checkpoint, to: SparkVersion) -> tuple[AwaitingChange, ...]:
     """What awaits the checkpoint on a version, worst first."""
-    found = (change for change in changes() if change.applies(checkpoint, to))
-    return tuple(sorted(found, key=lambda change: WORST_FIRST.index(change.effect)))
+    applying = (change for change in changes() if change.applies(checkpoint, to))
+    return tuple(sorted(applying, key=lambda change: WORST_FIRST.index(change.effect)))
 
 
 def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
@@ -78,13 +75,8 @@ def reasons(error: ErrorSeen, among: Iterable[AwaitingChange], to: SparkVersion)
 
 @cache
 def changes() -> tuple[AwaitingChange, ...]:
-    """Every known refusal and change."""
-    return tuple(
-        AwaitingChange(
-            **{**entry, "when": MappingProxyType(entry["when"]), "to": VersionRange.parse(entry["to"])},
-        )
-        for entry in read_data("conformance.checkpoints", "changes.yaml")
-    )
+    entries = read_data("conformance.checkpoints", "changes.yaml")
+    return tuple(AwaitingChange(**{**entry, "to": VersionRange.parse(entry["to"])}) for entry in entries)
 
 
 Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
@@ -93,10 +85,10 @@ Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
 def _join_key_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
     """Whether a stored column that may be a key of a join is NOT NULL.
 
-    The schema does not say which of the stored columns are keys, so any of the type of a key may be. Times are left out: one with a
+    The schema does not say which of the stored columns are keys, so any of the type of a key may be. Times are left out: a time with a
     watermark is NOT NULL on every version.
     """
-    found = any(
+    has_such_a_column = any(
         not field.nullable
         and field.type in {key.type for key in schema.key if key.name != _INDEX}
         and field.type not in _TIMES
@@ -107,7 +99,7 @@ def _join_key_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
         for schema in store.schemas
         for field in schema.value
     )
-    return found is wanted
+    return has_such_a_column is wanted
 
 
 _INDEX = "index"
@@ -115,16 +107,14 @@ _INDEX = "index"
 _TIMES = frozenset({"timestamp", "timestamp_ntz"})
 
 
-def _state_type(checkpoint: Checkpoint, name: str) -> bool:
-    return any(field.type == name for one in checkpoint.operators for schema in one.schemas for field in schema.fields)
-
-
 _CONDITIONS: Mapping[str, Condition] = {
     "join_key_not_null": _join_key_not_null,
-    "state_type": _state_type,
+    "state_type": lambda checkpoint, name: any(
+        field.type == name for each in checkpoint.operators for schema in each.schemas for field in schema.fields
+    ),
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
-    "operators_unnamed": lambda checkpoint, wanted: any(one.format is None for one in checkpoint.operators) is wanted,
-    "schema_missing": lambda checkpoint, wanted: any(not one.schemas for one in checkpoint.operators) is wanted,
+    "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,
+    "schema_missing": lambda checkpoint, wanted: any(not each.schemas for each in checkpoint.operators) is wanted,
     "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
     "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,
     "commit_format": lambda checkpoint, least: (

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -74,7 +73,7 @@ class CommitEntry:
     batch: int
     format: int
     next_watermark_ms: int
-    """The watermark of the next one, in ms since 1970."""
+    """The watermark of the next micro-batch, in ms since 1970."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Checkpoint:
     """What the files of a checkpoint say."""
 
     where: str
-    """Its path or URL."""
+    """The path or URL of the checkpoint."""
     query_id: str | None
     """The id of the query; None if the file that holds it is missing."""
     planned: OffsetEntry | None
@@ -95,13 +94,10 @@ class Checkpoint:
 
     @property
     def watermark_ms(self) -> int:
-        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none.
-
-        A planned micro-batch that was not committed runs again with the watermark it was planned with.
-        """
-        planned = self.planned.watermark_ms if self.planned else 0
+        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none. A planned micro-batch that was not committed runs
+        again with the watermark it was planned with."""
         if self.committed is None or self.unfinished:
-            return planned
+            return self.planned.watermark_ms if self.planned else 0
         return self.committed.next_watermark_ms
 
     @property
@@ -117,17 +113,12 @@ class Checkpoint:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The settings that the checkpoint pins."""
         return self.planned.settings if self.planned else {}
 
 
 def read(files: Files) -> Checkpoint:
-    """Read a checkpoint; state itself is not read.
-
-    Raises:
-        NoSuchCheckpoint: the folder is not a checkpoint, or a file cannot be read.
-        DamagedCheckpoint: a file does not have the format that Spark writes.
-    """
+    """Read a checkpoint, without its state; raises `NoSuchCheckpoint` if the folder is none, or a file cannot be read, and
+    `DamagedCheckpoint` if a file does not have the format that Spark writes."""
     planned, committed = _batches(files, "offsets"), _batches(files, "commits")
     if not planned and PurePosixPath("metadata") not in files.sizes:
         raise NoSuchCheckpoint(
@@ -158,19 +149,11 @@ def _query_id(files: Files) -> str | None:
 
 def _batches(files: Files, log: str) -> tuple[int, ...]:
     """The numbers of the micro-batches in a log, ``offsets`` or ``commits``, oldest first."""
-    return tuple(
-        sorted(
-            int(path.name) for path in files.sizes if path.parts[:-1] == (log,) and re.fullmatch(r"[0-9]+", path.name)
-        )
-    )
+    names = (path.name for path in files.sizes if path.parts[:-1] == (log,))
+    return tuple(sorted(int(name) for name in names if re.fullmatch(r"[0-9]+", name)))
 
 
 def _offsets(files: Files, batch: int) -> OffsetEntry:
-    """Read an entry of the offset log.
-
-    Raises:
-        DamagedCheckpoint: it does not have the format that Spark writes.
-    """
     path = PurePosixPath("offsets", str(batch))
     format, (metadata, *rest) = _lines(files, path, least=2)
     said = _json(path, metadata or "{}")
@@ -186,18 +169,13 @@ def _offsets(files: Files, batch: int) -> OffsetEntry:
 
 
 def _commit(files: Files, batch: int) -> CommitEntry:
-    """Read an entry of the commit log.
-
-    Raises:
-        DamagedCheckpoint: it does not have the format that Spark writes.
-    """
     path = PurePosixPath("commits", str(batch))
     format, rest = _lines(files, path, least=1)
     return CommitEntry(batch, format, _number(path, _json(path, rest[0] if rest else "{}"), "nextBatchWatermarkMs"))
 
 
 def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str]]:
-    """The version of the format, and the lines below it."""
+    """The version of the format of a log's entry, and the lines below it."""
     try:
         first, *rest = files.read(path).decode("utf-8").split("\n")
     except UnicodeDecodeError:
@@ -239,37 +217,23 @@ def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
     """The lines of Spark that may have run the query last, as its pinned settings tell, oldest first; empty if nothing was planned."""
     if checkpoint.planned is None:
         return ()
-    marks = _pinned_settings()
+    # Setting → the releases that pin it.
+    pinned = {key: VersionRange.parse(text) for key, text in read_data(__package__, "writers.yaml").items()}
 
-    def may_have(version: SparkVersion) -> bool:
-        return all((key in checkpoint.settings) is (version in pinned) for key, pinned in marks.items())
+    def may_have_written(version: SparkVersion) -> bool:
+        return all((key in checkpoint.settings) is (version in writers) for key, writers in pinned.items())
 
-    return tuple(dict.fromkeys(version.line for version in releases() if may_have(version)))
-
-
-@cache
-def _pinned_settings() -> Mapping[str, VersionRange]:
-    """Setting → the releases that pin it."""
-    return {key: VersionRange.parse(text) for key, text in read_data("conformance.checkpoints", "writers.yaml").items()}
+    return tuple(dict.fromkeys(version.line for version in releases() if may_have_written(version)))
 
 
 NO_FILE_READ = '{"logOffset":-1}'
 """The offset of a source of files that has read none (Spark's ``FileStreamSourceOffset``)."""
 
 
-def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
-    """Copy a checkpoint, without its sources and without a micro-batch that was planned and not committed.
-
-    Args:
-        files: its files.
-        found: what they say.
-        folder: of the copy; must not exist.
-
-    Raises:
-        NoSuchCheckpoint: no micro-batch is committed, or a file cannot be read.
-        OSError: the copy cannot be written.
-    """
-    if found.committed is None:
+def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
+    """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed;
+    raises `NoSuchCheckpoint` if none is committed or a file cannot be read, and `OSError` if the copy cannot be written."""
+    if checkpoint.committed is None:
         raise NoSuchCheckpoint(files.where, "no micro-batch is committed: there is no state to resume")
     folder.mkdir(parents=True)
     for path in files.sizes:
@@ -277,7 +241,7 @@ def copy_detached(files: Files, found: Checkpoint, folder: Path) -> None:
         # Nor the checksum of an entry of the offset log, which is another one in the copy.
         if path.parts[0] == "sources" or (is_offsets and not path.name.isdecimal()):
             continue
-        if is_offsets and int(path.name) > found.committed.batch:
+        if is_offsets and int(path.name) > checkpoint.committed.batch:
             continue
         content = files.read(path)
         if is_offsets:

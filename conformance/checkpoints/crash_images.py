@@ -27,7 +27,7 @@ class FileContent:
     modified: int
 
     def part(self, share: float) -> FileContent:
-        """The file as a power failure may leave it: only the first of its bytes."""
+        """The file as a power failure may leave it: only this share of its bytes, the first."""
         return FileContent(self.content[: int(len(self.content) * share)], self.modified)
 
 
@@ -39,9 +39,9 @@ class FileOperation:
     """``create``: an empty file is there; ``write``: the file has all of its bytes and is closed; ``remove``: file or folder."""
     path: str
     file: FileContent | None = None
-    """Of ``write``."""
+    """What ``write`` writes."""
     to: str | None = None
-    """Of ``rename``."""
+    """The path to which ``rename`` moves it."""
 
     @property
     def result(self) -> str:
@@ -54,14 +54,14 @@ class FileOperation:
 
 @dataclass(frozen=True)
 class FolderContent:
-    """All files and folders below one folder."""
+    """All files and folders below a folder."""
 
     files: Mapping[str, FileContent] = field(default_factory=dict)
     folders: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, root: Path) -> FolderContent:
-        """What a folder holds; nothing if there is none."""
+        """The content of a folder; nothing if there is none."""
         files, folders = {}, set()
         for path in root.rglob("*"):
             name = path.relative_to(root).as_posix()
@@ -98,12 +98,15 @@ class FolderContent:
                 folders = frozenset(name for name in folders if not _within(name, path))
             case "rename":
                 assert operation.to is not None
-                files = _moved(files, path, operation.to)
+                moved = {
+                    _renamed(name, path, operation.to): file for name, file in files.items() if _within(name, path)
+                }
+                files = {**{name: file for name, file in files.items() if not _within(name, path)}, **moved}
                 folders = frozenset(_renamed(name, path, operation.to) for name in folders)
         return FolderContent(files, folders)
 
     def with_file(self, path: str, file: FileContent | None) -> FolderContent:
-        """The same with another content of one file; None removes it."""
+        """The same content, with another content of a file; None removes the file."""
         others = {name: content for name, content in self.files.items() if name != path}
         return FolderContent(others if file is None else {**others, path: file}, self.folders)
 
@@ -132,11 +135,6 @@ def _renamed(name: str, path: str, to: str) -> str:
     return to + name[len(path) :] if _within(name, path) else name
 
 
-def _moved(files: Mapping[str, FileContent], path: str, to: str) -> dict[str, FileContent]:
-    kept = {name: file for name, file in files.items() if not _within(name, path)}
-    return {**kept, **{_renamed(name, path, to): file for name, file in files.items() if _within(name, path)}}
-
-
 Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "failed", "late", "stale"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What the crash did.
@@ -162,7 +160,7 @@ class CrashImage:
     number: int
     """How many operations of the micro-batch are done."""
     operation: str
-    """The last of them, or the one that was lost."""
+    """The last of them, or the lost operation."""
     content: FolderContent
     emitted: frozenset[int]
     """Micro-batches whose rows the sink has got: the query began to commit them."""
@@ -171,7 +169,7 @@ class CrashImage:
 
     @property
     def name(self) -> str:
-        """``killed-12``"""
+        """The name in results: ``killed-12``."""
         return f"{self.fault}-{self.number}"
 
 
@@ -187,18 +185,14 @@ class Recording:
         return reduce(FolderContent.after, self.operations[:count], self.before)
 
     def window(self, first: int, last: int) -> slice:
-        """The operations of some micro-batches: from the arrival of their rows to that of the next rows.
-
-        If rows do not arrive as files: from the commit of the micro-batch before to the plan of the next one.
-
-        Raises:
-            ValueError: the offsets of the first or the commit of the last are not there.
-        """
+        """The operations of some micro-batches: from the arrival of their rows to that of the next rows. If rows do not arrive as files:
+        from the commit of the micro-batch before to the plan of the next one. Raises `ValueError` if a micro-batch is not there."""
         planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
         committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
-        arrivals = [at for at, one in enumerate(self.operations) if one.result.startswith(_STREAMS)]
-        earlier = [at for at, one in enumerate(self.operations) if one.result == f"{_CHECKPOINT}commits/{first - 1}"]
-        later = [at for at, one in enumerate(self.operations) if _plans(one)]
+        arrivals = [at for at, operation in enumerate(self.operations) if operation.result.startswith(_STREAMS)]
+        commit = f"{_CHECKPOINT}commits/{first - 1}"
+        earlier = [at for at, operation in enumerate(self.operations) if operation.result == commit]
+        later = [at for at, operation in enumerate(self.operations) if _plans(operation)]
         start = max((at + 1 for at in (*arrivals, *earlier) if at < planned), default=0)
         end = min((at for at in (*arrivals, *later) if at > committed), default=len(self.operations))
         return slice(start, end)
@@ -211,18 +205,11 @@ class Recording:
 
 
 def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """Every image of these operations, each once: equal directories are one image.
-
-    Args:
-        recording: of the query's directory.
-        window: the operations of the micro-batches in question.
-    """
-    seen: set[tuple[str, str]] = set()
+    """Every image of the operations in a window of the recording, each once: equal directories are one image."""
+    images: dict[tuple[str, str], CrashImage] = {}
     for image in _all(recording, window):
-        key = (image.content.digest, image.overlay.digest if image.overlay else "")
-        if key not in seen:
-            seen.add(key)
-            yield image
+        images.setdefault((image.content.digest, image.overlay.digest if image.overlay else ""), image)
+    yield from images.values()
 
 
 def images_between(recording: Recording, window: slice) -> Iterator[CrashImage]:
@@ -262,10 +249,8 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
-    """Whether the operation gives a file of the checkpoint its place, where it still is at the end.
-
-    Hadoop's checksums go with their files. Those of Spark (4.1 and newer) are files like others.
-    """
+    """Whether the operation gives a file of the checkpoint its place, where it still is at the end. Hadoop's checksums go with their
+    files; those of Spark (4.1 and newer) are files like others."""
     path = operation.result
     return (
         operation.kind in ("rename", "write")
@@ -301,5 +286,6 @@ def _plans(operation: FileOperation) -> bool:
 
 def _committing(operations: Sequence[FileOperation]) -> frozenset[int]:
     """The micro-batches whose commit was begun. The sink has had the rows before."""
-    found = (re.fullmatch(r"checkpoint/commits/(?:\.(\d+)\.[^/]*\.tmp|(\d+))", one.result) for one in operations)
-    return frozenset(int(match[1] or match[2]) for match in found if match)
+    paths = (operation.result for operation in operations)
+    matches = (re.fullmatch(r"checkpoint/commits/(?:\.(\d+)\.[^/]*\.tmp|(\d+))", path) for path in paths)
+    return frozenset(int(match[1] or match[2]) for match in matches if match)

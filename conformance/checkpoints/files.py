@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
@@ -45,27 +46,17 @@ class Files(Protocol):
         """Path relative to the checkpoint → bytes, of every file."""
 
     def read(self, path: PurePosixPath) -> bytes:
-        """The content of a file.
-
-        Raises:
-            NoSuchCheckpoint: it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`.
-        """
+        """The content of a file; raises `NoSuchCheckpoint` if it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of this machine."""
-
     root: Path
     sizes: Mapping[PurePosixPath, int]
 
     @classmethod
     def open(cls, root: Path) -> Folder:
-        """List a folder.
-
-        Raises:
-            NoSuchCheckpoint: it does not exist, or cannot be read.
-        """
+        """List a folder; raises `NoSuchCheckpoint` if it does not exist, or cannot be read."""
         if not root.is_dir():
             why = "this is a file, not a checkpoint folder" if root.exists() else "there is no such folder"
             raise NoSuchCheckpoint(str(root), why)
@@ -100,11 +91,7 @@ class ObjectStore:
 
     @classmethod
     def open(cls, url: str) -> ObjectStore:
-        """List what is behind a URL.
-
-        Raises:
-            NoSuchCheckpoint: `fsspec` or what it needs for this URL is not installed, or the URL cannot be read.
-        """
+        """List what is behind a URL; raises `NoSuchCheckpoint` if it cannot be read, or what reads it is not installed."""
         try:
             import fsspec
         except ImportError:
@@ -112,14 +99,14 @@ class ObjectStore:
             raise NoSuchCheckpoint(url, f"to read object stores, install fsspec: {install}") from None
         try:
             store, root = fsspec.core.url_to_fs(url)
-            found = store.find(root, detail=True)
+            entries = store.find(root, detail=True)
         except Exception as error:  # each store has errors of its own
             raise NoSuchCheckpoint(url, f"{type(error).__name__}: {error}") from error
-        if not found:
+        if not entries:
             raise NoSuchCheckpoint(url, "nothing is there")
         sizes = {
-            PurePosixPath(path).relative_to(PurePosixPath(root)): int(one.get("size") or 0)
-            for path, one in found.items()
+            PurePosixPath(path).relative_to(PurePosixPath(root)): int(entry.get("size") or 0)
+            for path, entry in entries.items()
         }
         return cls(redact(url), sizes, root, store)
 
@@ -132,11 +119,7 @@ class ObjectStore:
 
 
 def open_files(where: str) -> Files:
-    """The files of a checkpoint by its path or URL.
-
-    Raises:
-        NoSuchCheckpoint: see `Folder.open` and `ObjectStore.open`.
-    """
+    """The files of a checkpoint by its path or URL; raises `NoSuchCheckpoint` if it cannot be read."""
     if where.startswith("file:"):
         where = "/" + where.removeprefix("file:").lstrip("/")
     return ObjectStore.open(where) if "://" in where else Folder.open(Path(where))
@@ -148,23 +131,19 @@ def _without_following(path: str, flags: int) -> int:
 
 def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
     def fail(error: OSError) -> None:
-        if isinstance(error, FileNotFoundError):
-            # A running query removes folders.
-            return
-        raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
+        # A running query removes folders.
+        if not isinstance(error, FileNotFoundError):
+            raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
 
-    found = []
+    listed = []
     for folder, folders, names in os.walk(root, onerror=fail):
         for link in (path for name in folders if (path := Path(folder, name)).is_symlink()):
             raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:
             path = Path(folder, name)
-            try:
-                found.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
-            except FileNotFoundError:
-                # A running query replaces its files.
-                continue
-    return found
+            with suppress(FileNotFoundError):  # a running query replaces its files
+                listed.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
+    return listed
 
 
 def _check_size(files: Files, path: PurePosixPath) -> None:

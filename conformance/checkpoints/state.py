@@ -34,13 +34,13 @@ class Field:
     name: str
     """``key.window.start``: the names down to it."""
     type: str
-    """``long``, ``void``; ``struct``, ``array`` or ``map`` for a nested one."""
+    """``long``, ``void``; ``struct``, ``array`` or ``map`` for a nested column."""
     nullable: bool
 
 
 @dataclass(frozen=True)
 class StateSchema:
-    """The rows of one column family."""
+    """The rows of a column family."""
 
     format: int
     family: str
@@ -67,13 +67,11 @@ class StateStore:
     size: int
     """Bytes of all its files."""
     schemas: tuple[StateSchema, ...]
-    """Empty if Spark stored none (before 3.1)."""
+    """What Spark stored of the schema; nothing before 3.1."""
 
 
 @dataclass(frozen=True)
 class StateOperator:
-    """A stateful operator of the query."""
-
     number: int
     name: str | None
     """``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` … None if neither its metadata (4.0 and newer) nor its stores tell."""
@@ -91,11 +89,7 @@ class StateOperator:
 
 
 def operators(files: Files) -> tuple[StateOperator, ...]:
-    """The stateful operators of a checkpoint, by number.
-
-    Raises:
-        DamagedCheckpoint: metadata or a schema does not have the format that Spark writes.
-    """
+    """The stateful operators of a checkpoint, by number; raises `DamagedCheckpoint` for metadata or a schema that Spark did not write."""
     of_operator: defaultdict[int, list[PurePosixPath]] = defaultdict(list)
     for path in files.sizes:
         if len(path.parts) > 3 and path.parts[0] == "state" and path.parts[1].isdecimal():
@@ -114,7 +108,7 @@ def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> Stat
         elif path.parts[2].isdecimal():
             of_store[_store(path)].append(path)
     name, format = _metadata(files, metadata)
-    stores = tuple(_state_store(files, store, found) for store, found in sorted(of_store.items()))
+    stores = tuple(_state_store(files, store, files_of_store) for store, files_of_store in sorted(of_store.items()))
     return StateOperator(number, name or _name_by(stores), format, stores)
 
 
@@ -124,33 +118,32 @@ def _name_by(stores: Iterable[StateStore]) -> str | None:
         if store.name.startswith(("left-", "right-")):
             return JOIN
         for schema in store.schemas:
-            found = _BY_VALUE.get(tuple(field.name for field in schema.value))
-            if found is not None:
-                return found
+            name = _BY_VALUE.get(tuple(field.name for field in schema.value))
+            if name is not None:
+                return name
     return None
 
 
 def _store(path: PurePosixPath) -> str:
-    """The name of the store that a file below a partition belongs to."""
+    """The name of the store to which a file below a partition belongs."""
     below = path.parts[3:-1]
     return below[0] if below and below[0] not in _ROCKSDB_FOLDERS and below[0] != "_metadata" else "default"
 
 
 def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None, int | None]:
-    """The operator's name, and the version of its metadata."""
     newest = max((path for path in paths if not path.name.endswith(".crc")), key=_age, default=None)
     if newest is None:
         return None, None
     version, _, text = files.read(newest).decode("utf-8", "replace").partition("\n")
-    found = re.fullmatch(r"v(\d{1,9})", version.strip())
+    format = re.fullmatch(r"v(\d{1,9})", version.strip())
     try:
         said = json.loads(text)
         name = str(said["operatorInfo"]["operatorName"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if found is None:
+        format = None
+    if format is None:
         raise DamagedCheckpoint(newest, "this is not the metadata of a stateful operator, or it is incomplete")
-    return name, int(found[1])
+    return name, int(format[1])
 
 
 def _age(path: PurePosixPath) -> tuple[int, str]:
@@ -168,9 +161,9 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
             partitions.add(path.parts[2])
         if path.parts[-2:] == ("_metadata", "schema") or path.parts[2] == "_stateSchema":
             schemas.append(path)
-        elif found := _VERSION.fullmatch(path.name):
-            versions.add(int(found[1]))
-            providers.add("RocksDB" if found[2] in ("zip", "changelog") else "HDFS")
+        elif version := _VERSION.fullmatch(path.name):
+            versions.add(int(version[1]))
+            providers.add("RocksDB" if version[2] in ("zip", "changelog") else "HDFS")
     kept = (min(versions), max(versions)) if versions else None
     provider = providers.pop() if len(providers) == 1 else "unknown"
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.
@@ -180,13 +173,10 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
 
 
 def parse_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
-    """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1.
+    """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1; raises `DamagedCheckpoint` for another format.
 
     The file holds strings as Java's ``DataOutputStream.writeUTF`` writes them: two bytes of length, then modified UTF-8. Source:
     ``StateSchemaCompatibilityChecker`` and ``SchemaHelper`` of Spark.
-
-    Raises:
-        DamagedCheckpoint: it does not have the format that Spark writes, or one newer than we know.
     """
     try:
         return tuple(_schemas(path, _Reader(content)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Literal, TypeAlias
 
 from conformance.checkpoints.state import JOIN
@@ -41,9 +40,9 @@ class StateDifference:
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
     kind: Kind
     stored: str
-    """In the checkpoint: ``double``, ``NOT NULL``, ``3 columns``."""
+    """What the checkpoint has: ``double``, ``NOT NULL``, ``3 columns``."""
     wanted: str
-    """By the query."""
+    """What the query wants in its place."""
 
     def __str__(self) -> str:
         """``state of the aggregation, column sum: double in the checkpoint, bigint wanted``."""
@@ -61,12 +60,9 @@ _TITLES = {
 
 
 def state_differences(message: str) -> tuple[StateDifference, ...]:
-    """The columns for which Spark refuses a checkpoint, from the message of its error.
+    """The columns for which Spark refuses a checkpoint, from the message of its error; none if it does not hold two schemas that differ.
 
     A difference of nullability counts only where nothing worse differs; where the checkpoint has NOT NULL, that is what Spark minds.
-
-    Returns:
-        Nothing if the message does not hold both schemas, or holds two that fit.
     """
     parts: tuple[Part, ...] = ("key", "value")
     schemas = {
@@ -75,50 +71,24 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
         if (stored := _schema(message, _STORED.format(part))) and (wanted := _schema(message, _WANTED.format(part)))
     }
     operator = _operator([column.name for stored, _ in schemas.values() for column in stored])
-    found = [
+    differences = [
         StateDifference(operator, part, ".".join(names), kind, a, b)
         for part, pair in schemas.items()
         for names, kind, a, b in _compared(*pair, ())
     ]
-    severe = [each for each in found if each.kind != "nullability"]
-    return tuple(severe or [each for each in found if each.stored == "NOT NULL"] or found)
-
-
-@dataclass(frozen=True)
-class StateWorkaround:
-    """A setting that may let a version resume a checkpoint; an entry of ``workarounds.yaml``."""
-
-    key: str
-    value: str
-    kinds: frozenset[str]
-    before: VersionRange
-    """The versions that write the checkpoint."""
-    after: VersionRange
-    """The versions that resume it."""
+    severe = [each for each in differences if each.kind != "nullability"]
+    return tuple(severe or [each for each in differences if each.stored == "NOT NULL"] or differences)
 
 
 def state_workarounds(
     differences: Iterable[StateDifference], before: SparkVersion, after: SparkVersion
-) -> tuple[StateWorkaround, ...]:
-    """The settings that may help with such differences; whether one does is to be seen."""
+) -> Iterator[tuple[str, str]]:
+    """The settings that may help with such differences, key and value; whether they do is to be seen."""
     kinds = {difference.kind for difference in differences}
-    return tuple(
-        each for each in _workarounds() if each.kinds & kinds and before in each.before and after in each.after
-    )
-
-
-@cache
-def _workarounds() -> tuple[StateWorkaround, ...]:
-    return tuple(
-        StateWorkaround(
-            entry["key"],
-            entry["value"],
-            frozenset(entry["kinds"]),
-            VersionRange.parse(entry["from"]),
-            VersionRange.parse(entry["to"]),
-        )
-        for entry in read_data("conformance.checkpoints", "workarounds.yaml")
-    )
+    for entry in read_data("conformance.checkpoints", "workarounds.yaml"):
+        fits = before in VersionRange.parse(entry["from"]) and after in VersionRange.parse(entry["to"])
+        if fits and not kinds.isdisjoint(entry["kinds"]):
+            yield entry["key"], entry["value"]
 
 
 @dataclass(frozen=True)
@@ -178,11 +148,7 @@ def _schema(message: str, before: str) -> tuple[_Column, ...] | None:
 
 
 def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, int]:
-    """A type as Scala prints it, ``StructType(StructField(a,LongType,true))``, and where it ends.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """A type as Scala prints it, ``StructType(StructField(a,LongType,true))``, and where it ends; raises `ValueError` without one."""
     nested = _NESTED.match(text, at)
     if nested is None:
         simple = _SIMPLE.match(text, at)
@@ -207,15 +173,11 @@ def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, in
 
 
 def _field(text: str, at: int) -> tuple[_Column, int]:
-    """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses.
-
-    Raises:
-        ValueError: there is none.
-    """
-    found = _FIELD.match(text, at)
-    if found is None:
+    """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses. Raises `ValueError` without one."""
+    field = _FIELD.match(text, at)
+    if field is None:
         raise ValueError(text[at : at + 40])
-    column, at = _type(text, found.end(), found[1], nullable=True)
+    column, at = _type(text, field.end(), field[1], nullable=True)
     end = _NULLABLE.match(text, at)
     if end is None:
         raise ValueError(text[at : at + 40])

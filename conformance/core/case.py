@@ -51,12 +51,12 @@ class SortOrder(NamedTuple):
 
 def sort_order(text: str) -> SortOrder:
     """What an item of ``orderBy`` says; without a direction it is ascending, and null is the smallest value, as in Spark."""
-    found = _DIRECTION.search(text)
-    if found is None:
+    match = _DIRECTION.search(text)
+    if match is None:
         return SortOrder(text, ascending=True, nulls_first=True)
-    ascending = found["direction"].lower() == "asc"
-    nulls_first = ascending if found["nulls"] is None else found["nulls"].lower() == "first"
-    return SortOrder(text[: found.start()], ascending, nulls_first)
+    ascending = match["direction"].lower() == "asc"
+    nulls_first = ascending if match["nulls"] is None else match["nulls"].lower() == "first"
+    return SortOrder(text[: match.start()], ascending, nulls_first)
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,13 @@ class Pipeline:
     operations: tuple[Operation, ...]
 
     def walk(self) -> Iterator[Operation]:
-        """Every operation, including those of nested pipelines."""
+        """All operations, including those of nested pipelines."""
         for operation in self.operations:
             yield operation
             for nested in operation.nested:
                 yield from nested.walk()
 
     def streams(self) -> frozenset[str]:
-        """The streams that it reads."""
         return frozenset(operation.arguments["from"] for operation in self.walk() if operation.name == "from")
 
     def wire(self) -> list[dict[str, Json]]:
@@ -104,7 +103,7 @@ Source: TypeAlias = Literal["files", "kafka", "memory"]
 Interface: TypeAlias = Literal["classic", "connect"]
 """How a query reaches its Spark: a session in the same process as the engine, or Spark Connect."""
 Interfaces: TypeAlias = tuple[Interface, Interface]
-"""Of the version that writes a checkpoint, and of the one that resumes it."""
+"""The interface of the version that writes a checkpoint, and that of the version that resumes it."""
 CLASSIC: Interfaces = ("classic", "classic")
 Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
@@ -128,7 +127,7 @@ class KafkaSource(Frozen):
     """How a stream is read from a topic of Kafka."""
 
     partitions: int = Field(1, ge=1)
-    """Of the topic."""
+    """How many partitions the topic has."""
     timestamp: str | None = None
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
@@ -138,7 +137,7 @@ class KafkaSource(Frozen):
 
 
 class Partitioned(Frozen):
-    """Rows of one stream for one micro-batch, by partition; a plain list of rows is one partition."""
+    """Rows of a stream for a micro-batch, by partition; a plain list of rows is one partition."""
 
     partitions: tuple[tuple[Row, ...], ...]
 
@@ -161,10 +160,7 @@ class Add(Frozen):
 
 
 class Backlog(Frozen):
-    """One micro-batch per entry with no idle gap between them; then the engine runs until idle.
-
-    Every entry names every stream that any entry names.
-    """
+    """One micro-batch per entry with no idle gap between them; then the engine runs until idle. All entries name the same streams."""
 
     entries: tuple[Arrival, ...]
 
@@ -174,8 +170,6 @@ class Idle(Frozen):
 
 
 class Change(Frozen):
-    """What a restart changes."""
-
     conf: Mapping[str, str] | None = None
     output_mode: OutputMode | None = None
     trigger: Trigger | None = None
@@ -190,11 +184,11 @@ class Restart(Frozen):
     how: HowRestarted
     change: Change = Change()
     at: KillPoint = "rest"
-    """For ``kill``."""
+    """When ``kill`` kills the engine."""
     add: Arrival = {}
-    """For ``kill``: the rows of the micro-batch in which the engine is killed."""
+    """The rows of the micro-batch in which ``kill`` kills the engine."""
     batch: int = 1
-    """For ``kill``: the micro-batch of the step, from 1."""
+    """The micro-batch of the step, from 1, in which ``kill`` kills the engine."""
     damage: Mapping[Damage, CheckpointPart] = {}
     """What is damaged in the checkpoint while no engine runs."""
     repartition: int | None = None
@@ -210,7 +204,7 @@ Action: TypeAlias = Start | Add | Backlog | Idle | Restart
 
 
 class ExpectedBatch(Frozen):
-    """One micro-batch of a step; absent keys are not checked."""
+    """A micro-batch of a step; absent keys are not checked."""
 
     kind: BatchKind | None = None
     rows: tuple[Row, ...] | None = None
@@ -256,7 +250,7 @@ class ExpectationChange(Expectation):
 
 class Step(Frozen):
     number: int
-    """From 1."""
+    """Steps are numbered from 1."""
     action: Action
     name: str | None = None
     expect: Expectation | None = None
@@ -279,19 +273,19 @@ class Differs(Frozen):
 
     spark: VersionRange
     source: Source | None = None
-    """Where the rows come from if they behave so only then; None if the source does not matter."""
+    """The source with which they behave so; None if it does not matter."""
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
     introduced_by: str | None = None
-    """Of a bug without a ticket: the ticket that introduced it, if known."""
+    """The ticket that introduced a bug without a ticket of its own, if known."""
     because: str | None = None
     unsupported: str | None = None
     """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
     error: ExpectedError | None = None
-    """Of ``unsupported``: how these versions refuse the query. Without it, only a missing method counts."""
+    """How the versions of ``unsupported`` refuse the query. Without it, only a missing method counts."""
     expect: Expectation | None = None
-    """Expected of the start, in place of all expectations of steps."""
+    """What is expected of the start, in place of all expectations of steps."""
     steps: Mapping[int, ExpectationChange] = {}
     """Step number (names are resolved when the case is read) → what changes in its expectation."""
 
@@ -313,7 +307,6 @@ class Upgrade(Frozen):
     from_: VersionRange | None = Field(None, alias="from")
     """The versions that wrote the checkpoint; None means any."""
     to: VersionRange | None = None
-    """The versions that resume it; None means any."""
     written_by: Interface | None = None
     """How the query reached the version that wrote it; None means either way."""
     resumed_by: Interface | None = None
@@ -322,9 +315,7 @@ class Upgrade(Frozen):
     because: str
     link: str | None = None
     bug: bool = False
-    """Whether it is a known bug, as in ``Differs``."""
     introduced_by: str | None = None
-    """As in ``Differs``."""
     way_round: str | None = None
     """The documented workaround: a setting, ``key=value``, which every run of the upgrade tries, or a sentence."""
     error: ExpectedError | None = None
@@ -335,8 +326,8 @@ class Upgrade(Frozen):
     @property
     def workaround(self) -> Mapping[str, str]:
         """The setting with which the checkpoint resumes as if the resuming version had written it; empty if there is none."""
-        found = _SETTING.fullmatch(self.way_round or "")
-        return {found[1]: found[2]} if found is not None else {}
+        setting = _SETTING.fullmatch(self.way_round or "")
+        return {setting[1]: setting[2]} if setting is not None else {}
 
     def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC) -> bool:
         return (
@@ -352,20 +343,13 @@ class NeedsCode(Frozen):
     """Something in a case that runs only with ``--allow-code``."""
 
     line: int
-    """Of the file, from 1."""
+    """Lines and columns of the file are numbered from 1."""
     column: int
-    """From 1."""
     reason: str
 
 
 def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
-    """The file of a case, relative to the root of the suite.
-
-    Args:
-        id: of the case.
-        expansion: the name that ``matrix`` gives the case; empty for a file with one case.
-        suffix: of the file.
-    """
+    """The file of the case with an ``id``, relative to the root of the suite; ``expansion``: the name that ``matrix`` gives the case."""
     return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
 
 
@@ -381,7 +365,7 @@ class Mirror(Frozen):
 
 
 class Case(Frozen):
-    """One case, valid and complete."""
+    """A case, valid and complete."""
 
     id: str
     """Path under the root of the suite without the suffix: ``late-drops/window-still-open``, followed by ``.left-outer`` if that
@@ -392,12 +376,11 @@ class Case(Frozen):
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]
-    """Line numbers in the file, from 1: ``title``, ``steps.3``, ``differs.1``."""
+    """What is in the file (``title``, ``steps.3``, ``differs.1``) → its line, from 1."""
 
     title: str
     streams: Mapping[str, Schema]
     topics: Mapping[str, KafkaSource] = {}
-    """The streams that are read from Kafka."""
     in_memory: frozenset[str] = frozenset()
     """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
     query: Pipeline
@@ -414,7 +397,7 @@ class Case(Frozen):
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
     sink: str | None = None
-    """``module:function`` of the author's own that writes each micro-batch."""
+    """``module:function``, the author's own function that writes each micro-batch."""
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
@@ -443,13 +426,11 @@ class Case(Frozen):
 
     @property
     def triggers(self) -> frozenset[Trigger]:
-        """Its own and those of its restarts."""
         changes = (step.action.change for step in self.steps if isinstance(step.action, Restart))
         return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
 
     @property
     def in_real_time(self) -> bool:
-        """Whether some of its micro-batches run in real-time mode."""
         return "realTime" in self.triggers
 
     def runs_in_real_time(self, version: SparkVersion) -> bool:
@@ -459,7 +440,7 @@ class Case(Frozen):
 
     @property
     def source(self) -> Source:
-        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, one in memory ``memory``."""
+        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, a stream in memory ``memory``."""
         if self.topics:
             return "kafka"
         return "memory" if self.in_memory else "files"
@@ -478,9 +459,9 @@ class Case(Frozen):
     def output_mode_in(self, step: int) -> OutputMode:
         """The output mode of the query that runs in the step with this number: a restart may change it."""
         mode = self.output_mode
-        for one in self.steps[:step]:
-            if isinstance(one.action, Restart):
-                mode = one.action.change.output_mode or mode
+        for earlier in self.steps[:step]:
+            if isinstance(earlier.action, Restart):
+                mode = earlier.action.change.output_mode or mode
         return mode
 
     def pipelines(self) -> Iterator[Pipeline]:

@@ -45,18 +45,14 @@ def start(
     errors: str = "replace",
     new_session: bool = False,
 ) -> subprocess.Popen[str]:
-    """Start a program.
+    """Start a program; raises `OSError` if that fails.
 
     Args:
-        command: its absolute path and its arguments.
-        cwd: its working directory, absolute: `OUTSIDE`, or a folder that is its purpose.
+        command: the absolute path of the program, and its arguments.
+        cwd: the absolute path of its working directory: `OUTSIDE`, or a folder that is its purpose.
         environ: all its environment variables.
-        encoding: of its streams; by default that of the locale.
+        encoding: the encoding of its streams, by default that of the locale.
         new_session: whether it leads a process group of its own, which no Ctrl-C in a terminal ends.
-
-    Raises:
-        OSError: it cannot be started.
-        ValueError: the path of the program or of the folder is relative.
     """
     if not (Path(command[0]).is_absolute() and cwd.is_absolute()):
         raise ValueError(f"{command[0]} in {cwd}: both must be absolute")
@@ -83,17 +79,8 @@ def run(
     merged: bool = False,
     errors: str = "replace",
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program without input to its end, and keep what it writes.
-
-    Args:
-        command: as for `start`, as are ``cwd`` and ``environ``.
-        timeout: seconds; then it is killed.
-        merged: whether its errors are part of its output.
-
-    Raises:
-        OSError: it cannot be started.
-        subprocess.TimeoutExpired: it took longer than ``timeout``.
-    """
+    """Run a program as `start` does, without input, to its end, and keep what it writes, its errors ``merged`` into its output or not;
+    after ``timeout`` seconds kill it and raise `subprocess.TimeoutExpired`."""
     errors_to = subprocess.STDOUT if merged else subprocess.PIPE
     with start(command, cwd=cwd, environ=environ, stdin=subprocess.DEVNULL, stderr=errors_to, errors=errors) as process:
         try:
@@ -107,18 +94,14 @@ def run(
 def run_streaming(
     command: Sequence[str], environ: Mapping[str, str], on_line: Callable[[str], str | None], *, keep: int
 ) -> tuple[str, ...] | None:
-    """Run a program `OUTSIDE` without input, its errors merged into its output.
+    """Run a program `OUTSIDE` as `start` does, without input, its errors merged into its output.
 
     Args:
-        command: as for `start`, as is ``environ``.
-        on_line: takes each line as it comes, without trailing whitespace; returns the text to keep, None for nothing.
+        on_line: takes each line as it comes, without trailing whitespace, and returns the text to keep, or None.
         keep: how many lines are kept at most, the last ones.
 
     Returns:
         None on success, else the lines kept.
-
-    Raises:
-        OSError: it cannot be started.
     """
     tail: deque[str] = deque(maxlen=keep)
     with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
@@ -131,31 +114,28 @@ def run_streaming(
 
 
 def which(program: str, environ: Mapping[str, str]) -> str | None:
-    """The absolute path of a program on PATH; None if there is none."""
+    """The absolute path of the first program of a name on PATH, as `every`."""
     return next(every(program, environ), None)
 
 
 def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The absolute paths of all programs of a name on PATH.
-
-    Its relative and empty folders do not count: they are the working directory or below it.
-    """
+    """The absolute paths of all programs of a name on PATH, without its relative and empty folders: the working directory or below it."""
     for folder in environ.get("PATH", "").split(os.pathsep):
-        found = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
-        if found:
-            yield found
+        path = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
+        if path:
+            yield path
 
 
 def as_seen_from_here(environ: Mapping[str, str]) -> dict[str, str]:
     """Environment variables for a program that runs elsewhere: relative paths in them are made absolute, and PATH has none."""
-    found = dict(environ)
+    seen = dict(environ)
     for name in _FOLDERS_AND_FILES & environ.keys():
         places = re.split(r"([\s,]+)", environ[name]) if name.endswith(_SEVERAL) else [environ[name]]
-        found[name] = "".join(
+        seen[name] = "".join(
             str(Path(place).absolute()) if place and Path(place).exists() else place for place in places
         )
     if "PATH" in environ:
-        found["PATH"] = os.pathsep.join(
+        seen["PATH"] = os.pathsep.join(
             folder for folder in environ["PATH"].split(os.pathsep) if Path(folder).is_absolute()
         )
-    return found
+    return seen

@@ -26,7 +26,7 @@ DAY_US = 24 * _MICROS["hour"]
 
 
 class NotAnInterval(ValueError):
-    """The text is not an interval."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Interval:
 
     @property
     def delay_us(self) -> int:
-        """As a delay, in µs: a month is 31 days."""
+        """The interval as a delay, in µs: a month is 31 days."""
         return (self.months * DAYS_OF_A_MONTH + self.days) * DAY_US + self.micros
 
     @property
     def delay_ms(self) -> int:
-        """As a delay, truncated to ms."""
+        """The same delay, truncated to ms."""
         return self.delay_us // 1000
 
     def __lt__(self, other: Interval) -> bool:
@@ -65,19 +65,15 @@ class Interval:
 
 
 def parse_interval(text: str) -> Interval:
-    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '1:30' MINUTE TO SECOND``, ``INTERVAL '0-2' YEAR TO MONTH``.
-
-    Raises:
-        NotAnInterval: the text is not an interval.
-    """
-    words = text.strip().lower()
-    words = words.removeprefix("interval").strip() if words.startswith("interval") else words
-    if found := _SPAN.fullmatch(words):
-        span = _span(found[2], found[3], found[4], text)
-        return -span if found[1] == "-" else span
-    if found := _YEAR_MONTH.fullmatch(words):
-        months = int(found[2]) * 12 + int(found[3])
-        return Interval(-months if found[1] == "-" else months, ansi=True)
+    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '1:30' MINUTE TO SECOND``, ``INTERVAL '0-2' YEAR TO MONTH``;
+    raise `NotAnInterval` for any other text."""
+    words = text.strip().lower().removeprefix("interval").strip()
+    if match := _SPAN.fullmatch(words):
+        span = _span(match[2], match[3], match[4], text)
+        return -span if match[1] == "-" else span
+    if match := _YEAR_MONTH.fullmatch(words):
+        months = int(match[2]) * 12 + int(match[3])
+        return Interval(-months if match[1] == "-" else months, ansi=True)
     quoted = words.startswith("'") and words.endswith("'")
     return _parts(words.strip("'") if quoted else words, text)
 
@@ -86,7 +82,8 @@ def _span(value: str, first: str, last: str, text: str) -> Interval:
     """``1 2:03``, day to minute."""
     units = _SPAN_UNITS[_SPAN_UNITS.index(first) : _SPAN_UNITS.index(last) + 1]
     numbers = re.split("[ :]", value.strip())
-    if len(numbers) != len(units) or any("." in one for one in numbers[:-1]) or ("." in value and last != "second"):
+    fraction = any("." in number for number in numbers[:-1]) or ("." in value and last != "second")
+    if fraction or len(numbers) != len(units):
         raise NotAnInterval(text)
     parts = dict(zip(units, numbers, strict=True))
     days = int(parts.pop("day", 0))
@@ -98,19 +95,19 @@ def _parts(words: str, text: str) -> Interval:
     months = days = micros = 0
     rest, ansi = words, False
     while rest:
-        found = _PART.match(rest)
-        unit = found[3].removesuffix("s") if found else ""
-        if found is None or unit not in {*_MICROS, *_DAYS, *_MONTHS}:
+        match = _PART.match(rest)
+        unit = match[3].removesuffix("s") if match else ""
+        if match is None or unit not in {*_MICROS, *_DAYS, *_MONTHS}:
             raise NotAnInterval(text)
         if unit in _MICROS:
-            micros += round(float(found[2]) * _MICROS[unit]) if "." in found[2] else int(found[2]) * _MICROS[unit]
-        elif "." in found[2]:
+            micros += round(float(match[2]) * _MICROS[unit]) if "." in match[2] else int(match[2]) * _MICROS[unit]
+        elif "." in match[2]:
             raise NotAnInterval(text)
         else:
-            days += int(found[2]) * _DAYS.get(unit, 0)
-            months += int(found[2]) * _MONTHS.get(unit, 0)
-        ansi = ansi or found[1] != ""
-        rest = rest[found.end() :].strip()
+            days += int(match[2]) * _DAYS.get(unit, 0)
+            months += int(match[2]) * _MONTHS.get(unit, 0)
+        ansi = ansi or match[1] != ""
+        rest = rest[match.end() :].strip()
     if not words:
         raise NotAnInterval(text)
     return Interval(months, days, micros, ansi)

@@ -1,7 +1,4 @@
-"""Metrics that only some Spark versions report, listed in ``metrics.yaml`` instead of in every case.
-
-See ``docs/case-language/expectations.md``.
-"""
+"""Metrics that only some Spark versions report, listed in ``metrics.yaml``: see ``docs/case-language/expectations.md``."""
 
 from __future__ import annotations
 

@@ -20,35 +20,19 @@ from conformance.core.data import Json
 
 WRAPPERS = frozenset(
     {
-        # of the driver: what a Connect server sends of an exception
-        "ServerFailure",
-        # of pyspark and py4j
-        "CapturedException",
-        "PySparkException",
-        "PythonException",
-        "PYTHON_EXCEPTION",
-        "Py4JError",
-        "Py4JException",
-        "Py4JJavaError",
-        "Py4JNetworkError",
-        # of Spark
-        "FOREACH_BATCH_USER_FUNCTION_ERROR",
-        "ForeachBatchUserFuncException",
-        "INTERNAL_ERROR",
-        "STREAM_FAILED",
-        "SparkException",
-        "SparkRuntimeException",
-        "StreamingQueryException",
+        "ServerFailure",  # of the driver: what a Connect server sends of an exception
+        *("CapturedException", "PySparkException", "PythonException", "PYTHON_EXCEPTION"),
+        *("Py4JError", "Py4JException", "Py4JJavaError", "Py4JNetworkError"),
+        *("FOREACH_BATCH_USER_FUNCTION_ERROR", "ForeachBatchUserFuncException", "INTERNAL_ERROR", "STREAM_FAILED"),
+        *("SparkException", "SparkRuntimeException", "StreamingQueryException"),
     }
 )
 """Classes of an error that only passes on another one."""
 
 _BROAD = frozenset(
     {
-        "ExtendedAnalysisException",
-        "IllegalStateException",
-        "SparkUnsupportedOperationException",
-        "UnsupportedOperationException",
+        *("ExtendedAnalysisException", "IllegalStateException"),
+        *("SparkUnsupportedOperationException", "UnsupportedOperationException"),
     }
 )
 """Types that say less than another type of the same error."""
@@ -57,29 +41,14 @@ GENERIC = (
     WRAPPERS
     | _BROAD
     | {
-        "AnalysisException",
-        "ArithmeticException",
-        "AssertionError",
-        "AttributeError",
-        "ClassCastException",
-        "IOException",
-        "IllegalArgumentException",
-        "KeyError",
-        "MatchError",
-        "NoSuchElementException",
-        "NotImplementedError",
-        "ParseException",
-        "PySparkAttributeError",
-        "PySparkRuntimeError",
-        "PySparkTypeError",
-        "PySparkValueError",
-        "RuntimeError",
-        "SparkIllegalArgumentException",
-        "TypeError",
-        "ValueError",
+        *("AnalysisException", "ArithmeticException", "ClassCastException", "IOException", "IllegalArgumentException"),
+        *("MatchError", "NoSuchElementException", "ParseException", "SparkIllegalArgumentException"),
+        *("AssertionError", "AttributeError", "KeyError", "NotImplementedError"),
+        *("RuntimeError", "TypeError", "ValueError"),
+        *("PySparkAttributeError", "PySparkRuntimeError", "PySparkTypeError", "PySparkValueError"),
     }
 )
-"""Classes of so many errors that they alone do not tell which one a case expects. A ``NullPointerException`` has no message."""
+"""Classes of so many errors that they alone do not tell which error a case expects. A ``NullPointerException`` has no message."""
 
 _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 """Spark numbers errors that have no name yet; the numbers are not part of its interface (``common/utils/.../error/README.md``)."""
@@ -87,11 +56,8 @@ _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 
 @lru_cache
 def most_specific(classes: tuple[str, ...]) -> str:
-    """The class to search for: Spark's error condition if there is one, else the type that says most; empty without classes.
-
-    Args:
-        classes: of an error and its causes, outermost first.
-    """
+    """The class to search for, of an error and its causes, outermost first: Spark's error condition if there is one, else the type that
+    says most; empty without classes."""
     known = [name for name in classes if not name.startswith(_PLACEHOLDER)]
     conditions = [name for name in known if name.isupper() and name not in WRAPPERS]
     types = [name for name in known if name not in WRAPPERS]
@@ -106,7 +72,7 @@ DROPPED_ROWS = "numRowsDroppedByWatermark"
 
 
 _json = json.JSONEncoder(check_circular=False).encode
-"""As ``json.dumps``, for what was read from JSON and so holds no cycle."""
+"""A faster ``json.dumps`` for what was read from JSON and so holds no cycle."""
 
 
 class FrozenRecord(BaseModel):
@@ -131,7 +97,6 @@ class ErrorBehaviour(NamedTuple):
 
     stage: ErrorStage
     name: str
-    """As ``ErrorSeen.name``."""
 
     def __str__(self) -> str:
         return f"{self.name or 'an error without a class'} at {self.stage}"
@@ -158,7 +123,7 @@ class Column(FrozenRecord):
 
 
 class SourceRead(FrozenRecord):
-    """What one micro-batch read from one source."""
+    """What a micro-batch read from a source."""
 
     stream: str
     rows: int
@@ -168,10 +133,8 @@ class SourceRead(FrozenRecord):
 
 
 class TopicRead(SourceRead):
-    """What one micro-batch read from a topic."""
-
     records: tuple[int, ...]
-    """By partition; an arrival without rows is a record, too."""
+    """How many records it read of each partition; an arrival without rows is a record, too."""
 
 
 class EventTime(FrozenRecord):
@@ -190,11 +153,11 @@ class OwnCodeError(FrozenRecord):
     """A mistake in the code of the case's author, which says nothing about Spark."""
 
     raised: str
-    """``KeyError('MY_ENV_VAR')``"""
+    """The error as Python shows it: ``KeyError('MY_ENV_VAR')``."""
     at: str | None
-    """File and line in the author's code: ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
+    """The file and line in the author's code, ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
     during: str
-    """``while building the query``, ``in a UDF`` or ``in the sink``."""
+    """When it was raised: ``while building the query``, ``in a UDF`` or ``in the sink``."""
     traceback: str = ""
     """The frames in the author's code, and the error."""
     printed: str = ""
@@ -204,11 +167,10 @@ class OwnCodeError(FrozenRecord):
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
     def lines(self) -> tuple[str, ...]:
-        """What it is, and the evidence."""
+        """What the mistake is, and the evidence."""
         return (str(self), *self.evidence())
 
     def evidence(self) -> tuple[str, ...]:
-        """The lines of the traceback and of the output."""
         printed = self.printed.splitlines() if self.printed.strip() else []
         more = [f"it printed {len(printed) - MOST_LINES} lines before"] if len(printed) > MOST_LINES else []
         return (*self.traceback.splitlines(), *more, *(f"it printed: {line}" for line in printed[-MOST_LINES:]))
@@ -222,7 +184,6 @@ class ErrorSeen(FrozenRecord):
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
     own_code: OwnCodeError | None = None
-    """If it is a mistake in the author's code."""
 
     @property
     def name(self) -> str:
@@ -240,8 +201,6 @@ class ErrorSeen(FrozenRecord):
 
 
 class BatchSeen(FrozenRecord):
-    """One executed micro-batch."""
-
     id: int
     kind: BatchKind
     """``data`` if the offset of some source moved, even without rows."""
@@ -259,9 +218,8 @@ class BatchSeen(FrozenRecord):
     """State rows per stateful operator, in the order of ``stateOperators``."""
     event_time: EventTime | None
     duration_ms: int
-    """``triggerExecution``, the time measured by the engine."""
+    """The time measured by the engine, ``triggerExecution``."""
     progress: dict[str, Json]
-    """The complete progress entry."""
 
     @property
     def dropped_by_operator(self) -> tuple[int, ...] | None:
@@ -281,12 +239,12 @@ class BatchSeen(FrozenRecord):
 
 
 class StoredState(FrozenRecord):
-    """The state of one operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
+    """The state of an operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
 
     operator: str
     """As in the metadata of the state: ``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` …"""
     rows: int | None
-    """None if it keeps variables of a processor, which are not counted."""
+    """The number of rows; None if it keeps variables of a processor, which are not counted."""
 
 
 class Interrupted(FrozenRecord):
@@ -300,7 +258,7 @@ class StepSeen(FrozenRecord):
     """One step of the case, observed when the engine was idle again."""
 
     number: int
-    """From 1, as in the case."""
+    """Steps are numbered from 1, as in the case."""
     batches: tuple[BatchSeen, ...]
     watermark: int
     """The watermark for the next batch, from the commit log; 0 before the first batch."""
@@ -322,7 +280,7 @@ class StepSeen(FrozenRecord):
 
 
 class Observation(FrozenRecord):
-    """Everything one engine did with one case; a failed step is the last one."""
+    """Everything an engine did with a case; a failed step is the last step."""
 
     case: str
     columns: tuple[Column, ...]
@@ -346,25 +304,23 @@ class Observation(FrozenRecord):
         return self.error.own_code if self.error is not None else None
 
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
-        """What the query of a step emits."""
         return step.columns or self.columns
 
     def without_progress(self) -> Observation:
         """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
-        steps = tuple(
-            step.model_copy(
-                update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)}
-            )
-            for step in self.steps
-        )
-        return self.model_copy(update={"steps": steps})
+
+        def without(step: StepSeen) -> StepSeen:
+            batches = tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)
+            return step.model_copy(update={"batches": batches})
+
+        return self.model_copy(update={"steps": tuple(map(without, self.steps))})
 
     def with_consecutive_ids(self) -> Observation:
         """The same, its micro-batches numbered from 0: how many others ran between them is not its behaviour."""
         ids: dict[int, int] = {}
         steps = []
         for step in self.steps:
-            batches = tuple(one.model_copy(update={"id": ids.setdefault(one.id, len(ids))}) for one in step.batches)
+            batches = tuple(each.model_copy(update={"id": ids.setdefault(each.id, len(ids))}) for each in step.batches)
             cut = step.interrupted and step.interrupted.model_copy(
                 update={"id": ids.setdefault(step.interrupted.id, len(ids))}
             )
@@ -373,7 +329,6 @@ class Observation(FrozenRecord):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 of the behaviour of every step."""
         return self.digest()
 
     def digest(self, *, instants: bool = True) -> str:

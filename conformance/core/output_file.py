@@ -18,11 +18,7 @@ _OF_THE_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE
 
 
 class CannotWriteFile(Exception):
-    """An output file cannot be written.
-
-    Attributes:
-        exit_code: 2 if another path would help, 3 if the machine is at fault: a full disk.
-    """
+    """An output file cannot be written: exit code 2 if another path would help, 3 if the machine is at fault, as with a full disk."""
 
     def __init__(self, path: Path, why: OSError) -> None:
         super().__init__(f"cannot write {path}: {why.strerror or why}")
@@ -30,7 +26,7 @@ class CannotWriteFile(Exception):
 
 
 class OtherContent(Exception):
-    """The file exists and is not one that the command writes, so replacing it would destroy something else."""
+    """The file exists and is of another kind than the command writes, so replacing it would destroy something else."""
 
     exit_code: ClassVar[int] = 2
 
@@ -39,8 +35,6 @@ class OtherContent(Exception):
 
 
 class BeingWritten(Exception):
-    """Another process writes the same file."""
-
     exit_code: ClassVar[int] = 2
 
     def __init__(self, path: Path) -> None:
@@ -52,9 +46,9 @@ class FileKind:
     """What a command writes, and may therefore replace."""
 
     name: str
-    """``a results file``"""
+    """The kind with its article: ``a results file``."""
     recognizes: Callable[[bytes], bool]
-    """Whether a file that begins like this is one. An empty file can always be replaced."""
+    """Whether a file that begins like this is of the kind. An empty file can always be replaced."""
     encode: Callable[[BinaryIO], bytes] | None = None
     """What the file holds in the end, made of what was written: its compressed form."""
 
@@ -72,13 +66,7 @@ class OutputFile:
     """
 
     def __init__(self, path: Path, kind: FileKind) -> None:
-        """Begin the file.
-
-        Raises:
-            CannotWriteFile: it cannot be written.
-            OtherContent: there is a file of another kind.
-            BeingWritten: another process writes it.
-        """
+        """Begin the file; raises `CannotWriteFile`, `OtherContent` or `BeingWritten`."""
         self.path = path
         self._encode = kind.encode
         # A link stays a link.
@@ -100,11 +88,7 @@ class OutputFile:
             raise CannotWriteFile(path, error) from None
 
     def write(self, text: str) -> None:
-        """Append text, and flush it.
-
-        Raises:
-            CannotWriteFile: it cannot be written.
-        """
+        """Append text and flush it; raises `CannotWriteFile`."""
         try:
             self.file.write(text)
             self.file.flush()
@@ -112,11 +96,7 @@ class OutputFile:
             raise CannotWriteFile(self.path, error) from None
 
     def complete(self) -> None:
-        """Put the file in its place.
-
-        Raises:
-            CannotWriteFile: it cannot be moved there.
-        """
+        """Put the file in its place; raises `CannotWriteFile`."""
         try:
             self.file.flush()
             if not self._in_place:
@@ -164,11 +144,7 @@ class OutputFile:
             self.discard()
 
     def _locked(self) -> int:
-        """A descriptor of the empty file beside the place, which no other process has.
-
-        Raises:
-            BeingWritten: another process has it.
-        """
+        """A descriptor of the empty file beside the place, which no other process has."""
         while True:
             # A link planted under this name in a shared folder would lead elsewhere.
             descriptor = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
@@ -183,21 +159,13 @@ class OutputFile:
 
 
 def write_file(path: Path, text: str, kind: FileKind) -> None:
-    """Write a whole file.
-
-    Raises:
-        CannotWriteFile, OtherContent, BeingWritten: see `OutputFile`.
-    """
+    """Write a whole file; raises as `OutputFile`."""
     with OutputFile(path, kind) as file:
         file.write(text)
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, ``/dev/stdout``: nothing can be put in its place.
-
-    Raises:
-        IsADirectoryError: it is a folder.
-    """
+    """Whether it is a device or a pipe, ``/dev/stdout``: nothing can be put in its place; raises an `OSError` for a folder."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -15,19 +15,17 @@ if TYPE_CHECKING:
     import regex
 
 LIMIT_S = 20.0
-"""For one search. A pattern without nested repetition takes microseconds."""
+"""The longest that a search may take. A pattern without nested repetition takes microseconds."""
 
 LONGEST = 20_000
 """Characters of a pattern whose repetitions are written out as often as they must match, and once more."""
 
 
 class NotAPattern(ValueError):
-    """The text is not a regular expression."""
+    pass
 
 
 class PatternTooSlow(RuntimeError):
-    """A pattern was not searched to the end."""
-
     def __init__(self, pattern: str) -> None:
         super().__init__(
             f"the regular expression {pattern[:200]!r} takes longer than {LIMIT_S:g} s on what Spark showed; "
@@ -37,11 +35,7 @@ class PatternTooSlow(RuntimeError):
 
 @lru_cache(maxsize=1024)
 def check(pattern: str) -> None:
-    """Check that this is a regular expression.
-
-    Raises:
-        NotAPattern: it is not; the message says why.
-    """
+    """Raise `NotAPattern`, with the reason, if this is not a regular expression."""
     import regex  # where it is used: browsers, which run the model, have no build of it
 
     try:
@@ -54,14 +48,7 @@ def check(pattern: str) -> None:
 
 
 def occurs(pattern: str, text: str, *, in_lines: bool = False) -> bool:
-    """Whether a pattern is found anywhere in a text.
-
-    Args:
-        in_lines: whether ``^`` and ``$`` match at each line.
-
-    Raises:
-        PatternTooSlow: the search took longer than ``LIMIT_S``.
-    """
+    """Whether a pattern matches anywhere in a text; with ``in_lines``, ``^`` and ``$`` match at each line. Raises `PatternTooSlow`."""
     compiled = _compiled(pattern, re.MULTILINE if in_lines else 0)
     try:
         return compiled.search(text, timeout=LIMIT_S) is not None
@@ -98,12 +85,9 @@ _TOKEN = re.compile(
 def _compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
     import regex
 
-    return regex.compile(_LITERAL_BRACE.sub(_escaped, pattern), flags | regex.VERSION0)
+    literal = _LITERAL_BRACE.sub(lambda match: rf"\{match[0]}" if match[0] == "{" else match[0], pattern)
+    return regex.compile(literal, flags | regex.VERSION0)
 
 
 _LITERAL_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d*(?:,\d*)?\})", re.DOTALL)
 """What begins with a backslash; or a brace that begins no repetition: `re` takes it literally, `regex` for approximate matching."""
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return rf"\{found[0]}" if found[0] == "{" else found[0]

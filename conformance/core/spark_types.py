@@ -14,43 +14,24 @@ from functools import lru_cache
 DEFAULT_DECIMAL = (10, 0)
 """Spark's ``DecimalType.USER_DEFAULT``, the meaning of ``DECIMAL`` alone."""
 
+TYPE_NAMES = (
+    *("array", "bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "map", "smallint", "string"),
+    *("struct", "timestamp", "timestamp_ntz", "tinyint"),
+)
+"""The column types allowed in a stream, for messages."""
 _NAMES = {
-    "boolean": "boolean",
-    "tinyint": "tinyint",
+    **{name: name for name in (*TYPE_NAMES, "void", "variant", "interval")},
     "byte": "tinyint",
-    "smallint": "smallint",
     "short": "smallint",
-    "int": "int",
     "integer": "int",
-    "bigint": "bigint",
     "long": "bigint",
-    "float": "float",
     "real": "float",
-    "double": "double",
-    "decimal": "decimal",
-    "dec": "decimal",
-    "numeric": "decimal",
-    "string": "string",
-    "char": "string",
-    "character": "string",
-    "varchar": "string",
-    "binary": "binary",
-    "date": "date",
-    "timestamp": "timestamp",
     "timestamp_ltz": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
-    "interval": "interval",
-    "void": "void",
     "null": "void",
-    "variant": "variant",
-    "struct": "struct",
-    "array": "array",
-    "map": "map",
+    **dict.fromkeys(("dec", "numeric"), "decimal"),
+    **dict.fromkeys(("char", "character", "varchar"), "string"),
 }
 """Name or alias of a type → its Spark name."""
-
-TYPE_NAMES = tuple(sorted({*_NAMES.values()} - {"void", "variant", "interval"}))
-"""The column types allowed in a stream, for messages."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +40,16 @@ class DataType:
 
     name: str
     fields: tuple[Field, ...] = ()
-    """Of a struct."""
+    """The fields of a struct."""
     elements: tuple[DataType, ...] = ()
-    """Of an array (one) or a map (key and value)."""
+    """The element of an array, or key and value of a map."""
     precision: int | None = None
     scale: int | None = None
 
     def __str__(self) -> str:
         """Spark's simple string, the form that ``parse_type`` reads."""
         if self.name == "struct":
-            return f"struct<{','.join(f'{_quoted(field.name)}:{field.type}' for field in self.fields)}>"
+            return f"struct<{','.join(map(str, self.fields))}>"
         if self.elements:
             return f"{self.name}<{','.join(map(str, self.elements))}>"
         return f"decimal({self.precision},{self.scale})" if self.name == "decimal" else self.name
@@ -81,6 +62,10 @@ class Field:
     name: str
     type: DataType
 
+    def __str__(self) -> str:
+        quoted = re.search(r"[`:<>,\s]", self.name) is not None
+        return f"`{self.name.replace('`', '``')}`:{self.type}" if quoted else f"{self.name}:{self.type}"
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -91,7 +76,6 @@ class Schema:
 
     @property
     def struct(self) -> DataType:
-        """The type of a whole row."""
         return DataType("struct", self.fields)
 
 
@@ -101,36 +85,29 @@ class NotAType(ValueError):
     def __init__(self, offset: int, reason: str, near: str | None = None) -> None:
         super().__init__(reason)
         self.offset = offset
-        self.reason = reason
         self.near = near
         """The word that is not a type, for a suggestion."""
 
 
 @lru_cache(maxsize=4096)
 def parse_schema(ddl: str) -> Schema:
-    """Read a DDL schema: ``event_time TIMESTAMP, count INT``.
-
-    Raises:
-        NotAType: with the offset of the first problem, which may be a duplicate column name (ignoring case, as Spark does).
-    """
+    """Read a DDL schema: ``event_time TIMESTAMP, count INT``; raise `NotAType` for anything else, and for a duplicate column
+    (ignoring case, as Spark does)."""
     return Schema(ddl, _Parser(ddl, simple=False).fields(end=None))
 
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str) -> DataType:
-    """Read one type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``).
-
-    Raises:
-        NotAType: with the offset of the first problem.
-    """
+    """Read a type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``); raise `NotAType`
+    for anything else."""
     parser = _Parser(text, simple=True)
-    found = parser.type()
+    parsed = parser.type()
     parser.finish()
-    return found
+    return parsed
 
 
 MAX_DEPTH = 60
-"""Of nested types; Spark has no limit but its stack."""
+"""How deep types may be nested; Spark has no limit but its stack."""
 _MAX_DIGITS = 9
 _SPACE = re.compile(r"\s*")
 _TOKEN = re.compile(
@@ -155,7 +132,7 @@ class _Parser:
         self._depth = 0
 
     def fields(self, end: str | None) -> tuple[Field, ...]:
-        found: list[Field] = []
+        fields: list[Field] = []
         seen: set[str] = set()
         while True:
             name, offset = self._name()
@@ -165,13 +142,13 @@ class _Parser:
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
                 raise NotAType(colon.offset, "write a space, not ':', between a column and its type")
-            found.append(Field(name, self.type()))
+            fields.append(Field(name, self.type()))
             self._skip_constraints()
             if not self._take(","):
                 break
         if end is None:
             self.finish()
-        return tuple(found)
+        return tuple(fields)
 
     def type(self) -> DataType:
         token = self._next("a type")
@@ -182,9 +159,9 @@ class _Parser:
             self._depth += 1
             if self._depth > MAX_DEPTH:
                 raise NotAType(token.offset, f"nested more than {MAX_DEPTH} levels deep")
-            found = self._nested(name, token)
+            nested = self._nested(name, token)
             self._depth -= 1
-            return found
+            return nested
         if name == "interval":
             self._skip_words("year", "month", "day", "hour", "minute", "second", "to")
             return DataType(name)
@@ -209,17 +186,17 @@ class _Parser:
         if name == "struct":
             start = _SPACE.match(self._text, self._at)
             empty = start is not None and self._text.startswith(">", start.end())
-            found = DataType(name, () if empty else self.fields(end=">"))
+            nested = DataType(name, () if empty else self.fields(end=">"))
         elif name == "array":
-            found = DataType(name, elements=(self.type(),))
+            nested = DataType(name, elements=(self.type(),))
         else:
             key = self.type()
             if not self._take(","):
                 raise NotAType(self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
-            found = DataType(name, elements=(key, self.type()))
+            nested = DataType(name, elements=(key, self.type()))
         if not self._take(">"):
             raise NotAType(self._offset(), f"'>' is missing: {opening.text}< is not closed")
-        return found
+        return nested
 
     def _name(self) -> tuple[str, int]:
         if self._simple and (match := _SIMPLE_NAME.match(self._text, self._at)):
@@ -235,17 +212,17 @@ class _Parser:
     def _numbers(self) -> tuple[int, ...]:
         if not self._take("("):
             return ()
-        found: list[int] = []
+        numbers: list[int] = []
         while True:
             token = self._next("a number")
             if not token.text.isdecimal() or len(token.text) > _MAX_DIGITS:
                 raise NotAType(token.offset, f"{token.text!r} is not a whole number")
-            found.append(int(token.text))
+            numbers.append(int(token.text))
             if not self._take(","):
                 break
         if not self._take(")"):
             raise NotAType(self._offset(), "')' is missing")
-        return tuple(found)
+        return tuple(numbers)
 
     def _skip_constraints(self) -> None:
         """Skip ``NOT NULL`` and ``COMMENT '…'``, which do not affect values: a file source makes every column nullable."""
@@ -268,7 +245,6 @@ class _Parser:
         return True
 
     def _peek(self) -> _Token | None:
-        """The next token; None at the end."""
         start = _SPACE.match(self._text, self._at)
         assert start is not None
         if start.end() == len(self._text):
@@ -291,7 +267,3 @@ class _Parser:
 
 
 _EXAMPLES = {"struct": "STRUCT<name: STRING>", "array": "ARRAY<INT>", "map": "MAP<STRING, INT>"}
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`" if re.search(r"[`:<>,\s]", name) else name

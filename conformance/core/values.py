@@ -54,14 +54,7 @@ _NINE_DECIMALS = Decimal("1e-9")
 
 
 class NotAValue(ValueError):
-    """The value does not match its type.
-
-    Attributes:
-        value: the value found, the innermost one if nested.
-        type: the type it should have; None for an instant of an expectation.
-        allowed: what is allowed, in words.
-        path: its position inside the whole value: field names and indices.
-    """
+    """The value, which lies at ``path`` (field names and indices) inside the whole value, is not what is ``allowed``."""
 
     def __init__(self, value: Json, type: DataType | None, allowed: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{literal(value)} is not {allowed}")
@@ -72,15 +65,8 @@ class NotAValue(ValueError):
 
 
 def canonical(value: Json, type: DataType) -> Canonical:
-    """The canonical form of a value, which is equal for all of its notations.
-
-    Args:
-        value: as written in a case or sent by an engine.
-        type: the type of the value.
-
-    Raises:
-        NotAValue: the value does not match the type; an instant more precise than a microsecond matches none.
-    """
+    """The canonical form of a value, as a case or an engine writes it, which is equal for all of its notations. Raises `NotAValue` if it
+    does not match the type; an instant more precise than a microsecond matches none."""
     if value is None:
         return None
     match type.name:
@@ -118,14 +104,10 @@ def canonical(value: Json, type: DataType) -> Canonical:
 
 
 def to_json_value(value: Json, type: DataType) -> Json:
-    """The value as Spark's JSON source reads it with this type.
+    """The value as Spark's JSON source reads it with this type; raises `NotAValue`, as `canonical`.
 
     Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (or
-    strings, which Spark accepts too, if a double would lose digits).
-
-    Raises:
-        NotAValue: as ``canonical``.
-    """
+    strings, which Spark accepts too, if a double would lose digits)."""
     if value is None:
         return None
     match type.name:
@@ -160,11 +142,8 @@ def to_json_number(value: Decimal) -> float | str:
 
 
 def instant_ms(value: Json) -> int:
-    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does.
-
-    Raises:
-        NotAValue: it is in none of the three notations, or more precise than a microsecond.
-    """
+    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does. Raises
+    `NotAValue` if it is in none of the three notations, or more precise than a microsecond."""
     return _micros(value, None, zoned=True) // 1000
 
 
@@ -183,7 +162,7 @@ def show(micros: int) -> str:
 
 
 def show_ms(millis: int | None) -> str | None:
-    """As ``show``, of milliseconds since the epoch."""
+    """The same as ``show``, of milliseconds since the epoch."""
     return None if millis is None else show(millis * 1000)
 
 
@@ -210,10 +189,10 @@ def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
 
 @lru_cache(maxsize=4096)  # rows, expectations and observations repeat the same few times
 def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
-    found = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
-    if found is None:
+    match = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
+    if match is None:
         raise NotAValue(value, type, INSTANT)
-    parts = found.groupdict()
+    parts = match.groupdict()
     fraction = (parts["fraction"] or "").rstrip("0")
     if len(fraction) > 6:
         raise NotAValue(value, type, _NO_FINER)
@@ -321,7 +300,6 @@ def _struct(value: Json, type: DataType) -> tuple[Canonical, ...]:
 
 
 def _fields(value: Json, type: DataType) -> list[Json]:
-    """The values of a struct or row in the order of its type."""
     names = [field.name for field in type.fields]
     columns = f"{len(names)} value{'s' * (len(names) != 1)} ({', '.join(names)})"
     if isinstance(value, list | tuple):
@@ -369,14 +347,14 @@ def _endless(value: Json) -> str | None:
 
 
 def _is_finite(number: float | Decimal) -> bool:
-    """Like ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
+    """The same as ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
     if isinstance(number, Decimal):
         return number.is_finite()
     return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_decimal(number: float | Decimal | str) -> Decimal:
-    """Exactly the digits written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
+    """The digits as written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 

@@ -21,15 +21,11 @@ T = TypeVar("T")
 
 
 class NotAVersion(ValueError):
-    """The text is not a Spark version such as ``3.5.9``."""
-
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a Spark version: write three numbers, like 3.5.9")
 
 
 class NotARange(ValueError):
-    """The text is not a PEP 440 range such as ``>=3.4,<3.4.4``."""
-
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a version range: write a PEP 440 specifier, like '>=3.4,<3.4.4'")
 
@@ -44,16 +40,12 @@ class SparkVersion:
 
     @classmethod
     def parse(cls, text: str) -> SparkVersion:
-        """Read ``3.5.9``, ``4.0.0.dev1`` or ``3.5.0-amzn-1``.
-
-        Raises:
-            NotAVersion: the text does not start with three numbers.
-        """
+        """Read ``3.5.9``, ``4.0.0.dev1`` or ``3.5.0-amzn-1``; raise `NotAVersion` if the text does not start with three numbers."""
         return cls(*_numbers(text))
 
     @property
     def line(self) -> str:
-        """Its feature line: ``3.5``."""
+        """The feature line: ``3.5``."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
@@ -80,11 +72,7 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str | Iterable[str]) -> VersionRange:
-        """Read one range or several.
-
-        Raises:
-            NotARange: one of them is empty or not a PEP 440 specifier.
-        """
+        """Read a range, or several; raise `NotARange` if any is empty or not a PEP 440 specifier."""
         parts = (text,) if isinstance(text, str) else tuple(text)
         for part in parts or ("",):
             try:
@@ -98,8 +86,7 @@ class VersionRange:
         return any(_covers(part, version) for part in self.specifiers)
 
     def __and__(self, other: VersionRange) -> VersionRange:
-        """The intersection."""
-        return VersionRange(tuple(f"{one},{another}" for one in self.specifiers for another in other.specifiers))
+        return VersionRange(tuple(f"{ours},{theirs}" for ours in self.specifiers for theirs in other.specifiers))
 
     def __str__(self) -> str:
         return " or ".join(self.specifiers)
@@ -123,13 +110,12 @@ def releases() -> tuple[SparkVersion, ...]:
 
 
 def released_on(version: SparkVersion) -> date | None:
-    """The day on which its pyspark came to PyPI; None for an unknown version."""
+    """The day on which the pyspark of a version came to PyPI; None for an unknown version."""
     return _release_dates().get(version)
 
 
 @cache
 def _release_dates() -> Mapping[SparkVersion, date]:
-    """The known releases, oldest version first."""
     dates: dict[str, date] = read_data("conformance.core", "releases.yaml")
     return dict(sorted((SparkVersion.parse(text), day) for text, day in dates.items()))
 
@@ -143,16 +129,10 @@ def falling_into(versions: VersionRange) -> tuple[SparkVersion, ...]:
 def named(
     text: str, known: Iterable[T], version: Callable[[T], SparkVersion | None], *names: Callable[[T], Iterable[str]]
 ) -> tuple[T, ...]:
-    """What a user's text names of what is known: by a name, else, as a line such as ``3.5``, by the newest version of the line.
+    """Which targets, columns of results or releases a user's text names; nothing if it is unknown, several if it is ambiguous.
 
-    Args:
-        text: what the user wrote.
-        known: targets, columns of results, or releases.
-        version: of any of them; None if it has none, so that no line names it.
-        names: of any of them. The first kind of name that matches counts: a column may be labelled with a version that it is not.
-
-    Returns:
-        Nothing if the text is unknown, several if it is ambiguous.
+    It is one of their ``names``, or a line such as ``3.5``, which names the newest ``version`` of the line. The first kind of name that
+    matches counts: a column may be labelled with a version that it is not.
     """
     candidates = tuple(known)
     for names_of in names:
@@ -172,7 +152,7 @@ class StateStore:
 
     name: str
     conf: dict[str, str]
-    """The conf that selects it."""
+    """The setting that selects the store."""
     versions: VersionRange
 
     @classmethod

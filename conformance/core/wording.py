@@ -15,13 +15,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def ticket(link: str | None, introduced_by: str | None, *, bug: bool) -> str:
-    """Where something is documented, in parentheses after a blank: ``" (SPARK-1)"``; empty if nowhere.
-
-    Args:
-        link: the ticket or page.
-        introduced_by: the ticket that introduced a bug without a ticket.
-        bug: whether it is a bug.
-    """
+    """Where a change is documented, or what introduced a bug without a ticket, after a blank: ``" (SPARK-1)"``; empty if nowhere."""
     if link:
         return f" ({link})"
     if not bug:
@@ -31,27 +25,20 @@ def ticket(link: str | None, introduced_by: str | None, *, bug: bool) -> str:
 
 _ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that act on a terminal instead of being seen: controls, marks of direction, halves of pairs, line ends."""
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with each character that acts on a terminal written as its number: ``\x1b``, ``\u202e``, and ``\n`` for a line end.
-
-    Args:
-        text: any.
-        keep: characters that stay.
-    """
+    r"""The text with each character that acts on a terminal written as its number, ``\x1b``, except those to ``keep``."""
     if text.isprintable():
         return text
-    return "".join(_escape(char) if category(char) in _ESCAPED and char not in keep else char for char in text)
+    acts = {char for char in set(text).difference(keep) if category(char) in _ESCAPED}
+    return "".join(char.encode("unicode_escape").decode() if char in acts else char for char in text)
 
 
 def printable_json(document: str) -> str:
     r"""A JSON document with the same characters as JSON escapes, which mean the same: ``\u202e``."""
-    return "".join(
-        char if char == "\n" or char.isprintable() or category(char) not in _ESCAPED else _json_escape(char)
-        for char in document
-    )
+    acts = {char for char in set(document).difference("\n") if category(char) in _ESCAPED}
+    return "".join(json.dumps(char)[1:-1] if char in acts else char for char in document)
 
 
 _COMMAND = re.compile(r"(?:(?<=[\r\n])|\A)(?=[^\S\r\n]*::)")
@@ -65,18 +52,6 @@ def without_commands(text: str) -> str:
     commands (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
     """
     return _COMMAND.sub(r"\\", text).replace(_OLD_COMMAND, r"#\#[")
-
-
-def _escape(char: str) -> str:
-    number = ord(char)
-    if char in _SHORT:
-        return _SHORT[char]
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _json_escape(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
 HIDDEN = "…"
@@ -96,9 +71,7 @@ _CONNECT = re.compile(r"(sc://[^\s;]*);\S*")
 def is_secret(key: str, value: str = "") -> bool:
     """Whether a Spark setting is a secret: its key or its value matches, as for Spark's own redaction.
 
-    Paths of jars are none: Spark's connector for Kafka has one with ``token`` in its name, and secrets are not known to a JVM when it
-    starts.
-    """
+    Paths of jars are none: Spark's connector for Kafka has ``token`` in its name, and a JVM knows no secrets when it starts."""
     if key == "spark.jars" and "@" not in value:
         return False
     return _SECRET_KEY.search(key) is not None or _SECRET_KEY.search(value) is not None
@@ -110,7 +83,7 @@ def redact(text: str) -> str:
     if "://" in text and "@" in text:
         text = _IN_AUTHORITY.sub(rf"\g<scheme>{HIDDEN}@", text)
     if "=" in text:
-        text = _PARAMETER.sub(lambda found: f"{found['key']}={HIDDEN}" if is_secret(found["key"]) else found[0], text)
+        text = _PARAMETER.sub(lambda match: f"{match['key']}={HIDDEN}" if is_secret(match["key"]) else match[0], text)
     return text
 
 
@@ -130,18 +103,15 @@ def secrets_of(settings: Mapping[str, str], urls: Iterable[str] = ()) -> Iterato
     """The values of secret keys among Spark's settings, and the credentials in URLs."""
     yield from (value for key, value in settings.items() if is_secret(key, value))
     for url in urls:
-        if found := _IN_AUTHORITY.search(url):
-            for part in (found["user"], found["user"].partition(":")[2]):
+        if match := _IN_AUTHORITY.search(url):
+            for part in (match["user"], match["user"].partition(":")[2]):
                 yield part
                 yield unquote(part)
 
 
 def without_secrets(secrets: Iterable[str]) -> Callable[[str], str]:
-    """A function that removes these secrets from a text or a line of JSON, wherever they stand in it.
-
-    Shorter ones than any password would be, and numbers, stay: they stand for other things as well, and a line would not be JSON
-    without them.
-    """
+    """A function that removes these secrets from a text or a line of JSON, wherever they stand in it. Numbers stay, and what is shorter
+    than any password: they stand for other things as well, and a line would not be JSON without them."""
     unmistakable = [secret for secret in secrets if len(secret) >= _SHORTEST and not secret.isdigit()]
     forms = {form for secret in unmistakable for form in (secret, json.dumps(secret)[1:-1])}
     ordered = sorted(forms, key=len, reverse=True)

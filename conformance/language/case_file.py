@@ -15,7 +15,7 @@ from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows, check_memory, check_streams
-from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Text
+from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
 from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
 from conformance.language.streams import STREAMS, with_sources
@@ -30,27 +30,13 @@ from conformance.language.version_differences import (
 )
 
 
-def _ids(item: Text, kind: str) -> ListOf:
+def _ids(item: Shape, kind: str) -> ListOf:
     return ListOf(item, kind, at_least=1, distinct=True)
 
 
-_VARIANTS = Record(
-    "`variants`",
-    {
-        "not": Key(
-            Record(
-                "`not`",
-                {
-                    name: Key(Text("a reason"), f"Why the result may change if {what}.")
-                    for name, what in DESCRIPTIONS.items()
-                },
-                at_least=1,
-            ),
-            "variant name → why it may change the result",
-            required=True,
-        )
-    },
-)
+_REASONS = {name: Key(Text("a reason"), f"Why the result may change if {what}.") for name, what in DESCRIPTIONS.items()}
+_NOT = Key(Record("`not`", _REASONS, at_least=1), "variant name → why it may change the result", required=True)
+_VARIANTS = Record("`variants`", {"not": _NOT})
 
 _TEST = r"T[0-9]{3}(\.[0-9]+)?"
 _MIRROR = ByKind(
@@ -85,7 +71,7 @@ CASE = Record(
         "why": Key(Text("Markdown"), "The explanation, in Markdown, for the report."),
         "spark": Key(RANGE, "The versions the case applies to, a PEP 440 range; every version if absent."),
         "mirrors": Key(
-            ListOf(_MIRROR, "a list of ids", at_least=1, distinct=True),
+            _ids(_MIRROR, "a list of ids"),
             "What it re-expresses: founding statements (S21), Spark's own tests (T044, or `{test: T044, partly: what is lost}`).",
         ),
         "tags": Key(
@@ -118,11 +104,7 @@ CASE = Record(
 
 
 def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | None) -> Case:
-    """The case that a document describes; None stands for a file that could not be parsed.
-
-    Raises:
-        InvalidCase: with every problem.
-    """
+    """The case that a document describes; raises `InvalidCase` with every problem. None stands for a file that could not be parsed."""
     if node is not None:
         node = with_lists(node)
         CASE.check(node, report)
@@ -139,24 +121,6 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
             check_errors(node, report)
     if node is None or report.problems:
         raise InvalidCase(report.problems)
-    case = _case(node, report, id)
-    shared = catalogue.upgrades_of(id) if catalogue is not None else ()
-    return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
-
-
-def digest(content: Json) -> str:
-    """SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
-    canonical = json.dumps(_text_keys(content), sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _text_keys(content: Json) -> Json:
-    if isinstance(content, dict):
-        return {str(key): _text_keys(value) for key, value in content.items()}
-    return [_text_keys(item) for item in content] if isinstance(content, list) else content
-
-
-def _case(node: Node, report: Report, id: str) -> Case:
     written: Json = node.plain()
     values = with_sources(CASE.value(written))
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
@@ -167,20 +131,34 @@ def _case(node: Node, report: Report, id: str) -> Case:
         "path": report.path,
         "row_files": frozenset(report.row_files),
         "digest": digest(written),
-        "lines": dict(_lines(node)),
+        "lines": dict(lines_of(node)),
         "needs_code": needs_code(node),
     }
-    return Case.model_validate({**values, **of_file})
+    case = Case.model_validate({**values, **of_file})
+    shared = catalogue.upgrades_of(id) if catalogue is not None else ()
+    return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
 
 
-def _lines(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
-    """Every top-level key, ``steps.3``, ``differs.1`` and ``upgrades.1``, and the keys inside them: ``steps.3.expect``."""
+def digest(content: Json) -> str:
+    """SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
+
+    def with_text_keys(content: Json) -> Json:
+        if isinstance(content, dict):
+            return {str(key): with_text_keys(value) for key, value in content.items()}
+        return [with_text_keys(item) for item in content] if isinstance(content, list) else content
+
+    canonical = json.dumps(with_text_keys(content), sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def lines_of(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
+    """Every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1`` and ``trace.1``, and the keys inside them: ``steps.3.expect``."""
     for entry in entries_of(node):
         path = f"{above}{entry.key.value}"
         yield path, entry.key.line
-        if path in ("steps", "differs", "upgrades"):
+        if path in ("steps", "differs", "upgrades", "trace"):
             for number, item in enumerate(items_of(entry.value), 1):
                 yield f"{path}.{number}", item.line
-                yield from _lines(item, f"{path}.{number}.")
+                yield from lines_of(item, f"{path}.{number}.")
         elif above and entry.key.value in ("expect", "steps"):
-            yield from _lines(entry.value, f"{path}.")
+            yield from lines_of(entry.value, f"{path}.")

@@ -35,7 +35,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "kafka": "the rows are records of a topic of Kafka",
     "restart": "the query is restarted before a step, for each step in turn",
 }
-"""Name → what differs."""
+"""Name of a variant → what differs in it."""
 
 
 Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -56,10 +56,8 @@ SHOWN_FROM_PYSPARK = ("BB", "BB*")
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The ids that the cases of one suite may name. A catalogue without a file is None, and its ids are not checked.
-
-    An entry is what its YAML says; one that is only text is ``{"sentence": text}``.
-    """
+    """The ids that the cases of a suite may name, each with what its YAML says; an entry that is only text is ``{"sentence": text}``. A
+    catalogue without a file is None, and its ids are not checked."""
 
     root: Path
     behaviours: Entries
@@ -74,11 +72,7 @@ class Catalogue:
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:
-        """The catalogues in a folder; None if it is not the root of a suite.
-
-        Raises:
-            InvalidCase: one of the files is not a mapping from id to entry.
-        """
+        """The catalogues in a folder; None if it is not the root of a suite. Raises `InvalidCase` for a file that is no catalogue."""
         if not (root / FILES["behaviours"]).is_file():
             return None
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
@@ -90,12 +84,8 @@ class Catalogue:
 
     def upgrades_of(self, case: str) -> tuple[Upgrade, ...]:
         """What ``upgrades.yaml`` says of the case with this id."""
-        entries = (self.upgrades or {}).values()
-        return tuple(
-            Upgrade.model_validate({name: value for name, value in entry.items() if name != "cases"})
-            for entry in entries
-            if case in entry["cases"]
-        )
+        entries = (dict(entry) for entry in (self.upgrades or {}).values())
+        return tuple(Upgrade.model_validate(entry) for entry in entries if case in entry.pop("cases"))
 
     def reachable_behaviours(self) -> frozenset[str]:
         """The behaviours that a case can pin: all without ``reachable: false``."""
@@ -124,13 +114,12 @@ def _read(path: Path) -> Entries:
     content = read_yaml(path, report)
     if content is not None and not isinstance(content, Nodes):
         report.add(content, "a catalogue must be a mapping from id to entry")
+    are_upgrades = path.name == FILES["upgrades"]
+    if isinstance(content, Nodes) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
+        check_shared_upgrades(content, report)
     if not isinstance(content, Nodes) or report.problems:
         raise InvalidCase(report.problems)
-    if path.name == FILES["upgrades"]:
-        if SHARED_UPGRADES.check(content, report):
-            check_shared_upgrades(content, report)
-        if report.problems:
-            raise InvalidCase(report.problems)
+    if are_upgrades:
         return SHARED_UPGRADES.value(content.plain())
     entries = content.plain().items()
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}
@@ -145,7 +134,8 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
         if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"
             report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
-    _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
+    for behaviour in items_of(child(case, "behaviour")):
+        _check_id(behaviour, "behaviour", catalogue.behaviours, "behaviours.yaml", report)
     check_common_ids(case, report, catalogue)
 
 
@@ -156,7 +146,8 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
     if case.get("links") is None and text_of(case.get("strength")) != "observed":
         advice = "add `links` that document it, or write `strength: observed`"
         report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
-    _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
+    for tag in items_of(child(case, "tags")):
+        _check_id(tag, "tag", catalogue.tags, "tags.yaml", report)
     seen: set[str | None] = set()
     for mirror in items_of(child(case, "mirrors")):
         named = child(mirror, "test") or mirror
@@ -168,11 +159,6 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
             _check_id(named, "mirror", catalogue.statements, "statements.yaml", report)
         elif not catalogue.tests_of_group(id):
             _check_id(named, "mirror", catalogue.spark_tests, "spark-tests.yaml", report)
-
-
-def _check_ids(node: Node | None, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
-    for item in items_of(node):
-        _check_id(item, what, known, file, report)
 
 
 def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:

@@ -25,7 +25,7 @@ class Conf:
     until: SparkVersion | None
     """The first version that no longer knows it."""
     needs_code: str | None
-    """Why it needs ``--allow-code``."""
+    """Why the setting needs ``--allow-code``."""
     values: tuple[str, ...]
     """The values that do not need it; empty if none does."""
 
@@ -74,9 +74,8 @@ def _conf(name: str, about: Any) -> Conf:
 
 
 @cache
-def _written() -> Mapping[str, Any]:
-    found: dict[str, Any] = read_data("conformance.language", "confs.yaml")
-    return found
+def _written() -> Any:
+    return read_data("conformance.language", "confs.yaml")
 
 
 def check_confs(case: Node, report: Report) -> None:

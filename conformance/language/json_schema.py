@@ -19,7 +19,7 @@ ADDRESS = "https://raw.githubusercontent.com/watermark-conformance/watermark-con
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of one case file."""
+    """The schema of a case file."""
     definitions: Definitions = {}
     # Distinguished as in the reader, so that an editor completes and reports the keys of only one kind of case.
     kinds = {

@@ -16,7 +16,18 @@ from typing import TypeAlias
 
 from conformance.core.data import Json
 from conformance.language.shape import CONF_VALUE, literal
-from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, unknown
+from conformance.language.source import (
+    Entries,
+    Entry,
+    Items,
+    Node,
+    Report,
+    Scalar,
+    SourceLocation,
+    entries_of,
+    items_of,
+    unknown,
+)
 
 KEY = "matrix"
 EXCEPT = "except"
@@ -24,13 +35,11 @@ PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
 NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 MAX_CASES = 100
 MAX_COMBINATIONS = 10_000
-"""With those that ``except`` excludes."""
+"""The most combinations, with those that ``except`` excludes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """One value of a parameter."""
-
     name: str
     """Its name in ids: ``left-outer``."""
     place: SourceLocation
@@ -51,23 +60,21 @@ class Parameter:
     @property
     def keys(self) -> Mapping[str, SourceLocation]:
         """Every key of any of its values, with its first position."""
-        found: dict[str, SourceLocation] = {}
+        first: dict[str, SourceLocation] = {}
         for value in self.values:
             for key, node in value.keys.items():
-                found.setdefault(key, node)
-        return found
+                first.setdefault(key, node)
+        return first
 
 
 Combination: TypeAlias = Mapping[str, Value]
 """A value for each parameter."""
 
 
-_VALUES = {
-    "anyOf": [
-        {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-        {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
-    ]
-}
+_VALUES = [
+    {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
+    {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+]
 SCHEMA: Json = {
     "type": "object",
     "minProperties": 1,
@@ -80,10 +87,9 @@ SCHEMA: Json = {
         }
     },
     "propertyNames": {"pattern": f"^{PARAMETER}$"},
-    "additionalProperties": _VALUES,
+    "additionalProperties": {"anyOf": _VALUES},
     "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
 }
-"""The schema of ``matrix``."""
 
 
 def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
@@ -107,12 +113,11 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
         report.add(node, f"the matrix has {combinations:,} combinations, but at most {MAX_COMBINATIONS:,} are allowed")
         return None
     names = [parameter.name for parameter in parameters]
-    every = (dict(zip(names, values, strict=True)) for values in product(*(one.values for one in parameters)))
     kept: list[Combination] = []
-    for one in every:
-        named = {parameter: value.name for parameter, value in one.items()}
+    for values in product(*(parameter.values for parameter in parameters)):
+        named = dict(zip(names, (value.name for value in values), strict=True))
         if not any(entry.items() <= named.items() for entry in excluded):
-            kept.append(one)
+            kept.append(dict(zip(names, values, strict=True)))
     if not kept:
         report.add(node.key(EXCEPT), "`except` excludes every combination")
     if len(kept) > MAX_CASES:
@@ -172,27 +177,23 @@ def _named(key: Scalar, node: Node, report: Report) -> Value:
 
 def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
     """For each entry of ``except``: parameter → name of the excluded value."""
-    if node is None:
-        return []
-    if not isinstance(node, Items) or not node.items:
+    if node is not None and not items_of(node):
         report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
-        return []
-    return [dict(_excluded_by(item, parameters, report)) for item in node.items]
-
-
-def _excluded_by(item: Node, parameters: tuple[Parameter, ...], report: Report) -> Iterator[tuple[str, str]]:
     known = {parameter.name: [value.name for value in parameter.values] for parameter in parameters}
-    if not isinstance(item, Entries) or not item.entries:
-        report.add(item, f"{literal(item)} is not a combination: a mapping from parameter to value name")
-        return
-    for entry in item.entries:
-        parameter, name = str(entry.key.value), str(entry.value.plain())
-        if parameter not in known:
-            report.add(entry.key, unknown("parameter", parameter, known))
-        elif name not in known[parameter]:
-            report.add(entry.value, unknown("value", name, known[parameter], where=f" of {parameter}"))
-        else:
-            yield parameter, name
+    excluded: list[dict[str, str]] = []
+    for item in items_of(node):
+        excluded.append({})
+        if not any(entries_of(item)):
+            report.add(item, f"{literal(item)} is not a combination: a mapping from parameter to value name")
+        for entry in entries_of(item):
+            parameter, name = str(entry.key.value), str(entry.value.plain())
+            if parameter not in known:
+                report.add(entry.key, unknown("parameter", parameter, known))
+            elif name not in known[parameter]:
+                report.add(entry.value, unknown("value", name, known[parameter], where=f" of {parameter}"))
+            else:
+                excluded[-1][parameter] = name
+    return excluded
 
 
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
@@ -213,8 +214,8 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     _check_use(body, parameters, report)
     if report.problems:
         return {}
-    found = {name_of(one): _Replacement(one, report).replaced(body) or body for one in combinations}
-    return {} if report.problems else found
+    documents = {name_of(each): _Replacement(each, report).replaced(body) or body for each in combinations}
+    return {} if report.problems else documents
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
@@ -222,18 +223,18 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
     for scalar in _scalars(body):
-        for found in _placeholders(scalar):
-            place = scalar.at(found.start())
-            parameter = known.get(found["parameter"] or "")
-            if found["parameter"] is None:
+        for placeholder in _placeholders(scalar):
+            place = scalar.at(placeholder.start())
+            parameter = known.get(placeholder["parameter"] or "")
+            if placeholder["parameter"] is None:
                 advice = "write `$$(` for a literal `$(`"
                 report.add(place, f"`$(` must be part of $(parameter) or $(parameter.key); {advice}")
             elif parameter is None:
-                report.add(place, unknown("placeholder", found["parameter"], known))
-            elif found["key"] is not None and found["key"] not in parameter.keys:
-                report.add(place, unknown("key", found["key"], parameter.keys, where=f" of {parameter.name}"))
+                report.add(place, unknown("placeholder", placeholder["parameter"], known))
+            elif placeholder["key"] is not None and placeholder["key"] not in parameter.keys:
+                report.add(place, unknown("key", placeholder["key"], parameter.keys, where=f" of {parameter.name}"))
             else:
-                used.add(found[0][2:-1])
+                used.add(placeholder[0][2:-1])
     for parameter in parameters:
         keys = parameter.keys
         if not keys and parameter.name not in used:
@@ -244,7 +245,6 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
 
 
 def _scalars(node: Node) -> Iterator[Scalar]:
-    """Every text, number and key."""
     if isinstance(node, Entries):
         for entry in node.entries:
             yield entry.key
@@ -258,7 +258,7 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 
 def _placeholders(scalar: Scalar) -> Iterator[re.Match[str]]:
     if isinstance(scalar.value, str):
-        yield from (found for found in _PLACEHOLDER.finditer(scalar.value) if found["literal"] is None)
+        yield from (match for match in _PLACEHOLDER.finditer(scalar.value) if match["literal"] is None)
 
 
 @dataclass(frozen=True)
@@ -294,20 +294,20 @@ class _Replacement:
         whole = _PLACEHOLDER.fullmatch(node.value)
         if whole is not None and whole["parameter"] is not None:
             return self._value(whole)
-        return Scalar(node.line, node.column, _PLACEHOLDER.sub(lambda found: self._text(found, node), node.value), None)
+        return Scalar(node.line, node.column, _PLACEHOLDER.sub(lambda match: self._text(match, node), node.value), None)
 
-    def _value(self, found: re.Match[str]) -> Node | None:
-        value = self.combination[found["parameter"]]
-        if found["key"] is not None:
-            return value.keys.get(found["key"])
+    def _value(self, match: re.Match[str]) -> Node | None:
+        value = self.combination[match["parameter"]]
+        if match["key"] is not None:
+            return value.keys.get(match["key"])
         return value.node or Scalar(value.place.line, value.place.column, value.name)
 
-    def _text(self, found: re.Match[str], node: Scalar) -> str:
-        if found["literal"] is not None:
-            return found["literal"]
-        value = self._value(found)
+    def _text(self, match: re.Match[str], node: Scalar) -> str:
+        if match["literal"] is not None:
+            return match["literal"]
+        value = self._value(match)
         if isinstance(value, Scalar):
             return "null" if value.value is None else str(CONF_VALUE.value(value.value))
         what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
-        self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
+        self.report.add(node.at(match.start()), f"{match[0]} in {name_of(self.combination)}: {what}")
         return ""

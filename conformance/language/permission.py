@@ -71,24 +71,16 @@ _IN_ROWS = words(
 _FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Something that needs ``--allow-code``."""
+class Refusal(NamedTuple):
+    """Something that needs ``--allow-code``, and its offset in the text, from 0."""
 
     offset: int
-    """In the text, from 0."""
     reason: str
 
 
 @lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
 def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
-    """What in a text needs ``--allow-code``; nothing if it only computes.
-
-    Args:
-        text: an expression, or a statement.
-        views: the names of the views that the case defines.
-        statement: whether the text is a statement.
-    """
+    """What in an expression or a ``statement`` needs ``--allow-code``; nothing if it only computes. The case defines the ``views``."""
     try:
         tokens = tokens_of(text)
     except NotReadable as unread:
@@ -259,18 +251,18 @@ class _Relations:
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
     """Name that a WITH at the beginning defines → index of the bracket that ends its definition."""
-    found: dict[str, int] = {}
+    ends: dict[str, int] = {}
     index, pairs = 1, closing(tokens)
     while tokens[0].keyword == "with" and len(tokens) > index + 2:
         name, word, bracket = tokens[index : index + 3]
         if not name.name or word.keyword != "as" or not bracket.is_mark("("):
             break
         end = pairs[index + 2]
-        found.setdefault(name.name, end)
+        ends.setdefault(name.name, end)
         if not tokens[end + 1].is_mark(","):
             break
         index = end + 2
-    return found
+    return ends
 
 
 def _shown(token: Token) -> str:
@@ -289,7 +281,7 @@ class SqlText(NamedTuple):
     place: Scalar
     text: str
     key: str
-    """Of the operation."""
+    """The key of the operation that has the text."""
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
     statement: bool
@@ -297,13 +289,13 @@ class SqlText(NamedTuple):
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
-    found = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
+    needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
     if isinstance(case, Entries) and case.get("sink") is not None:
-        found.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
+        needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
         change = child(step, "restart", "change")
-        found += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
-    return tuple(sorted(set(found), key=lambda one: (one.line, one.column, one.reason)))
+        needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
+    return tuple(sorted(set(needs), key=lambda each: (each.line, each.column, each.reason)))
 
 
 def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
@@ -313,8 +305,8 @@ def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
 
 def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
     def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
-        found = (one for one in places if isinstance(one, Scalar))
-        return (SqlText(one, str(one.value), key, tuple(views), statement) for one in found)
+        scalars = (place for place in places if isinstance(place, Scalar))
+        return (SqlText(scalar, str(scalar.value), key, tuple(views), statement) for scalar in scalars)
 
     for operation in items_of(pipeline):
         for nested in nested_pipelines(operation):
@@ -331,9 +323,9 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
 
 
 def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
-    for one in sql_texts(pipeline):
-        for refusal in refusals(one.text, one.views, statement=one.statement):
-            yield _needs(one.place.at(refusal.offset), refusal.reason)
+    for sql in sql_texts(pipeline):
+        for refusal in refusals(sql.text, sql.views, statement=sql.statement):
+            yield _needs(sql.place.at(refusal.offset), refusal.reason)
     for operation in operations_in(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
             yield _needs(operation.key("call"), "`call` runs Python code of the case's author")

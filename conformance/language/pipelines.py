@@ -45,10 +45,8 @@ _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
 
 
 class _Pipeline(Shape):
-    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
-
-    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
-    """
+    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``. A mapping is the pipeline of this
+    single operation: ``with_lists`` has replaced it before."""
 
     kind = "a pipeline: a list of operations that starts with `from: <stream>`"
 
@@ -239,7 +237,7 @@ _LATER = Alternatives(
     "operation",
     "operation",
     {
-        **{name: one for name, one in OPERATIONS.items() if name != "from"},
+        **{name: operation for name, operation in OPERATIONS.items() if name != "from"},
         "call": replace(_CALL, keys={"call": _CALL.keys["call"]}),
     },
 )
@@ -254,19 +252,19 @@ _FIRST_ONLY = {
 
 def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
     """The pipeline that a valid list of operations describes."""
-    return Pipeline(tuple(map(_operation_of, operations)))
 
+    def operation(arguments: dict[str, Json]) -> Operation:
+        name = next(iter(arguments))
+        nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
+        nested += arguments.get("views", {}).values()
+        nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
+        return Operation(name, arguments, tuple(map(pipeline, nested)))
 
-def _operation_of(arguments: dict[str, Json]) -> Operation:
-    name = next(iter(arguments))
-    nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
-    nested += arguments.get("views", {}).values()
-    nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
-    return Operation(name, arguments, tuple(map(pipeline, nested)))
+    return Pipeline(tuple(map(operation, operations)))
 
 
 def with_lists(case: Node) -> Node:
-    """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
+    """The case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
     case = changed(case, ("query",), _listed)
     return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from conformance.core.data import Json
-from conformance.language.case_file import CASE, digest
+from conformance.language.case_file import CASE, digest, lines_of
 from conformance.language.catalogue import Catalogue, check_common_ids
 from conformance.language.shape import (
     BOOLEAN,
@@ -47,20 +47,20 @@ WATERMARK = integer(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
+_NUMBERS: Mapping[str, Shape] = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
+
+
 def _parameter(name: str, parameter: PolicyParameter) -> Shape:
-    if parameter.words:
-        return Choice(name, parameter.words)
-    shapes = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
-    return shapes[parameter.kind]
+    return Choice(name, parameter.words) if parameter.words else _NUMBERS[parameter.kind]
 
 
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
-    """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
+    """A name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, definition in known.items():
         keys = {
-            one: Key(_parameter(one, parameter), parameter.meaning, required=parameter.required)
-            for one, parameter in definition.parameters.items()
+            key: Key(_parameter(key, parameter), parameter.meaning, required=parameter.required)
+            for key, parameter in definition.parameters.items()
         }
         meaning = definition.meaning
         arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
@@ -155,11 +155,6 @@ POLICY_CASE = Record(
 )
 
 
-def inputs_of(case: Node) -> tuple[str, ...]:
-    """The inputs of the trace; one unnamed input if none are given."""
-    return tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(case, "inputs")))))) or (THE_ONLY_INPUT,)
-
-
 def named(node: Node | None) -> tuple[str, dict[str, Json]]:
     """The name of a policy or throttle, and its parameters."""
     entry = next(entries_of(node))
@@ -174,7 +169,7 @@ def _check_policy(case: Node, report: Report) -> None:
     name, given = named(node)
     arguments = next(entries_of(node)).value
     if throttle is not None and not POLICIES[name].throttled:
-        takers = ", ".join(one for one, known in POLICIES.items() if known.throttled)
+        takers = ", ".join(policy for policy, known in POLICIES.items() if known.throttled)
         report.add(throttle, f"{name} takes no throttle; only these do: {takers}")
         return
     if "release" in POLICIES[name].parameters and given.get("release", "jet-0.5") == "jet-0.5":
@@ -187,9 +182,9 @@ def _check_policy(case: Node, report: Report) -> None:
 
 def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    found = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
-    found += [entry.key for entry in entries_of(child(expected, "watermark"))]
-    for node in found:
+    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
+    named_inputs += [entry.key for entry in entries_of(child(expected, "watermark"))]
+    for node in named_inputs:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
             report.add(node, unknown("input", name, inputs))
@@ -211,14 +206,10 @@ def is_policy_case(node: Node) -> bool:
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
-    """The case that a document describes.
-
-    Raises:
-        InvalidCase: with every problem.
-    """
+    """The case that a document describes; raises `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)
-    inputs = inputs_of(node)
+    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(node, "inputs")))))) or (THE_ONLY_INPUT,)
     for step in items_of(child(node, "trace")):
         _check_step(step, node, inputs, report)
     if catalogue is not None:
@@ -229,11 +220,11 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
     steps = tuple(
         PolicyStep(
             number=number,
-            entry=_entry(one, inputs[0]),
-            name=one.get("name"),
-            expect=PolicyExpectation.model_validate(one["expect"]) if "expect" in one else None,
+            entry=_entry(entry, inputs[0]),
+            name=entry.get("name"),
+            expect=PolicyExpectation.model_validate(entry["expect"]) if "expect" in entry else None,
         )
-        for number, one in enumerate(written["trace"], 1)
+        for number, entry in enumerate(written["trace"], 1)
     )
     policy, given = named(child(node, "policy"))
     throttle = child(node, "throttle")
@@ -241,7 +232,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         id=id,
         path=report.path,
         digest=digest(written),
-        lines=_lines(node),
+        lines=dict(lines_of(node)),
         **{name: POLICY_CASE.keys[name].shape.value(written[name]) for name in COMMON_KEYS if name in written},
         policy=policy,
         given=given,
@@ -260,13 +251,3 @@ def _entry(written: dict[str, Json], first: str) -> TraceEntry:
     if "clock" in written:
         return ClockReading(written["clock"])
     return IdlePoll(written["idle"].get("input")) if "idle" in written else Boundary()
-
-
-def _lines(node: Node) -> dict[str, int]:
-    """Every top-level key, ``trace.3``, and ``trace.3.expect.late``."""
-    found = {str(entry.key.value): entry.key.line for entry in entries_of(node)}
-    for number, step in enumerate(items_of(child(node, "trace")), 1):
-        found[f"trace.{number}"] = step.line
-        for entry in entries_of(child(step, "expect")):
-            found[f"trace.{number}.expect.{entry.key.value}"] = entry.key.line
-    return found

@@ -30,7 +30,6 @@ from conformance.language.sql_expression import (
     Column,
     Reference,
     Token,
-    made_by,
     made_of,
     readable,
     references,
@@ -50,19 +49,19 @@ class Frame:
     """What a pipeline has made so far."""
 
     columns: Columns | None
-    """None if unknown."""
+    """The columns in order; None if they are unknown."""
     qualifiers: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
-    """Names that it had before; a filter may still read them."""
+    """The names that it had before; a filter may still read them."""
 
     @property
     def types(self) -> Mapping[str, DataType | None]:
-        """Name in lower case → type, of several columns with one name that of the first."""
+        """Name in lower case → type, of several columns with the same name that of the first."""
         return {column.name.lower(): column.type for column in reversed(self.columns or ()) if column.name}
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns as they are written, each once."""
+        """The names of the columns as they are written, each once."""
         return list(dict.fromkeys(column.name for column in self.columns or () if column.name))
 
     def making(self, columns: Columns | None) -> Frame:
@@ -80,7 +79,6 @@ class _Follower:
     """Follows the columns of a query from its streams to its result, and reports names that do not exist."""
 
     streams: Mapping[str, Schema]
-    """Those whose schemas are valid."""
     report: Report
     silent: bool
     """Whether to report nothing, since the case expects the query to be refused."""
@@ -123,7 +121,13 @@ class _Follower:
             case "join":
                 return self._joined(node, frame)
             case "union":
-                return replace(frame, columns=_in_both(frame.columns, self.pipeline(value).columns))
+                ours, theirs = frame.columns, self.pipeline(value).columns
+                if ours is None or theirs is None or len(ours) != len(theirs):
+                    return replace(frame, columns=None)
+                # Names are those of the first, types where both agree.
+                pairs = zip(ours, theirs, strict=True)
+                both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
+                return replace(frame, columns=tuple(both))
             case "dropDuplicates" | "dropDuplicatesWithinWatermark":
                 self._names(items_of(value), frame)
             case "sql":
@@ -143,7 +147,7 @@ class _Follower:
             return Frame(None)
         self._check(parts[1], frame)
         name = text_of(parts[0]) or ""
-        made = made_by(text_of(parts[1]) or "", frame.types)
+        made = made_of(readable(text_of(parts[1]) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
         added = Column(name, made[0].type)
@@ -166,7 +170,7 @@ class _Follower:
             text = text_of(item) or ""
             aliases = {column.name.lower() for column in _together(*made) or ()} if with_aliases else ()
             self._check(item, frame, aliases)
-            made.append(frame.columns if text.strip() == "*" else made_by(text, frame.types))
+            made.append(frame.columns if text.strip() == "*" else made_of(readable(text), frame.types))
         return _together(*made)
 
     def _names(self, items: Iterable[Node], frame: Frame) -> None:
@@ -212,7 +216,9 @@ class _Follower:
         types = {**dict.fromkeys(windows, WINDOW), **frame.types}
         selected = tokens[2 if tokens[1].keyword in ("distinct", "all") else 1 : begin - 1]
         items = [*split(selected)]
-        made = _together(*(frame.columns if _is_star(item) else made_of(item, types) for item in items))
+        stars = [[token.text for token in item] == ["*"] for item in items]
+        parts = zip(items, stars, strict=True)
+        made = _together(*(frame.columns if star else made_of(item, types) for item, star in parts))
         if made is None:
             return None
         aliases = windows | {item[-1].name for item in items if len(item) > 1 and not item[-2].is_mark(".")} - {""}
@@ -225,14 +231,6 @@ class _Follower:
         return made
 
 
-def _in_both(one: Columns | None, other: Columns | None) -> Columns | None:
-    """The columns of a union: names of the first, types where both agree."""
-    if one is None or other is None or len(one) != len(other):
-        return None
-    pairs = zip(one, other, strict=True)
-    return tuple(left if left.type == right.type else Column(left.name) for left, right in pairs)
-
-
 _ENDS = ("where", "group", "order", "having", "limit")
 """What may follow the relations of a SELECT."""
 _NOT_FOLLOWED = words(
@@ -242,15 +240,15 @@ _NOT_FOLLOWED = words(
 
 
 def _is_simple(tokens: tuple[Token, ...]) -> bool:
-    """Whether a statement has one SELECT, with relations that may be joined ON a condition."""
-    found = [token.keyword for token in tokens]
-    if found[:1] != ["select"] or found.count("select") > 1 or found.count("from") != 1:
+    """Whether a statement has a single SELECT, with relations that may be joined ON a condition."""
+    keywords = [token.keyword for token in tokens]
+    if keywords[:1] != ["select"] or keywords.count("select") > 1 or keywords.count("from") != 1:
         return False
-    return not _NOT_FOLLOWED & set(found) and not any(token.text in ("->", "=>") for token in tokens)
+    return not _NOT_FOLLOWED & set(keywords) and not any(token.text in ("->", "=>") for token in tokens)
 
 
 def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
-    """The relations behind FROM, together; None if one is not a view, or they are not read here."""
+    """The relations behind FROM, together; None if any is not a view, or they are not read here."""
     joined = Frame(())
     for relation in _split(tokens, "join"):
         names = [token for token in _split(relation, "on")[0] if token.keyword not in (*_SIDES, "as")]
@@ -282,10 +280,6 @@ def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
     return [tokens[begin + 1 : end] for begin, end in pairwise([-1, *at, len(tokens)])]
 
 
-def _is_star(item: tuple[Token, ...]) -> bool:
-    return len(item) == 1 and item[0].is_mark("*")
-
-
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""
 _LONGEST = 200
@@ -294,18 +288,14 @@ _WITH_ALIAS = ("select", "groupBy", "agg", "sql")
 
 
 def check_queries(case: Node, report: Report) -> list[Columns | None]:
-    """Report mistakes in the query and in those of later restarts.
-
-    Returns:
-        For each query of the case the columns of its result, None if unknown.
-    """
+    """Report mistakes in the query and in those of later restarts; for each, the columns of its result, None if unknown."""
     streams = schemas(child(case, "streams"), report)
     queries = [*queries_of(case)]
-    calls_code = any(child(one, "call") is not None for query, _ in queries for one in operations_in(query))
-    found: list[Columns | None] = []
+    calls_code = any(child(operation, "call") is not None for query, _ in queries for operation in operations_in(query))
+    results: list[Columns | None] = []
     for query, step in queries:
         if not report.is_valid(query):
-            found.append(None)
+            results.append(None)
             continue
         refused = child(step, "expect", "error") is not None
         for operation in operations_in(query):
@@ -315,8 +305,8 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
                 _check_duration(str(delay[0].value), delay[0], 0, report, negative=False)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
-        found.append(_Follower(streams, report, refused).pipeline(query).columns)
-    return found
+        results.append(_Follower(streams, report, refused).pipeline(query).columns)
+    return results
 
 
 def _check_views(operation: Node, report: Report) -> None:
@@ -333,19 +323,19 @@ def _check_views(operation: Node, report: Report) -> None:
 
 
 def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> None:
-    for one in sql_texts(query):
+    for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
-        unknown_kind = one.statement and any(refusals(one.text, one.views, statement=True))
-        text = sort_order(one.text).expression if one.key == "orderBy" else one.text
-        alias = one.key in _WITH_ALIAS
-        mistakes = list(syntax_mistakes(text, alias=alias, statement=one.statement, part=unknown_kind))
+        unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
+        text = sort_order(sql.text).expression if sql.key == "orderBy" else sql.text
+        alias = sql.key in _WITH_ALIAS
+        mistakes = list(syntax_mistakes(text, alias=alias, statement=sql.statement, part=unknown_kind))
         # Code of the case's author may register functions.
-        mistakes += [] if calls_code else unknown_functions(one.text)
+        mistakes += [] if calls_code else unknown_functions(sql.text)
         for mistake in mistakes:
-            report.add(one.place.at(mistake.offset), mistake.message)
-            report.mark_invalid(one.place)
-        for offset, duration in _window_durations(one.text):
-            _check_duration(duration, one.place, offset, report, negative=True)
+            report.add(sql.place.at(mistake.offset), mistake.message)
+            report.mark_invalid(sql.place)
+        for offset, duration in _window_durations(sql.text):
+            _check_duration(duration, sql.place, offset, report, negative=True)
 
 
 def _window_durations(text: str) -> Iterator[tuple[int, str]]:
@@ -362,7 +352,7 @@ def _window_durations(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_duration(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
-    """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
+    """Report a duration that is certainly none; ``negative``: whether a duration below zero is left to Spark."""
     if len(text) > _LONGEST:
         return
     from conformance.core.intervals import NotAnInterval, parse_interval  # slow to import, for commands without cases

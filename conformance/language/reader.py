@@ -28,17 +28,13 @@ from conformance.policies.case import PolicyCase
 
 
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
-    """Read all cases in a file, of either kind. Nothing in it is executed.
+    """Read all cases in a YAML file, of either kind: one, or one per combination of its ``matrix``, with ids such as ``id.left-outer``.
 
-    One, or one per combination if the file has a ``matrix``, with ids such as ``id.left-outer``.
+    Nothing in it is executed. Raises `InvalidCase` with every problem.
 
     Args:
-        path: a YAML file.
         id: the path of the file under the root of the suite without the suffix.
-        catalogue: of the suite that contains the case, which must then follow its rules; None outside a suite.
-
-    Raises:
-        InvalidCase: with every problem.
+        catalogue: that of the suite that contains the case, which must then follow its rules; None outside a suite.
     """
     report = Report(path)
     node = read_yaml(path, report)
@@ -50,26 +46,16 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
 
 
 def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
-    """Read the one Spark case in a file, as ``read_any``.
-
-    Raises:
-        InvalidCase: with every problem.
-    """
+    """Read the only Spark case in a file, as ``read_any``."""
     report = Report(path)
     node = read_yaml(path, report)
     return case_of(node and with_rows(node, report), report, id, catalogue)
 
 
 def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = False) -> Case:
-    """The Spark case that a mapping, structured like the YAML, describes; all line numbers are 0.
+    """The Spark case that a mapping, structured like the YAML, describes; raises `InvalidCase` with every problem.
 
-    Args:
-        written: the mapping.
-        id: of the case.
-        steps_as_lines: whether everything in a step has its number as the line, so that a problem says where it is.
-
-    Raises:
-        InvalidCase: with every problem.
+    All line numbers are 0; with ``steps_as_lines``, everything in a step has the number of the step, so that a problem says where it is.
     """
     node = node_of(written, SourceLocation(0, 0))
     if steps_as_lines:
@@ -80,12 +66,12 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
 
 
 def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
-    found = expansions(node, report)
+    documents = expansions(node, report)
     if report.problems:
         raise InvalidCase(report.problems)
     cases: list[Case] = []
     wrong: dict[Problem, list[str]] = {}
-    for name, document in found.items():
+    for name, document in documents.items():
         report = Report(report.path)
         try:
             case = case_of(with_rows(document, report), report, f"{id}.{name}", catalogue)
@@ -95,6 +81,7 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
                 wrong.setdefault(problem, []).append(name)
     if wrong:
         # A problem of only some of the cases names them.
-        some = {one: f" (in {', '.join(names)})" if len(names) < len(found) else "" for one, names in wrong.items()}
-        raise InvalidCase(replace(problem, message=problem.message + named) for problem, named in some.items())
+        where = [f" (in {', '.join(names)})" if len(names) < len(documents) else "" for names in wrong.values()]
+        named = zip(wrong, where, strict=True)
+        raise InvalidCase(replace(problem, message=problem.message + names) for problem, names in named)
     return tuple(cases)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from conformance.core.case import STATEFUL
 from conformance.core.data import Json
@@ -22,7 +22,6 @@ from conformance.language.source import (
     Node,
     Report,
     Scalar,
-    SourceLocation,
     child,
     entries_of,
     inside,
@@ -38,8 +37,8 @@ REAL_TIME = "realTime"
 
 def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
-    streams = entries_of(child(case, "streams"))
-    in_memory = {str(one.key.value): one.value for one in streams if text_of(child(one.value, "source")) == MEMORY}
+    streams = ((entry.key, entry.value) for entry in entries_of(child(case, "streams")))
+    in_memory = {str(key.value): value for key, value in streams if text_of(child(value, "source")) == MEMORY}
     triggers = triggers_of(case)
     if in_memory and REAL_TIME not in triggers:
         for stream in in_memory.values():
@@ -68,10 +67,12 @@ def check_streams(case: Node, report: Report) -> None:
     names = [str(entry.key.value) for entry in declared.entries]
     read: set[str] = set()
     queries = [query for query, _ in queries_of(case)]
-    for place, name in (one for query in queries for one in _streams_in(query)):
-        read.add(name)
-        if name not in names:
-            report.add(place, unknown("stream", name, names))
+    for operation in chain.from_iterable(map(operations_in, queries)):
+        for stream in (child(operation, "from"), *items_of(child(operation, "with"))):
+            if stream is not None and (name := text_of(stream)) is not None:
+                read.add(name)
+                if name not in names:
+                    report.add(stream, unknown("stream", name, names))
     # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
     all_known = all(map(report.is_valid, queries)) and read <= set(names)
     for entry in declared.entries:
@@ -87,14 +88,6 @@ def check_streams(case: Node, report: Report) -> None:
             for row in rows_of(entry.value):
                 _check_row(row, known[name], report)
             _check_records(case, entry, child(declared, name), known[name], report)
-
-
-def _streams_in(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
-    """The streams that a pipeline reads."""
-    for operation in operations_in(pipeline):
-        for stream in (child(operation, "from"), *items_of(child(operation, "with"))):
-            if stream is not None and (name := text_of(stream)) is not None:
-                yield stream, name
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:
@@ -138,8 +131,8 @@ def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whos
 
 
 def _check_topics(case: Node, declared: Entries, report: Report) -> None:
-    """Restarts that change a topic where there is none."""
-    topics = {str(one.key.value) for one in declared.entries if text_of(child(one.value, "source")) == KAFKA}
+    """Report restarts that change a topic where there is none."""
+    topics = {str(entry.key.value) for entry in declared.entries if text_of(child(entry.value, "source")) == KAFKA}
     for step in items_of(child(case, "steps")):
         for grown in entries_of(child(step, "restart", "change", "partitions")):
             if grown.key.value not in topics:
@@ -150,12 +143,13 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
 
 
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
-    """Rows that cannot be records of the stream's topic, if it has one."""
+    """Report rows that cannot be records of the stream's topic, if it has one."""
     if text_of(child(stream, "source")) != KAFKA:
         return
     grown = ("restart", "change", "partitions", str(arrival.key.value))
     given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
-    partitions = max((one.value for one in given if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
+    counts = (node.value for node in given if isinstance(node, Scalar))
+    partitions = max((count for count in counts if isinstance(count, int)), default=1)
     placed = items_of(child(arrival.value, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
@@ -182,17 +176,14 @@ class _Expected:
 
     node: Node
     query: int
-    """The query of the case that the step runs, from 0."""
+    """The number of the query that the step runs, from 0."""
     complete: bool
     """Whether the step runs in complete mode."""
 
 
 def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
-    """Expected rows must have the columns of their query, and must not contradict the rows of their own batches.
-
-    ``columns``: for each query of the case the columns of its result, None if unknown.
-    """
-    first: dict[int, Items] = {}
+    """Expected rows must have the ``columns`` of their query's result, if known, and must not contradict the rows of their own batches."""
+    first: dict[int, tuple[int, int]] = {}
     operators = [_most_operators(query) for query, _ in queries_of(case)]
     for expected in _expectations(case):
         known = columns[expected.query]
@@ -200,7 +191,11 @@ def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: R
             if known is not None:
                 _check_expected_row(row, known, report)
             elif isinstance(row, Items):
-                _check_like_the_first(row, first.setdefault(expected.query, row), report)
+                # Where the columns are unknown, the rows must at least agree with each other.
+                line, length = first.setdefault(expected.query, (row.line, len(row.items)))
+                if len(row.items) != length:
+                    has = f"this row has {counted(len(row.items), 'value')}"
+                    report.add(row, f"{has}, but the row expected in line {line} has {length}")
         _check_rows_of_batches(expected, report)
         _check_counts_of_operators(expected, operators[expected.query], report)
         _check_state_of_the_last_batch(expected.node, report)
@@ -208,19 +203,19 @@ def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: R
 
 def _expectations(case: Node) -> Iterator[_Expected]:
     steps = items_of(child(case, "steps"))
-    query, mode, found = 0, text_of(child(case, "outputMode")), []
+    query, mode, ran = 0, text_of(child(case, "outputMode")), []
     for step in steps:
         change = child(step, "restart", "change")
         query += child(change, "query") is not None
         mode = text_of(child(change, "outputMode")) or mode
-        found.append((query, mode == "complete"))
+        ran.append((query, mode == "complete"))
         if (expect := child(step, "expect")) is not None:
-            yield _Expected(expect, *found[-1])
+            yield _Expected(expect, *ran[-1])
     for entry in items_of(child(case, "differs")):
         for step_entry in entries_of(child(entry, "steps")):
             number = step_number(step_entry.key.value, steps)
             if number is not None:
-                yield _Expected(step_entry.value, *found[number - 1])
+                yield _Expected(step_entry.value, *ran[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
@@ -239,22 +234,14 @@ def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
         check_values(row, [(column.name, column.type) for column in columns], "the query", report)
 
 
-def _check_like_the_first(row: Items, first: Items, report: Report) -> None:
-    """Where the columns are unknown, the rows must at least agree with each other."""
-    if len(row.items) != len(first.items):
-        has = f"this row has {counted(len(row.items), 'value')}"
-        report.add(row, f"{has}, but the row expected in line {first.line} has {len(first.items)}")
-
-
 def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
-    """`rows` are those of all batches, in complete mode those of the last one."""
+    """`rows` are those of all batches, in complete mode those of the last batch."""
     rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
         return
-    counted_batches = batches.items[-1:] if expected.complete else batches.items
-    of_batches = [child(batch, "rows") for batch in counted_batches]
-    listed = [row for one in of_batches for row in items_of(one)]
-    all_listed = all(isinstance(one, Items) for one in of_batches)
+    of_batches = [child(batch, "rows") for batch in (batches.items[-1:] if expected.complete else batches.items)]
+    listed = [row for batch_rows in of_batches for row in items_of(batch_rows)]
+    all_listed = all(isinstance(batch_rows, Items) for batch_rows in of_batches)
     where = "the last of `batches` has" if expected.complete else "its `batches` have"
     if len(listed) > len(rows.items) or (all_listed and len(listed) < len(rows.items)):
         report.add(rows, f"`rows` has {counted(len(rows.items), 'row')}, but {where} {len(listed)}: both cannot hold")
@@ -278,17 +265,17 @@ def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
     last = child(batches[-1], "state") if batches else None
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
         return
-    one, other = state.plain(), last.plain()
-    if isinstance(one, list) != isinstance(other, list):
-        one, other = (sum(counts) if isinstance(counts, list) else counts for counts in (one, other))
-    if one != other:
+    after_step, other = state.plain(), last.plain()
+    if isinstance(after_step, list) != isinstance(other, list):
+        after_step, other = (sum(counts) if isinstance(counts, list) else counts for counts in (after_step, other))
+    if after_step != other:
         shown = f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}"
         report.add(state, f"{shown}: both cannot hold")
 
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     """A row with a number that no row of the others has in its place; texts may be times in another notation."""
-    lists = [one.items for one in (*rows, *others) if isinstance(one, Items)]
+    lists = [row.items for row in (*rows, *others) if isinstance(row, Items)]
     if len(lists) < len(rows) + len(others):
         return None
     for index in range(min(map(len, lists), default=0)):

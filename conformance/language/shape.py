@@ -27,13 +27,13 @@ Definitions: TypeAlias = dict[str, Json]
 
 
 class Shape(ABC):
-    """What one place in a file may hold."""
+    """What a place in a file may hold."""
 
     kind: str
 
     @property
     def expected(self) -> str:
-        """In words, for "… is not <expected>"."""
+        """What may stand here, in words: "… is not <expected>"."""
         return self.kind
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Shape(ABC):
 
     @abstractmethod
     def schema(self, definitions: Definitions) -> Json:
-        """As JSON Schema draft-07."""
+        """The shape as JSON Schema draft-07."""
 
     def value(self, written: Json) -> Any:
         """What the model holds for a valid value; the value itself unless the shape converts it."""
@@ -105,7 +105,7 @@ class Text(Shape):
     kind: str = "text"
     pattern: str | None = None
     examine: Callable[[str], str | None] | None = None
-    """Returns what else is wrong with the text."""
+    """Says what else is wrong with the text."""
     empty: bool = False
     """Whether it may be empty, which some cases use to test that Spark rejects it."""
 
@@ -136,13 +136,11 @@ def _wrong_pattern(text: str) -> str | None:
 
 
 REGULAR_EXPRESSION = Text("a regular expression", examine=_wrong_pattern)
-"""In Python's syntax, with which expectations are compared."""
+"""The syntax is that of Python, with which expectations are compared."""
 
 
 @dataclass(frozen=True)
 class Choice(Shape):
-    """One of several words."""
-
     name: str
     words: tuple[str, ...]
 
@@ -162,8 +160,6 @@ class Choice(Shape):
 
 @dataclass(frozen=True)
 class Value(Shape):
-    """A single value that a function accepts."""
-
     kind: str
     accepts: Callable[[Json], bool]
     json_schema: Mapping[str, Json]
@@ -195,7 +191,7 @@ def integer(minimum: int = -(2**63), *, nullable: bool = False) -> Value:
 
 
 def constant(value: Json) -> Value:
-    """Exactly one value: true, false or null."""
+    """A single value: true, false or null."""
     return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
@@ -236,8 +232,6 @@ class Instant(Shape):
 
 
 class AnyValue(Shape):
-    """Any JSON value."""
-
     kind = "a value"
 
     def validate(self, node: Node, report: Report) -> bool:
@@ -249,8 +243,6 @@ class AnyValue(Shape):
 
 @dataclass(frozen=True)
 class Nullable(Wrapped):
-    """A shape, or null."""
-
     @property
     def expected(self) -> str:
         return f"{self.shape.expected}, or null"
@@ -267,7 +259,7 @@ class Nullable(Wrapped):
 
 @dataclass(frozen=True)
 class ListOf(Shape):
-    """A list whose items all have one shape."""
+    """A list whose items all have the same shape."""
 
     item: Shape
     kind: str
@@ -289,10 +281,10 @@ class ListOf(Shape):
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:
-        found: Json = {"type": "array", "items": self.item.schema(definitions)}
+        schema: Json = {"type": "array", "items": self.item.schema(definitions)}
         if self.distinct:
-            found["uniqueItems"] = True
-        return {**found, "minItems": self.at_least} if self.at_least else found
+            schema["uniqueItems"] = True
+        return {**schema, "minItems": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> tuple[Any, ...]:
         return tuple(map(self.item.value, written))
@@ -337,10 +329,10 @@ class MapOf(Shape):
 
     def schema(self, definitions: Definitions) -> Json:
         name = self.name.schema(definitions)
-        found: Json = {"type": "object", "additionalProperties": self.item.schema(definitions)}
+        schema: Json = {"type": "object", "additionalProperties": self.item.schema(definitions)}
         if "pattern" in name:
-            found["propertyNames"] = {"pattern": name["pattern"]}
-        return {**found, "minProperties": self.at_least} if self.at_least else found
+            schema["propertyNames"] = {"pattern": name["pattern"]}
+        return {**schema, "minProperties": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> dict[str, Any]:
         return {name: self.item.value(item) for name, item in written.items()}
@@ -348,8 +340,6 @@ class MapOf(Shape):
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a record."""
-
     shape: Shape
     description: str
     """The editor's hover text, and part of the message if the key is missing."""
@@ -358,10 +348,10 @@ class Key:
     """The field of the model that holds its value, if it has another name."""
 
     def schema(self, definitions: Definitions) -> Json:
-        found = self.shape.schema(definitions)
+        schema = self.shape.schema(definitions)
         described = {"description": self.description[:1].upper() + self.description[1:]}
         # Draft-07 ignores everything next to a $ref.
-        return {"allOf": [found], **described} if "$ref" in found else {**found, **described}
+        return {"allOf": [schema], **described} if "$ref" in schema else {**schema, **described}
 
 
 @dataclass(frozen=True)
@@ -400,13 +390,13 @@ class Record(Shape):
         return key.shape.check(value, report)
 
     def schema(self, definitions: Definitions) -> Json:
-        found: Json = {"type": "object", "additionalProperties": False}
+        schema: Json = {"type": "object", "additionalProperties": False}
         if self.description:
-            found["description"] = self.description
-        found["properties"] = {name: key.schema(definitions) for name, key in self.keys.items()}
+            schema["description"] = self.description
+        schema["properties"] = {name: key.schema(definitions) for name, key in self.keys.items()}
         if required := [name for name, key in self.keys.items() if key.required]:
-            found["required"] = required
-        return {**found, "minProperties": self.at_least} if self.at_least else found
+            schema["required"] = required
+        return {**schema, "minProperties": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> dict[str, Any]:
         """Field of the model → its value, for the keys that are present."""
@@ -420,7 +410,7 @@ class Alternatives(Shape):
     kind: str
     """``step``, where every alternative is an ``action``."""
     alternative: str
-    """``action``."""
+    """What a record is to the author: ``action``."""
     records: Mapping[str, Record]
     common: Mapping[str, Key] = field(default_factory=dict)
     """Keys that every alternative takes."""
@@ -455,7 +445,7 @@ class Alternatives(Shape):
     @cached_property
     def whole(self) -> Mapping[str, Record]:
         """The records with the common keys."""
-        return {name: replace(found, keys={**found.keys, **self.common}) for name, found in self.records.items()}
+        return {name: replace(record, keys={**record.keys, **self.common}) for name, record in self.records.items()}
 
     def _unidentified(self, node: Entries, report: Report) -> bool:
         known = [*self.records, *self.common]
@@ -537,8 +527,8 @@ class EmptyMapping(Shape):
 
 
 def one_or_many(item: Shape, kind: str) -> Shape:
-    """One value, or a list of at least one; always a tuple in the model."""
-    return ByKind(kind, scalar=Converted(item, lambda one: (one,)), items=ListOf(item, kind, at_least=1))
+    """A value, or a list of at least one value; always a tuple in the model."""
+    return ByKind(kind, scalar=Converted(item, lambda value: (value,)), items=ListOf(item, kind, at_least=1))
 
 
 def _a(noun: str) -> str:

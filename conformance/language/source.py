@@ -49,8 +49,6 @@ class Scalar(SourceLocation):
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A key of a mapping and its value."""
-
     key: Scalar
     value: Node
 
@@ -81,8 +79,6 @@ class Entries(SourceLocation):
 
 @dataclass(frozen=True, eq=False)
 class Items(SourceLocation):
-    """A list."""
-
     items: tuple[Node, ...] = field(repr=False)
 
     def plain(self) -> list[Json]:
@@ -98,7 +94,7 @@ def items_of(node: Node | None) -> tuple[Node, ...]:
 
 
 def each_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list, or the one value that stands in place of a list; empty for a mapping."""
+    """The items of a list, or the value that stands in place of a list; empty for a mapping."""
     return (node,) if isinstance(node, Scalar) else items_of(node)
 
 
@@ -128,15 +124,15 @@ def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -
         return replace(node, items=tuple(changed(item, rest, change) for item in node.items))
     if not isinstance(node, Entries) or (key != "*" and node.get(key) is None):
         return node
-    values = (
-        changed(entry.value, rest, change) if key in ("*", entry.key.value) else entry.value for entry in node.entries
-    )
-    pairs = zip(node.entries, values, strict=True)
-    return replace(node, entries=tuple(Entry(entry.key, value) for entry, value in pairs))
+
+    def entry_of(entry: Entry) -> Entry:
+        return Entry(entry.key, changed(entry.value, rest, change)) if key in ("*", entry.key.value) else entry
+
+    return replace(node, entries=tuple(map(entry_of, node.entries)))
 
 
 def node_of(value: Json, place: SourceLocation, indent: int | None = 0) -> Node:
-    """The node of a plain value, with one position for everything in it; ``indent``: of its scalars."""
+    """The node of a plain value, with the same position for everything in it; ``indent`` is that of its scalars."""
     if isinstance(value, Mapping):
         pairs = ((Scalar(place.line, place.column, key), node_of(item, place, indent)) for key, item in value.items())
         return Entries(place.line, place.column, tuple(Entry(key, item) for key, item in pairs))
@@ -166,46 +162,34 @@ SHOWN = 30
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The most similar known name, ignoring case; None if none is similar."""
     by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    return next((by_lower[near] for near in get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)), None)
 
 
 def similar(word: str, known: Iterable[str]) -> str | None:
     """The known name that a word is a slip of; None if it may be meant as it stands."""
-    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)
-    return found[0] if found else None
+    return next(iter(get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)), None)
 
 
 def unknown(
     what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None, *, where: str = ""
 ) -> str:
-    """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar.
+    """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar; ``where`` follows the word.
 
-    ``synonyms``: words that are not allowed, each with the allowed one that it means; ``where``: follows the word.
-    """
+    ``synonyms`` are words that are not allowed, each with the allowed word that it means."""
     names = list(known)
     others = synonyms or {}
-    near = nearest(word, [*names, *others])
-    near = others.get(near, near) if near is not None else None
-    found = f"unknown {what} {word!r}{where}"
-    if near is not None:
-        return f"{found}: did you mean {near!r}?"
+    message = f"unknown {what} {word!r}{where}"
+    if (near := nearest(word, [*names, *others])) is not None:
+        return f"{message}: did you mean {others.get(near, near)!r}?"
     if not names:
-        return f"{found}: none is defined"
+        return f"{message}: none is defined"
     more = f", … ({len(names)} in total)" if len(names) > SHOWN else ""
-    return f"{found}: expected one of {', '.join(names[:SHOWN])}{more}"
+    return f"{message}: expected one of {', '.join(names[:SHOWN])}{more}"
 
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One problem in a file.
-
-    Attributes:
-        path: the file, or the directory that is not a suite.
-        line: from 1; 0 if the problem concerns the whole file.
-        column: from 1; 0 if the problem concerns the whole file.
-        message: what is wrong, with the value found and what is allowed.
-    """
+    """What is wrong in a file, or with a folder that is not a suite; line and column are 0 if it concerns the whole file."""
 
     path: Path
     line: int
@@ -233,7 +217,7 @@ class InvalidCase(WrongUsage):
 
 @dataclass
 class Report:
-    """Collects the problems of one file while it is read."""
+    """Collects the problems of a file while it is read."""
 
     path: Path
     problems: list[Problem] = field(default_factory=list)
@@ -281,14 +265,10 @@ _FIRST_OF_OTHERS = frozenset("~nNtTfF+-.0123456789")
 
 
 def read_yaml(path: Path, report: Report) -> Node | None:
-    """The one document in a file; problems go into the report.
-
-    Returns:
-        None if reading stopped: the file cannot be opened, is not UTF-8, not YAML, not exactly one document, too large, too
-        deeply nested or an alias bomb. Duplicate keys and tags do not stop it.
-    """
+    """The only document in a file; problems go into the report. None if reading stopped: the file cannot be opened, is not UTF-8, not
+    YAML, not exactly one document, too large, too deeply nested or an alias bomb. Duplicate keys and tags do not stop it."""
     try:
-        return _composed(_decoded(_content(path)), report)
+        return _composed(_text(path), report)
     except OSError as error:
         report.problems.append(Problem(path, 0, 0, f"cannot read the file: {error.strerror}"))
     except _Stop as stop:
@@ -302,43 +282,37 @@ def resolve(text: str) -> str | int | float | Decimal | bool | None:
         return text
     if _NULL.fullmatch(text):
         return None
-    if found := _BOOL.fullmatch(text):
-        return found["true"] is not None
+    if match := _BOOL.fullmatch(text):
+        return match["true"] is not None
     if len(text) > _MAX_DIGITS:
         return text
-    if found := _INT.fullmatch(text):
-        if found["octal"]:
-            return int(found["octal"], 8)
-        return int(found["hex"], 16) if found["hex"] else int(text)
+    if match := _INT.fullmatch(text):
+        if match["octal"]:
+            return int(match["octal"], 8)
+        return int(match["hex"], 16) if match["hex"] else int(text)
     if _FLOAT.fullmatch(text):
         exact = Decimal(text)
         if abs(exact.adjusted()) > _MAX_DIGITS:
             return text
         return float(text) if Decimal(repr(float(text))) == exact else exact
-    if found := _ENDLESS.fullmatch(text):
-        return float("nan") if found["nan"] else float(f"{found['sign']}inf")
+    if match := _ENDLESS.fullmatch(text):
+        return float("nan") if match["nan"] else float(f"{match['sign']}inf")
     return text
 
 
 class _Stop(Exception):
-    """Reading cannot continue."""
-
     def __init__(self, place: SourceLocation, message: str) -> None:
         super().__init__(message)
         self.place = place
         self.message = message
 
 
-def _content(path: Path) -> bytes:
-    """The content of the file up to the size limit: a device or a pipe may never end."""
+def _text(path: Path) -> str:
+    start = SourceLocation(1, 1)
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "it is not a regular file")
     with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
-def _decoded(content: bytes) -> str:
-    start = SourceLocation(1, 1)
+        content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise _Stop(start, f"the file has more than {MAX_BYTES} bytes, the limit")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -359,10 +333,8 @@ def _place_of(text: str, offset: int) -> SourceLocation:
 
 
 def _composed(text: str, report: Report) -> Node:
-    """Parse with libyaml if available (ten times as fast), and after an error again with PyYAML's own parser.
-
-    Only the latter's errors are reported, so that messages do not depend on how PyYAML was built.
-    """
+    """Parse with libyaml if available (ten times as fast), and after an error again with PyYAML's own parser, the only one whose errors
+    are reported: messages do not depend on how PyYAML was built."""
     before = len(report.problems)
     try:
         return _Composer(text, report, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).document()
@@ -400,7 +372,6 @@ class _Composer:
         return root
 
     def _node(self, event: Any, depth: int) -> Node:
-        """The node that starts with this event."""
         place = _place(event)
         if depth > MAX_DEPTH:
             raise _Stop(place, f"nested more than {MAX_DEPTH} levels deep")
@@ -443,8 +414,7 @@ class _Composer:
     def _scalar(self, event: yaml.ScalarEvent, place: SourceLocation) -> Scalar:
         if (half := _HALF.search(event.value)) is not None:
             raise _Stop(place, f"\\u{ord(half[0]):04x} is half of a character: write the whole one")
-        quoted = event.style in ("'", '"')
-        indent = 1 if quoted else 0
+        indent = 1 if event.style in ("'", '"') else 0
         first = self._lines[place.line - 1] if place.line <= len(self._lines) else ""
         at = place.column - 1 + indent
         plain = event.style in (None, "") and event.tag is None
@@ -482,8 +452,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
         said = "invalid YAML: second ': ' in this line; quote the text that contains it"
         if "<" in line:
             said += ', such as the schema "place STRUCT<name: STRING>"'
-    elif found := re.search(r"character '(.)' that cannot start", said):
-        said = f"invalid YAML: unquoted text cannot start with {found[1]}; quote it"
+    elif match := re.search(r"character '(.)' that cannot start", said):
+        said = f"invalid YAML: unquoted text cannot start with {match[1]}; quote it"
     elif "expected <block end>, but found" in said and error.context_mark:
         above = error.context_mark.line + 1
         said = f"invalid YAML: this does not continue the block that starts in line {above}; check the indentation"

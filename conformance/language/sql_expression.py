@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from conformance.core.data import read_data
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
@@ -42,7 +42,7 @@ class Token:
     kind: Kind
     text: str
     offset: int
-    """Of its first character, from 0."""
+    """The position of its first character in the whole text, from 0."""
 
     @property
     def name(self) -> str:
@@ -73,15 +73,11 @@ class NotReadable(ValueError):
 
 @lru_cache(4096)
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """The tokens of an expression or a statement, and an ``end``.
-
-    Raises:
-        NotReadable: a quote or a bracket has no counterpart, or it has a comment, a variable or another thing that is not read.
-    """
+    """The tokens of an expression or a statement, and an ``end``; raises `NotReadable` for what is not read here, such as a comment."""
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
         raise NotReadable(variable.start(), _NOT_READ[0][1])
-    found = []
+    read = []
     at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
@@ -94,24 +90,19 @@ def tokens_of(text: str) -> tuple[Token, ...]:
                 raise NotReadable(at, reason, is_mistake=True)
             raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
         if token.lastgroup != "space":
-            found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
+            read.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = token.end()
-    tokens = (*found, Token("end", "", len(text)))
+    tokens = (*read, Token("end", "", len(text)))
     closing(tokens)
     return tokens
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
 def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
-    """Index of each opening bracket → index of its counterpart.
-
-    Raises:
-        NotReadable: one has no counterpart.
-    """
+    """Index of each opening bracket → index of its counterpart; raises `NotReadable` if a bracket has none."""
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -200,7 +191,7 @@ _RESULTS: Mapping[str, DataType] = {
 _DEEPEST = 20
 """Calls within calls whose type is followed."""
 _MOST_NAMES = 20
-"""Unknown functions of a text for which a similar one is searched, which is slow."""
+"""Unknown functions of a text for which a similar function is searched, which is slow."""
 _GENERATORS = words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
     "variant_explode_outer"
@@ -215,10 +206,8 @@ class Column:
     type: DataType | None = None
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     offset: int
-    """In the text, from 0."""
     message: str
 
 
@@ -242,14 +231,9 @@ def readable(text: str) -> tuple[Token, ...]:
 
 
 def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
-    """The first mistake of syntax, if there is one.
+    """The first mistake of syntax in an expression, which an ``alias`` without AS may end, or a ``statement``, if there is one.
 
-    Args:
-        text: an expression or a statement.
-        alias: whether an alias without AS may end it.
-        statement: whether it is a statement.
-        part: whether to look only at its brackets, quotes and first word.
-    """
+    With ``part``, only brackets, quotes and the first word are looked at."""
     try:
         tokens = tokens_of(text)
     except NotReadable as unread:
@@ -278,17 +262,17 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 
 
 def unknown_functions(text: str) -> Iterator[Mistake]:
-    """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
+    """Functions that do not exist but are spelled nearly as a function that does; any other may be registered by somebody."""
     tokens = readable(text)
     known = functions().allowed | frozenset(functions().needs_code)
     called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))]
-    for token in [one for one in called if one.name not in known][:_MOST_NAMES]:
+    for token in [token for token in called if token.name not in known][:_MOST_NAMES]:
         if (near := similar(token.name, known)) is not None:
             yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
 
 
 def references(text: str) -> Iterator[Reference]:
-    """The columns that an expression certainly reads; those of one with a subquery or a lambda function are not known."""
+    """The columns that an expression certainly reads; those of an expression with a subquery or a lambda function are not known."""
     tokens = readable(text)
     if any(token.keyword in ("select", "from", "values", "over") or token.text in ("->", "=>") for token in tokens):
         return
@@ -296,7 +280,6 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
-    """As ``references``, of some tokens."""
     types = {at for start, end in _types(tokens) for at in range(start, end)}
     after = 0
     for start in range(len(tokens)):
@@ -309,13 +292,8 @@ def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
             yield Reference(tuple(token.name for token in tokens[start:after:2]), tokens[start].offset)
 
 
-def made_by(text: str, scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
-    """The columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
-    return made_of(readable(text), scope)
-
-
 def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
-    """As ``made_by``, of tokens."""
+    """The columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
     if not tokens:
         return None
     if tokens[-1].is_mark("*"):
@@ -375,7 +353,7 @@ def _needs_left(token: Token) -> bool:
 
 def _ends_type(token: Token, tokens: tuple[Token, ...]) -> bool:
     """Whether a ``>`` may end a type, as in ``ARRAY<INT>``."""
-    opened = (one.keyword in ("array", "map", "struct") and after.is_mark("<") for one, after in pairwise(tokens))
+    opened = (word.keyword in ("array", "map", "struct") and after.is_mark("<") for word, after in pairwise(tokens))
     return token.is_mark(">") and any(opened)
 
 
@@ -398,7 +376,7 @@ def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
         return False
     if token.kind == "text" and (before.kind == "text" or before.keyword in _TYPED):
         return False  # two strings are one, and DATE '2024-01-01' is a value
-    return token.kind == "word" or not any(one.keyword == "interval" for one in tokens)
+    return token.kind == "word" or not any(each.keyword == "interval" for each in tokens)
 
 
 _TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
@@ -478,10 +456,10 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     if parts := [part.lower() for part in _chain(tokens)]:
         # A qualifier is left out if the rest is a column.
         first, *fields = parts[1:] if parts[0] not in scope and len(parts) > 1 else parts
-        found = scope.get(first)
+        type = scope.get(first)
         for name in fields:
-            found = next((one.type for one in found.fields if one.name.lower() == name), None) if found else None
-        return found
+            type = next((field.type for field in type.fields if field.name.lower() == name), None) if type else None
+        return type
     if len(tokens) == 1:
         return STRING if tokens[0].kind == "text" else None
     name = _call(tokens)

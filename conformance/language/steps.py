@@ -285,23 +285,35 @@ STEPS = Converted(
 
 def check_steps(case: Node, report: Report) -> None:
     steps = items_of(child(case, "steps"))
-    _check_names(steps, report)
     _check_something_to_replay(steps, report)
+    numbers: dict[str, int] = {}
+    trigger = text_of(child(case, "trigger"))
     for number, step in enumerate(steps, 1):
+        node = child(step, "name")
+        name = text_of(node)
+        if node is not None and name is not None and numbers.setdefault(name, number) != number:
+            report.add(node, f"duplicate step name {name!r}, first used for step {numbers[name]}")
         if number > 1:
             report.forbid(step, "start", f"`start` must be the first step, but is step {number}")
         _check_kill(child(step, "restart"), report)
-        _check_backlog_names_a_stream(child(step, "backlog"), report)
-    _check_backlog_without_once(case, steps, report)
+        backlog = child(step, "backlog")
+        entries = items_of(backlog)
+        names_a_stream = any(any(entries_of(entry)) for entry in entries)
+        if backlog is not None and entries and not names_a_stream and report.is_valid(backlog):
+            report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
+        trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
+        if trigger == "once":
+            message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
+            report.forbid(step, "backlog", message)
     _check_ends_at_an_error(case, steps, report)
     _check_kinds_of_batches(case, steps, report)
     expectations = [child(step, "expect") for step in steps]
     for entry in items_of(child(case, "differs")):
         expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
     for expect in expectations:
-        for found in entries_of(expect) if isinstance(child(expect, "error"), Entries) else ():
-            if found.key.value != "error":
-                report.add(found.key, f"remove `{found.key.value}`: with an expected `error`, nothing else is checked")
+        for key in (entry.key for entry in entries_of(expect)) if isinstance(child(expect, "error"), Entries) else ():
+            if key.value != "error":
+                report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")
 
 
 def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
@@ -316,15 +328,6 @@ def triggers_of(case: Node) -> set[str | None]:
     """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
     changed = {text_of(child(step, "restart", "change", "trigger")) for step in items_of(child(case, "steps"))}
     return {text_of(child(case, "trigger")), *changed}
-
-
-def _check_names(steps: tuple[Node, ...], report: Report) -> None:
-    seen: dict[str, int] = {}
-    for number, step in enumerate(steps, 1):
-        node = child(step, "name")
-        name = text_of(node)
-        if node is not None and name is not None and seen.setdefault(name, number) != number:
-            report.add(node, f"duplicate step name {name!r}, first used for step {seen[name]}")
 
 
 def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
@@ -356,67 +359,37 @@ def _check_kill(restart: Node | None, report: Report) -> None:
             report.add(entry.value, "`state` is a folder and can only be `gone`")
 
 
-def _check_backlog_without_once(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    trigger = text_of(child(case, "trigger"))
-    for step in steps:
-        trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
-        if trigger == "once":
-            message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
-            report.forbid(step, "backlog", message)
-
-
-def _check_backlog_names_a_stream(backlog: Node | None, report: Report) -> None:
-    entries = items_of(backlog)
-    empty = entries and not any(any(entries_of(entry)) for entry in entries)
-    if backlog is not None and empty and report.is_valid(backlog):
-        report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
-
-
 def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
     """Steps after an expected error need a version for which ``differs`` removes the error."""
-    for number, step in enumerate(steps, 1):
-        if child(step, "expect", "error") is None:
-            continue
-        if number < len(steps) and not _removed_on_some_version(case, steps, number):
-            message = f"step {number + 1} never runs: on every version, the case ends at the error of step {number}"
-            report.add(steps[number], message)
-        return
-
-
-def _removed_on_some_version(case: Node, steps: tuple[Node, ...], number: int) -> bool:
-    changes = (one for entry in items_of(child(case, "differs")) for one in entries_of(child(entry, "steps")))
-    errors = (child(one.value, "error") for one in changes if step_number(one.key.value, steps) == number)
-    return any(isinstance(error, Scalar) and error.value is None for error in errors)
+    number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
+    changes = (change for entry in items_of(child(case, "differs")) for change in entries_of(child(entry, "steps")))
+    errors = (child(change.value, "error") for change in changes if step_number(change.key.value, steps) == number)
+    removed = any(isinstance(error, Scalar) and error.value is None for error in errors)
+    if number < len(steps) and not removed:
+        message = f"step {number + 1} never runs: on every version, the case ends at the error of step {number}"
+        report.add(steps[number], message)
 
 
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none.
-
-    Not checked with `once` and `availableNow`, where the step after a restart also runs the replay, and with
-    `maxOffsetsPerTrigger`, which cuts what arrives.
-    """
+    """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none. Not checked with `once` and
+    `availableNow`, where the step after a restart also runs the replay, and with `maxOffsetsPerTrigger`, which cuts what arrives."""
     if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(child(case, "streams"))):
         return
     if not triggers_of(case) <= {None, "default"}:
         return
     for step in steps:
-        batches = child(step, "expect", "batches")
-        kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
-        expected = _data_batches(step)
-        if batches is None or expected is None or not report.is_valid(batches) or None in kinds:
+        batches, backlog = child(step, "expect", "batches"), child(step, "backlog")
+        if child(step, "add") is not None:
+            number, why = 1, "the rows of `add` arrive in one batch"
+        elif isinstance(backlog, Items):
+            number, why = len(backlog.items), "one per entry of `backlog`"
+        elif child(step, "idle") is not None:
+            number, why = 0, "nothing arrives in `idle`"
+        else:
             continue
-        number, why = expected
-        if kinds.count("data") != number:
+        kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
+        if batches is not None and report.is_valid(batches) and None not in kinds and kinds.count("data") != number:
             report.add(batches, f"data batches listed: {kinds.count('data')}, expected {number}: {why}")
-
-
-def _data_batches(step: Node) -> tuple[int, str] | None:
-    if child(step, "add") is not None:
-        return 1, "the rows of `add` arrive in one batch"
-    backlog = child(step, "backlog")
-    if isinstance(backlog, Items):
-        return len(backlog.items), "one per entry of `backlog`"
-    return (0, "nothing arrives in `idle`") if child(step, "idle") is not None else None
 
 
 def check_errors(case: Node, report: Report) -> None:
@@ -429,20 +402,19 @@ def check_errors(case: Node, report: Report) -> None:
         if child(error, "message") is not None or not report.is_valid(error):
             continue
         classes = each_of(child(error, "class"))
-        general = [one.value for one in classes if isinstance(one, Scalar) and one.value in GENERIC]
+        general = [name.value for name in classes if isinstance(name, Scalar) and name.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
             report.add(error, f"{what} matches unrelated errors: add `message`, a part of the text of this one")
 
 
-_PLACES_OF_ERRORS = (("differs", (("error",), ("expect", "error"))), ("upgrades", (("refused",),)))
-
-
 def _errors(case: Node) -> list[Entries]:
     """Every mapping that describes an expected error; ``error: null`` expects none."""
-    found = [child(step, "expect", "error") for step in items_of(child(case, "steps"))]
-    for section, places in _PLACES_OF_ERRORS:
-        for entry in items_of(child(case, section)):
-            found += [child(entry, *place) for place in places]
-            found += [child(change.value, "error") for change in entries_of(child(entry, "steps"))]
-    return [error for error in found if isinstance(error, Entries)]
+    errors = [child(step, "expect", "error") for step in items_of(child(case, "steps"))]
+    differs, upgrades = items_of(child(case, "differs")), items_of(child(case, "upgrades"))
+    for entry in differs:
+        errors += [child(entry, "error"), child(entry, "expect", "error")]
+    errors += [child(entry, "refused") for entry in upgrades]
+    for entry in (*differs, *upgrades):
+        errors += [child(change.value, "error") for change in entries_of(child(entry, "steps"))]
+    return [error for error in errors if isinstance(error, Entries)]

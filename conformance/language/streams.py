@@ -68,13 +68,9 @@ class Ddl(Shape):
         try:
             schema = parse_schema(node.value)
         except NotAType as wrong:
-            hint = ""
-            if wrong.near is not None:
-                near = nearest(wrong.near, TYPE_NAMES)
-                hint = (
-                    f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
-                )
-            report.add(node.at(wrong.offset), f"{wrong.reason}{hint}")
+            near = nearest(wrong.near or "", TYPE_NAMES)
+            hint = f"did you mean {near.upper()}?" if near else f"expected one of {', '.join(TYPE_NAMES).upper()}"
+            report.add(node.at(wrong.offset), str(wrong) if wrong.near is None else f"{wrong}: {hint}")
             return False
         valid = True
         for field in schema.fields:
@@ -210,15 +206,15 @@ STREAMS = MapOf(
 
 def with_sources(values: Json) -> Json:
     """Values of a case: ``streams`` are schemas; ``topics`` and ``in_memory`` say which of them are not read from files."""
-    declared = {name: one if isinstance(one, dict) else {"schema": one} for name, one in values["streams"].items()}
-    topics = {
-        name: {key: one[key] for key in _OF_KAFKA if key in one}
-        for name, one in declared.items()
-        if one.get("source") == KAFKA
-    }
-    in_memory = frozenset(name for name, one in declared.items() if one.get("source") == MEMORY)
-    schemas = {name: one["schema"] for name, one in declared.items()}
-    return {**values, "streams": schemas, "topics": topics, "in_memory": in_memory}
+    schemas, topics, in_memory = {}, {}, set()
+    for name, declared in values["streams"].items():
+        stream = declared if isinstance(declared, dict) else {"schema": declared}
+        schemas[name] = stream["schema"]
+        if stream.get("source") == KAFKA:
+            topics[name] = {key: stream[key] for key in _OF_KAFKA if key in stream}
+        elif stream.get("source") == MEMORY:
+            in_memory.add(name)
+    return {**values, "streams": schemas, "topics": topics, "in_memory": frozenset(in_memory)}
 
 
 def ddl_of(declared: Node | None) -> Node | None:
@@ -244,15 +240,8 @@ class NotRows(Exception):
 
 
 def rows_in(content: bytes, suffix: str, columns: Mapping[str, DataType]) -> Rows:
-    """The rows of a file.
-
-    Args:
-        suffix: of the file, one of ``FORMATS``.
-        columns: of the schema; a value of CSV is text unless its column has another type.
-
-    Raises:
-        NotRows: it is not in this format.
-    """
+    """The rows of a file whose name has a suffix of ``FORMATS``; a value of CSV is text unless its column has another type. Raises
+    `NotRows` if the file is not in this format."""
     try:
         yield from _READERS[suffix.lower()](content, columns)
     except (UnicodeDecodeError, csv.Error) as error:
@@ -287,7 +276,7 @@ def _csv(content: bytes, columns: Mapping[str, DataType]) -> Rows:
 
 def _of_text(text: str, type: DataType | None) -> Json:
     if text == "" or type is None:
-        return None if text == "" else text
+        return text or None
     try:
         if type.name in _INTEGERS:
             return int(text)
@@ -303,9 +292,8 @@ def _parquet(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
         from pyarrow import ArrowException
         from pyarrow.parquet import read_table
     except ImportError:
-        raise NotRows(
-            "reading Parquet needs pyarrow: pip install 'watermark-conformance[parquet]', or write JSON lines"
-        ) from None
+        install = "pip install 'watermark-conformance[parquet]'"
+        raise NotRows(f"reading Parquet needs pyarrow: {install}, or write JSON lines") from None
     try:
         rows = read_table(io.BytesIO(content)).to_pylist()
     except (ArrowException, OSError) as error:
@@ -339,7 +327,7 @@ _READERS: Mapping[str, Callable[[bytes, Mapping[str, DataType]], Rows]] = {
     ".parquet": _parquet,
 }
 FORMATS = tuple(_READERS)
-"""Suffixes of files with rows."""
+"""The suffixes of files with rows."""
 
 
 _MAX_BYTES = 16_000_000
@@ -347,10 +335,8 @@ _MAX_ROWS = 100_000
 
 
 def with_rows(case: Node, report: Report) -> Node:
-    """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file.
-
-    The report, whose path is that of the case, gets a problem for each file that cannot be read.
-    """
+    """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file. The report, whose path is that of the
+    case, gets a problem for each file that cannot be read."""
 
     def arrival(node: Node) -> Node:
         for entry in entries_of(node):
@@ -373,22 +359,16 @@ def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
     except NotAType:
         return arriving  # what is wrong with the stream is reported elsewhere
     try:
-        written = text_of(name) or ""
-        file = _row_file(report.path.parent, written)
+        written, folder = text_of(name) or "", report.path.parent
+        file = (folder / written).resolve()
+        if not written or not file.is_relative_to(folder.resolve()):
+            raise NotRows(f"{written!r} is not a file in the folder of the case or below it")
         report.row_files.add(file)
         rows = tuple(_read(file, written, schema))
     except NotRows as why:
         report.add(name, str(why))
         rows = ()
     return Items(name.line, name.column, tuple(node_of(row, name, None) for row in rows))
-
-
-def _row_file(folder: Path, name: str) -> Path:
-    """The file that the case names, links resolved."""
-    path = (folder / name).resolve()
-    if not name or not path.is_relative_to(folder.resolve()):
-        raise NotRows(f"{name!r} is not a file in the folder of the case or below it")
-    return path
 
 
 def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:

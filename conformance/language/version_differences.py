@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any, get_args
 
 from packaging.specifiers import SpecifierSet
@@ -56,7 +57,7 @@ class _OneRange(Shape):
             VersionRange.parse(node.value)
         except NotARange as wrong:
             return self.reject(node, report, str(wrong))
-        unknown = list(_unknown_versions(node.value))
+        unknown = _unknown_versions(node.value)
         for operator, version in unknown:
             known = f"known releases range from {releases()[0]} to {releases()[-1]}"
             near = nearest(version, [str(release) for release in releases()])
@@ -93,17 +94,11 @@ RANGE = Definition(
 
 
 @cache
-def _known_versions() -> frozenset[tuple[str, ...]]:
-    """The releases, and what they begin with: 3, 3.5 and 3.5.1, in their parts."""
-    return frozenset(tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3))
-
-
-def _unknown_versions(text: str) -> Iterator[tuple[str, str]]:
-    """Operator and version of each bound that is not a release."""
-    known = _known_versions()
-    for specifier in sorted(SpecifierSet(text), key=str):
-        if tuple(specifier.version.removesuffix(".*").split(".")) not in known:
-            yield specifier.operator, specifier.version
+def _unknown_versions(text: str) -> list[tuple[str, str]]:
+    """Operator and version of each bound that is no release, and not what releases begin with: 3 and 3.5 of 3.5.1."""
+    known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
+    bounds = ((bound.operator, bound.version) for bound in sorted(SpecifierSet(text), key=str))
+    return [bound for bound in bounds if tuple(bound[1].removesuffix(".*").split(".")) not in known]
 
 
 LINK = Text("a ticket (SPARK-18124) or a URL (https://…)", r"^(SPARK-[0-9]+|https?://[^\s/]+\.\S+)$")
@@ -114,12 +109,7 @@ UPGRADE_KINDS = ("refused", "steps")
 """An entry of ``upgrades`` has exactly one of these."""
 
 
-class _Changes(MapOf):
-    def schema(self, definitions: Definitions) -> Json:
-        return {"type": "object", "minProperties": 1, "additionalProperties": self.item.schema(definitions)}
-
-
-_CHANGES = _Changes(
+_CHANGES = MapOf(
     Value(
         "the number or name of a step",
         lambda name: isinstance(name, int | str) and not isinstance(name, bool),
@@ -139,10 +129,9 @@ class _Entry(Record):
         bug = values.get("bug")
         if bug is None:
             return values
-        if bug.startswith("none"):
-            introduced = bug.removeprefix("none").removeprefix(", introduced by ") or None
-            return {**values, "bug": True, "introduced_by": introduced}
-        return {**values, "bug": True, "link": bug}
+        introduced_by = bug.removeprefix("none").removeprefix(", introduced by ")
+        ticket = {"introduced_by": introduced_by or None} if bug.startswith("none") else {"link": bug}
+        return {**values, "bug": True, **ticket}
 
 
 class _DiffersEntry(_Entry):
@@ -167,27 +156,24 @@ class _DiffersEntry(_Entry):
         return valid and len(kinds) == 1
 
     def schema(self, definitions: Definitions) -> Json:
-        with_reason = [
-            {"required": [kind, "because"], "not": _any_of(kind, ["bug", "link"], ["error"])}
-            for kind in DIFFERS_KINDS[:2]
-        ]
-        unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
+        def kind_of_entry(kind: str, required: list[str], *forbidden: list[str]) -> Json:
+            without = (*([other] for other in DIFFERS_KINDS if other != kind), *forbidden)
+            return {"required": [kind, *required], "not": {"anyOf": [{"required": keys} for keys in without]}}
+
+        with_reason = [kind_of_entry(kind, ["because"], ["bug", "link"], ["error"]) for kind in DIFFERS_KINDS[:2]]
+        unsupported = kind_of_entry("unsupported", [], ["because"], ["bug"])
         return {**super().schema(definitions), "oneOf": [*with_reason, unsupported]}
-
-
-def _any_of(kind: str, *more: list[str]) -> Json:
-    return {"anyOf": [{"required": keys} for keys in (*([other] for other in DIFFERS_KINDS if other != kind), *more)]}
 
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
     """The kinds that an entry has; none and several are reported."""
-    found = [kind for kind in kinds if entry.get(kind) is not None]
-    if not found:
+    present = [kind for kind in kinds if entry.get(kind) is not None]
+    if not present:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
-    for other in found[1:]:
-        message = f"`{other}` and `{found[0]}` in one entry: expected only one of {', '.join(kinds)}"
+    for other in present[1:]:
+        message = f"`{other}` and `{present[0]}` in one entry: expected only one of {', '.join(kinds)}"
         report.add(entry.key(other), message)
-    return found
+    return present
 
 
 def _check_link(entry: Entries, report: Report) -> bool:
@@ -288,11 +274,8 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
     """Values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
-
-    def by_number(changes: Mapping[int | str, Any]) -> dict[int, Any]:
-        return {key if isinstance(key, int) else numbers[key]: change for key, change in changes.items()}
-
-    return [{**entry, "steps": by_number(entry.get("steps", {}))} for entry in entries]
+    changes = ((entry, entry.get("steps", {}).items()) for entry in entries)
+    return [{**entry, "steps": {numbers.get(step, step): change for step, change in steps}} for entry, steps in changes]
 
 
 def check_differs(case: Node, report: Report) -> None:
@@ -306,7 +289,7 @@ def check_differs(case: Node, report: Report) -> None:
             if not mine & applicable:
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
             source = text_of(child(entry, "source"))
-            covered = {(version, one) for version in mine for one in ([source] if source else get_args(Source))}
+            covered = set(product(mine, [source] if source else get_args(Source)))
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
                 more = f" and {len(versions) - 1} more" if len(versions) > 1 else ""

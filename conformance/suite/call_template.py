@@ -1,4 +1,4 @@
-"""A case to start from, for a function of one's own: its streams come from the text of the module, which is not executed."""
+"""A case to start from, for the author's own function: its streams come from the text of the module, which is not executed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conformance.core.errors import WrongUsage
 
-_EVENT_TIME = "event_time"
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
 # Replace the columns of each stream by yours and the rows by a few that matter to you.
@@ -28,12 +27,12 @@ steps:
 
 
 def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str) -> str:
-    """The text of a valid case without expectations.
+    """The text of a valid case without expectations, which calls a function that takes the session and a DataFrame for each stream.
 
     Args:
-        name: ``module:function``; the function takes the session and a DataFrame for each stream.
+        name: ``module:function``.
         folders: where modules are looked for, in this order.
-        file: of the case, for the comment that tells how to record it.
+        file: the file of the case, for the comment that tells how to record it.
         schema: the address of the JSON Schema, as the case sees it.
 
     Raises:
@@ -45,9 +44,7 @@ def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str)
         file=file,
         function=name,
         names=", ".join(streams),
-        streams="\n".join(
-            f"  {stream}: {column} TIMESTAMP, key STRING, amount INT" for stream, column in streams.items()
-        ),
+        streams="\n".join(f"  {name}: {column} TIMESTAMP, key STRING, amount INT" for name, column in streams.items()),
         first=", ".join(f'{stream}: [["12:01", a, 1], ["12:01", b, 2]]' for stream in streams),
         later=", ".join(f'{stream}: [["18:00", a, 4]]' for stream in streams),
         late=", ".join(f'{stream}: [["12:01", a, 8]]' for stream in streams),
@@ -58,7 +55,7 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     """The parameters after the session, each with the column of its ``withWatermark`` if the function has one."""
     module, _, function = name.partition(":")
     path = Path(*module.split("."))
-    candidates = (folder / one for folder in folders for one in (path.with_suffix(".py"), path / "__init__.py"))
+    candidates = (folder / name for folder in folders for name in (path.with_suffix(".py"), path / "__init__.py"))
     file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         looked = ", ".join(map(str, folders))
@@ -67,24 +64,18 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise WrongUsage(f"{name}: {file} is not Python: {error}") from None
-    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
-    if found is None:
+    definition = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
+    if definition is None:
         raise WrongUsage(f"{name}: {file} defines no function {function!r} at its top level")
-    parameters = [one.arg for one in (*found.args.posonlyargs, *found.args.args)][1:]
+    parameters = [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)][1:]
     if not parameters:
         raise WrongUsage(f"{name}: the function takes no stream: {function}(spark, orders, …) takes the stream orders")
-    columns = _event_times(found)
-    return {parameter: columns.get(parameter, _EVENT_TIME) for parameter in parameters}
-
-
-def _event_times(function: ast.FunctionDef) -> dict[str, str]:
-    """Parameter → column, for each ``orders.withWatermark("order_time", …)``."""
-    found: dict[str, str] = {}
-    for node in ast.walk(function):
+    columns: dict[str, str] = {}
+    for node in ast.walk(definition):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=stream), attr="withWatermark"),
                 args=[ast.Constant(value=str(column)), *_],
             ) if column.isidentifier():
-                found.setdefault(stream, column)
-    return found
+                columns.setdefault(stream, column)
+    return {parameter: columns.get(parameter, "event_time") for parameter in parameters}

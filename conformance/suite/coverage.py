@@ -12,7 +12,7 @@ from conformance.policies.case import PolicyCase
 
 @dataclass(frozen=True)
 class Pin:
-    """One case that pins one entry."""
+    """A case that pins an entry."""
 
     id: str
     case: str
@@ -33,14 +33,14 @@ class Apart:
 
 @dataclass(frozen=True)
 class Category:
-    """The coverage of one catalogue."""
+    """The coverage of a catalogue."""
 
     name: str
-    """``behaviours``, ``founding statements``, ``Spark's own tests``."""
+    """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]
     """Every id that a case can pin → its sentence."""
     pinned: Mapping[str, tuple[str, ...]]
-    """Id → the cases that pin it, if any."""
+    """Id → the cases that pin it, for those that have any."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Id → why no case pins it, for holes whose entry gives a ``reason``."""
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,7 +53,6 @@ class Category:
 
     @property
     def holes(self) -> tuple[str, ...]:
-        """The ids that no case pins."""
         return tuple(id for id in self.entries if id not in self.pinned)
 
     @property
@@ -63,7 +62,7 @@ class Category:
 
     @property
     def counterparts(self) -> tuple[str, ...]:
-        """Of ``whole``, the tests of an API of Scala."""
+        """The tests of an API of Scala among ``whole``."""
         return tuple(id for id in self.whole if id in self.of_scala)
 
     def __str__(self) -> str:
@@ -76,18 +75,16 @@ class Category:
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count.
-
-    A test of Spark counts as faithful only if none of the cases that mirror it says that something is lost.
-    """
+    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count. A test of Spark counts as faithful
+    only if none of the cases that mirror it says that something is lost."""
     all_cases = tuple(cases)
     behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
     mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
     mirrors += _of_groups(mirrors, catalogue)
-    found = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
+    categories = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
         known = catalogue.statements
-        found.append(_category("founding statements", known, frozenset(known), mirrors))
+        categories.append(_category("founding statements", known, frozenset(known), mirrors))
     if catalogue.spark_tests is not None:
         tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
         category = _category("Spark's own tests", tests, reachable, mirrors)
@@ -96,8 +93,8 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
             Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
             for id, why in catalogue.tests_apart().items()
         )
-        found.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
-    return tuple(found)
+        categories.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
+    return tuple(categories)
 
 
 def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
@@ -112,10 +109,7 @@ def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
 
 
 def _category(
-    name: str,
-    known: Mapping[str, Mapping[str, object]],
-    reachable: frozenset[str],
-    pins: list[Pin],
+    name: str, known: Mapping[str, Mapping[str, object]], reachable: frozenset[str], pins: list[Pin]
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
     pinned: dict[str, set[str]] = {}

@@ -35,17 +35,15 @@ class Suite:
     cases: tuple[Case, ...]
     """The Spark cases, by id."""
     problems: tuple[Problem, ...] = ()
-    """By file and position."""
     catalogues: Mapping[Path, Catalogue] = field(default_factory=dict)
     """Root → its catalogues, if any."""
     invalid: int = 0
-    """The number of files that are not valid cases."""
+    """How many files are not valid cases."""
     policy_cases: tuple[PolicyCase, ...] = ()
     """The policy cases, by id; their target is ``conformance.policies``, not an engine."""
 
     @property
     def all_cases(self) -> tuple[Case | PolicyCase, ...]:
-        """Cases of both kinds, by id."""
         both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
         return tuple(sorted(both, key=lambda case: case.id))
 
@@ -57,24 +55,21 @@ class Suite:
 
     def without_permission(self) -> Suite:
         """The same, where all that needs ``--allow-code`` is a problem."""
-        found = {
-            Problem(case.path, one.line, one.column, f"{one.reason}: only --allow-code runs this")
+        problems = {
+            Problem(case.path, needed.line, needed.column, f"{needed.reason}: only --allow-code runs this")
             for case in self.cases
-            for one in case.needs_code
+            for needed in case.needs_code
         }
         refused = {case.id for case in self.cases if case.needs_code}
         return replace(
             self,
             cases=tuple(case for case in self.cases if case.id not in refused),
-            problems=tuple(sorted({*self.problems, *found})),
-            invalid=self.invalid + len({problem.path for problem in found}),
+            problems=tuple(sorted({*self.problems, *problems})),
+            invalid=self.invalid + len({problem.path for problem in problems}),
         )
 
     def raise_for_problems(self) -> None:
-        """
-        Raises:
-            InvalidCase: with every problem, if there is one.
-        """
+        """Raise `InvalidCase` with every problem, if there is one."""
         if self.problems:
             raise InvalidCase(self.problems)
 
@@ -87,33 +82,21 @@ def shipped() -> Path:
 
 
 def load(paths: Iterable[Path] | None = None) -> Suite:
-    """Read the cases in files and folders, by default those of the built-in suite.
-
-    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``. A path that does not exist, a folder
-    without cases, and an id shared by two files are problems, too.
-    """
+    """Read the cases in files and folders, by default those of the built-in suite. Problems are returned, not raised: a path that does not
+    exist, a folder without cases, and an id shared by two files are problems, too."""
     return _read(paths)
 
 
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
-    """The valid Spark cases with these ids, in files and folders as for ``load``; no other file is read.
-
-    Args:
-        ids: of any cases, also of those that are not there.
-        paths: by default the built-in suite.
-        key: leave out cases that do not have this key of a case file.
-    """
+    """The valid Spark cases with these ids, in files and folders as for ``load``, and with this ``key`` in their file, if one is given;
+    no other file is read."""
     wanted = frozenset(ids)
     return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
-    """The one case in a file, or with this id in the built-in suite.
-
-    Raises:
-        InvalidCase: the file is not a valid case.
-        WrongUsage: there is no such case, or there are several.
-    """
+    """The only case in a file, or the case with this id in the built-in suite; raises `InvalidCase` if it is not valid, and `WrongUsage` if
+    there is no such case, or there are several."""
     path = Path(name)
     if not path.exists():
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
@@ -137,7 +120,7 @@ def root_of(file: Path) -> Path | None:
 
 
 def is_catalogue(file: Path, root: Path) -> bool:
-    """Whether a file is a catalogue of the suite at ``root`` rather than a case."""
+    """Whether a file is a catalogue of the suite at ``root``, not a case."""
     return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
 
 
@@ -199,37 +182,27 @@ class _Reader:
 
     def read(self, path: Path) -> None:
         if not path.exists():
-            self._read_one_of_matrix(path)
+            if (of_matrix := expansion_at(path.absolute())) is None:
+                self._problems.append(Problem(path, 0, 0, "no such file or folder"))
+            elif (file := of_matrix[0]) not in self._seen:
+                self._cases_in(file, self._root(file, file.parent), of_matrix[1])
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
         files = list(_files(path.absolute(), self._problems))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
-        for file in cases:
+        for file in (file for file in cases if file not in self._seen):
             root = self._root(file, top)
-            wanted = self._wanted
-            if file not in self._seen and (
-                wanted is None or wanted.may_be_in(file, id_of(file, root), self._catalogue(root))
-            ):
+            if self._wanted is None or self._wanted.may_be_in(file, id_of(file, root), self._catalogue(root)):
                 self._seen.add(file)
                 self._cases_in(file, root)
 
-    def _read_one_of_matrix(self, path: Path) -> None:
-        """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""
-        found = expansion_at(path.absolute())
-        if found is None:
-            self._problems.append(Problem(path, 0, 0, "no such file or folder"))
-            return
-        file, name = found
-        if file not in self._seen:
-            self._cases_in(file, self._root(file, file.parent), name)
-
     def suite(self) -> Suite:
-        found = [self._cases[id] for id in sorted(self._cases)]
+        cases = [self._cases[id] for id in sorted(self._cases)]
         return Suite(
-            cases=tuple(case for case in found if isinstance(case, Case)),
-            policy_cases=tuple(case for case in found if isinstance(case, PolicyCase)),
+            cases=tuple(case for case in cases if isinstance(case, Case)),
+            policy_cases=tuple(case for case in cases if isinstance(case, PolicyCase)),
             problems=tuple(sorted(self._problems)),
             catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
             invalid=len(self._invalid),
@@ -251,7 +224,7 @@ class _Reader:
         return self._catalogues[root]
 
     def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
-        """Add the cases of a file, or only the one that its matrix gives this name."""
+        """Add the cases of a file, or only the case that its matrix gives this name."""
         id = id_of(file, root)
         if not ID.fullmatch(id):
             self._reject(file, f"rename this file: its id {id!r} may contain only letters, digits, '.', '_' and '-'")
@@ -269,9 +242,8 @@ class _Reader:
     def _add(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
         names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
         if only is not None and only not in names:
-            self._problems.append(
-                Problem(file, 0, 0, unknown("case of the matrix", only, [name for name in names if name]))
-            )
+            message = unknown("case of the matrix", only, filter(None, names))
+            self._problems.append(Problem(file, 0, 0, message))
             return
         for case in cases if only is None else (names[only],):
             other = self._cases.setdefault(case.id, case)
@@ -289,7 +261,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
         if path.is_file():
             yield path
         return
-    found: list[Path] = []
+    yaml_files: list[Path] = []
 
     def unreadable(error: OSError) -> None:
         problems.append(Problem(Path(error.filename), 0, 0, f"cannot read the folder: {error.strerror}"))
@@ -309,7 +281,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
                     message = "a link to a file outside this folder is not followed; name the file itself"
                     problems.append(Problem(file, 0, 0, message))
             elif file.suffix in SUFFIXES and file.is_file():
-                found.append(file)
+                yaml_files.append(file)
             elif file.is_symlink() and not file.exists():
                 problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))
-    yield from sorted(found)
+    yield from sorted(yaml_files)

@@ -21,8 +21,6 @@ from conformance.core.values import show
 from conformance.judging.step_comparison import OutputSchema
 from conformance.language.printing import inline
 
-STRENGTH = "strength: observed"
-
 _CHANGING = re.compile(r"[\d;]|\bfile:|(?<=\s)/")
 """Where the part of a message begins that another run may word differently."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
@@ -37,14 +35,8 @@ class _Edit:
 
 
 def fill_in_expectations(text: str, case: Case, observation: Observation, *, replace: bool = False) -> str:
-    """The text of the case with expectations that this observation meets.
-
-    Args:
-        replace: also replace existing expectations.
-
-    Raises:
-        WrongUsage: every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end.
-    """
+    """The text of the case with expectations that this observation meets; ``replace``: also in place of existing ones. Raises `WrongUsage`
+    if every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end."""
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     assert isinstance(top, yaml.MappingNode)
     steps = _value(top, "steps")
@@ -77,30 +69,25 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
         return {"error": _error(seen.error)}
     batches = seen.batches[-1:] if case.output_mode_in(seen.number) == "complete" else seen.batches
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
-    found: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
+    expectation: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
     if seen.batches:
         state = seen.batches[-1].state
-        found["state"] = list(state) if len(state) > 1 else sum(state)
+        expectation["state"] = list(state) if len(state) > 1 else sum(state)
         dropped = [batch.dropped for batch in seen.batches if batch.dropped is not None]
         if len(dropped) == len(seen.batches):
-            found["dropped"] = sum(dropped)
-    return found
+            expectation["dropped"] = sum(dropped)
+    return expectation
 
 
 def _error(error: ErrorSeen) -> dict[str, Json]:
     """The class that says what the error is; if many errors have it, also the beginning of the message."""
-    said = _beginning(error.message) if error.name in GENERIC or not error.name else ""
-    return {
-        **({"class": error.name} if error.name else {}),
-        **({"message": said} if said else {}),
-        "stage": error.stage,
-    }
-
-
-def _beginning(message: str) -> str:
-    """A regular expression for the first words of a message, up to what differs from run to run: numbers, plans and paths."""
-    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    return _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip())
+    described: dict[str, Json] = {"class": error.name} if error.name else {}
+    if error.name in GENERIC or not error.name:
+        line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+        # Up to what differs from run to run: numbers, plans and paths.
+        if said := _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip()):
+            described["message"] = said
+    return {**described, "stage": error.stage}
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool) -> Iterator[_Edit]:
@@ -128,7 +115,7 @@ def _strength(text: str, top: yaml.MappingNode) -> Iterator[_Edit]:
     assert title is not None
     end = text.find("\n", max(_end(title) - 1, 0))
     end = len(text) if end < 0 else end
-    yield _Edit(end, end, f"\n{STRENGTH}")
+    yield _Edit(end, end, "\nstrength: observed")
 
 
 def _value(node: yaml.MappingNode, key: str) -> yaml.Node | None:

@@ -1,4 +1,4 @@
-"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one machine, the cases that changed; how long each takes."""
+"""Parts of a suite: the smoke cases, the cases with a tag, a shard for a machine, the cases that changed; how long each takes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _RESTART = 3
 
 def estimated_batches(case: Case) -> int:
     """The duration of a case, estimated as a number of micro-batches."""
-    return _RESTART + sum(_batches(step) for step in case.steps)
 
+    def batches(step: Step) -> int:
+        match step.action:
+            case Add():
+                return 2  # the rows, and a no-data batch if the watermark has advanced
+            case Backlog(entries=entries):
+                return len(entries) + 1
+            case Restart():
+                return _RESTART
+            case _:
+                return 1
 
-def _batches(step: Step) -> int:
-    match step.action:
-        case Add():
-            return 2  # one for the rows, and a no-data batch if the watermark has advanced
-        case Backlog(entries=entries):
-            return len(entries) + 1
-        case Restart():
-            return _RESTART
-        case _:
-            return 1
+    return _RESTART + sum(map(batches, case.steps))
 
 
 C = TypeVar("C", Case, PolicyCase)
@@ -45,15 +45,9 @@ _AFFECTS_ALL = (
     _HARNESS.parent / "conformance" / "core" / "state_stores.yaml",
 )
 
-_HARMLESS = tuple(
-    part
-    for setting in (
-        "safe.bareRepository=explicit",
-        "core.fsmonitor=false",
-        f"core.hooksPath={os.devnull}",
-        "diff.external=",
-    )
-    for part in ("-c", setting)
+_HARMLESS = (
+    *("-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}", "-c", "diff.external="),
 )
 """No program of a checkout runs because we list its changes. Source: git-config, `safe.bareRepository`, `core.fsmonitor`."""
 
@@ -68,7 +62,7 @@ class SmokeCases:
 
     cases: int
     of: int
-    """As many as ``--all`` would run."""
+    """How many ``--all`` would run."""
 
     def __str__(self) -> str:
         """``29 of 711 cases, those tagged smoke; `conformance run --all` runs all of them``."""
@@ -85,22 +79,19 @@ class Shard:
     """One of several parts of a suite: ``2/5`` is the second of five."""
 
     number: int
-    """From 1."""
+    """Parts are numbered from 1."""
     of: int
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """
-        Raises:
-            WrongUsage: the text is not ``N/M`` with N from 1 to M.
-        """
-        found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
-        if not found or not 1 <= int(found[1]) <= int(found[2]):
+        """Read ``N/M`` with N from 1 to M; raise `WrongUsage` for any other text."""
+        match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
             raise WrongUsage(f"{text!r} is not a shard; write 2/5 for the second of five parts")
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def among(self, cases: Sequence[C]) -> tuple[C, ...]:
-        """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one."""
+        """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one part."""
         mine = {case.id for case in sorted(cases, key=_duration, reverse=True)[self.number - 1 :: self.of]}
         return tuple(case for case in cases if case.id in mine)
 
@@ -114,14 +105,8 @@ def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
     A change of its file or of a file whose rows it reads affects a case, and so does a file that git does not track. A case that
     runs code of its author is affected by every change that is not of a case: the code may read any file. A change of the
     driver, the targets or the engine settings affects all cases, if these are in a repository with history; those of an
-    installed suite do not change. Changes outside the repository of the cases are not seen.
-
-    Args:
-        revision: one that names a single commit: ``main``, ``HEAD~3``, a tag.
-        cases: the selected cases.
-
-    Raises:
-        WrongUsage: git is not installed, the cases are not in a repository, or the revision names no single commit.
+    installed suite do not change. Changes outside the repository of the cases are not seen. Raises `WrongUsage` if git is not installed,
+    the cases are not in a repository, or the revision names no single commit.
     """
     changed: set[Path] = set()
     tracked: set[Path] = set()
@@ -148,25 +133,22 @@ def _duration(case: Case | PolicyCase) -> int:
 
 
 def _top(folder: Path, revision: str) -> Path:
-    """The working tree of a folder: the nearest folder above with a ``.git``.
-
-    Git itself would take a checked-out folder that is shaped like a bare repository for one, and obey its ``config``.
-    """
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    """The working tree of a folder: the nearest folder above with a ``.git``. Git itself would take a checked-out folder that is shaped
+    like a bare repository for one, and obey its ``config``."""
+    top = next((candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()), None)
     if top is None:
         raise _no_history(revision, folder, "it is not in a git repository")
     return top
 
 
 def _changed(top: Path, revision: str) -> set[Path]:
-    commit = _git(
-        top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
-    ).strip()
+    named = _git(top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = named.strip()
     if not re.fullmatch("[0-9a-f]+", commit):  # for ``^HEAD``, git answers with an exclusion
         raise _no_history(revision, top, "it names no single commit")
-    return _files(
-        top, revision, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", commit, "--"
-    ) | (_files(top, revision, "ls-files", "--others", "--exclude-standard", "-z"))
+    options = ("--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z")
+    untracked = _files(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
+    return _files(top, revision, "diff", *options, commit, "--") | untracked
 
 
 def _files(top: Path, revision: str, *arguments: str) -> set[Path]:

@@ -6,7 +6,14 @@ import pytest
 
 from conformance.core.spark_types import parse_type
 from conformance.language import case_from
-from conformance.language.sql_expression import Mistake, made_by, references, syntax_mistakes, unknown_functions
+from conformance.language.sql_expression import (
+    Mistake,
+    made_of,
+    readable,
+    references,
+    syntax_mistakes,
+    unknown_functions,
+)
 from tests.unit.conformance.language.test_permission import EXPRESSIONS, QUERIES
 
 STREAM = (
@@ -148,7 +155,7 @@ def test_the_columns_that_an_expression_makes(text: str, columns: list[tuple[str
         "p": parse_type("struct<x:int,y:struct<z:string>>"),
         "xs": parse_type("array<int>"),
     }
-    made = made_by(text, scope)
+    made = made_of(readable(text), scope)
     assert (made if made is None else [(one.name, one.type and str(one.type)) for one in made]) == columns
 
 
