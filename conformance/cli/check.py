@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -12,7 +11,7 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
+from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.case import Case
 from conformance.core.wording import counted
@@ -60,48 +59,37 @@ PAGE = "verdict.html"
 
 @grouped
 def check(
-    function: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:FUNCTION",
-            help="Your function of the session and a DataFrame for each sample, in order.",
-            show_default=False,
-        ),
-    ],
+    function: str = argument(
+        ..., "Your function of the session and a DataFrame for each sample, in order.", "MODULE:FUNCTION"
+    ),
     *,
-    from_: Annotated[
-        str, option("The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from")
-    ],
-    to: Annotated[str, option("The version it will run on.", "VERSION", SELECT_VERSIONS)],
+    from_: str = option(
+        ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
+    ),
+    to: str = option(..., "The version it will run on.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples,
-    event_time: Annotated[
-        list[str] | None,
-        option(
-            "Column with the event time; by default the first TIMESTAMP. Repeatable.",
-            "STREAM=COLUMN",
-            job_options.INPUT,
-        ),
-    ] = None,
+    event_time: list[str] | None = option(
+        None,
+        "Column with the event time; by default the first TIMESTAMP. Repeatable.",
+        "STREAM=COLUMN",
+        job_options.INPUT,
+    ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
-    silent_streams: Annotated[
-        bool,
-        option(
-            "Also let each stream be silent once after a restart, if there are several.",
-            None,
-            job_options.INPUT,
-            "--silent-streams/--no-silent-streams",
-        ),
-    ] = True,
+    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50),
+    silent_streams: bool = option(
+        True,
+        "Also let each stream be silent once after a restart, if there are several.",
+        None,
+        job_options.INPUT,
+        "--silent-streams/--no-silent-streams",
+    ),
     output_mode: job_options.OutputMode = "append",
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
-    output: Annotated[Path, output_option("Folder for the case, the results and the verdict.", "FOLDER")] = Path(
-        "check"
-    ),
+    output: Path = output_option(Path("check"), "Folder for the case, the results and the verdict.", "FOLDER"),
     as_json: options.AsJson = False,
 ) -> None:
     """Compare what your own job does on two Spark versions.

@@ -28,20 +28,26 @@ CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 StateStore = Annotated[
     StoreName | None,
     option(
-        "Keep state here, except in cases that choose a store. Skips versions that lack it.", "hdfs|rocksdb", ENGINES
+        ...,
+        "Keep state here, except in cases that choose a store. Skips versions that lack it.",
+        "hdfs|rocksdb",
+        ENGINES,
     ),
 ]
 Runtime = Annotated[
-    RuntimeName, option("Run engines on this machine, or each in a container.", "local|container", ENGINES)
+    RuntimeName, option(..., "Run engines on this machine, or each in a container.", "local|container", ENGINES)
 ]
 Env = Annotated[
     list[str] | None,
     option(
-        "Pass this environment variable to engines; they get only the most common ones. Repeatable.", "NAME", ENGINES
+        ...,
+        "Pass this environment variable to engines; they get only the most common ones. Repeatable.",
+        "NAME",
+        ENGINES,
     ),
 ]
-StepTimeout = Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)]
-Fresh = Annotated[bool, option("Ignore cached results.", None, SPEED, "--fresh")]
+StepTimeout = Annotated[float, option(..., "Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)]
+Fresh = Annotated[bool, option(..., "Ignore cached results.", None, SPEED, "--fresh")]
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Speed(Concurrency):
     jobs: Annotated[
         int | None,
         option(
+            ...,
             "Engines at a time; by default what cores and memory allow, never more than memory allows.",
             "N",
             SPEED,
@@ -60,7 +67,12 @@ class Speed(Concurrency):
     side_by_side: Annotated[
         int | None,
         option(
-            "Cases at a time in each engine; by default what the cores allow, at most 8.", "N", SPEED, min=1, max=64
+            ...,
+            "Cases at a time in each engine; by default what the cores allow, at most 8.",
+            "N",
+            SPEED,
+            min=1,
+            max=64,
         ),
     ] = None
     step_timeout: StepTimeout = STEP_TIMEOUT_S
@@ -74,22 +86,24 @@ class Engines:
     image: Annotated[
         list[str] | None,
         option(
+            ...,
             "Container image of a version, a line or `all`; {spark} is the version. Repeatable.",
             "VERSION=IMAGE",
             ENGINES,
         ),
     ] = None
-    memory: Annotated[str | None, option("Memory of each container; 3g by default.", "SIZE", ENGINES)] = None
-    cpus: Annotated[float | None, option("CPUs of each container; 2 by default.", "N", ENGINES)] = None
+    memory: Annotated[str | None, option(..., "Memory of each container; 3g by default.", "SIZE", ENGINES)] = None
+    cpus: Annotated[float | None, option(..., "CPUs of each container; 2 by default.", "N", ENGINES)] = None
     plain: Annotated[
-        bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
+        bool, option(..., "Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
     kafka: Annotated[
-        str | None, option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES)
+        str | None,
+        option(..., "Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES),
     ] = None
     env: Env = None
     work: Annotated[
-        Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
+        Path | None, option(..., "Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
     ] = None
 
 
@@ -99,11 +113,15 @@ class Settings:
 
     conf: Annotated[
         list[str] | None,
-        option("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
+        option(
+            ..., "Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES
+        ),
     ] = None
     properties_file: Annotated[
         Path | None,
-        option("Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES),
+        option(
+            ..., "Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES
+        ),
     ] = None
 
     def settings(self) -> dict[str, str]:
@@ -122,11 +140,14 @@ class Cluster(Settings):
 
     master: Annotated[
         str | None,
-        option("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
+        option(
+            ..., "Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES
+        ),
     ] = None
     storage: Annotated[
         str | None,
         option(
+            ...,
             "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
             "PLACE",
             ENGINES,
@@ -140,7 +161,7 @@ OWN_CODE = "Your own code"
 
 Folders = Annotated[
     list[Path] | None,
-    option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
+    option(..., "Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
 ]
 
 
@@ -149,15 +170,16 @@ class Code:
     """The code of cases, and what it needs."""
 
     allow_code: Annotated[
-        bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
+        bool, option(..., "Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False
     code: Folders = None
     requirements: Annotated[
-        Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
+        Path | None, option(..., "Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
     ] = None
     package: Annotated[
         list[str] | None,
         option(
+            ...,
             "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
             "VERSION=PACKAGE",
             OWN_CODE,

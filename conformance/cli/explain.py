@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -21,7 +20,7 @@ from conformance.account.explanation import (
 )
 from conformance.cli import options
 from conformance.cli.console import print_answer, print_error, print_tables
-from conformance.cli.options import known_version, option
+from conformance.cli.options import argument, known_version, option
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import not_applicable
@@ -72,25 +71,18 @@ STYLES: dict[Tone, str] = {
 
 
 def explain(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file.", show_default=False)
-    ],
-    spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
-    from_: Annotated[
-        str | None,
-        option("With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"),
-    ] = None,
-    to: Annotated[str | None, option("The other version.", "VERSION", None, "--to")] = None,
-    results: Annotated[
-        Path | None,
-        option(
-            "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        option("Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"),
-    ] = None,
+    case: str = argument(..., "A case of the suite, by its id, or a file.", "CASE"),
+    spark: str | None = option(None, "A version (3.5.9) or a line (3.5); the newest by default.", "VERSION"),
+    from_: str | None = option(
+        None, "With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"
+    ),
+    to: str | None = option(None, "The other version.", "VERSION", None, "--to"),
+    results: Path | None = option(
+        None, "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
+    ),
+    policy: str | None = option(
+        None, "Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Explain a case's result batch by batch, without Spark.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import typer
 from rich.console import Console
@@ -74,42 +74,34 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 @grouped
 def fuzz(
     *,
-    family: Annotated[
-        list[str] | None, option(f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        option(
-            "The same seed generates the same cases; random by default.", "N", SELECT_CASES, min=0, max=BIGGEST_SEED
-        ),
-    ] = None,
-    spark: Annotated[
-        list[str] | None,
-        option(
-            "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
-            "VERSION",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
-    model: Annotated[
-        bool,
-        option(
-            "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
-            "of every line.",
-            None,
-            SELECT_VERSIONS,
-            "--model",
-        ),
-    ] = False,
-    state_store: Annotated[
-        list[str] | None,
-        option("Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES),
-    ] = None,
+    family: list[str] | None = option(
+        None, f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES
+    ),
+    seed: int | None = option(
+        None, "The same seed generates the same cases; random by default.", "N", SELECT_CASES, min=0, max=BIGGEST_SEED
+    ),
+    spark: list[str] | None = option(
+        None,
+        "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
+        "VERSION",
+        SELECT_VERSIONS,
+    ),
+    model: bool = option(
+        False,
+        "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
+        "of every line.",
+        None,
+        SELECT_VERSIONS,
+        "--model",
+    ),
+    state_store: list[str] | None = option(
+        None, "Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES
+    ),
     engines: engine_options.Engines,
-    for_: Annotated[str, option("How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time")] = "10m",
-    max_cases: Annotated[int | None, option("At most N cases.", "N", SPEED, min=1)] = None,
+    for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
+    max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
-    output: Annotated[Path, output_option("Folder of the finds.", "FOLDER")] = OUTPUT,
+    output: Path = output_option(OUTPUT, "Folder of the finds.", "FOLDER"),
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
 

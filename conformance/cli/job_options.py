@@ -24,15 +24,19 @@ INPUT, JOB = "The input", OWN_CODE
 Samples = Annotated[
     list[str],
     option(
-        "Rows of a stream: a file ending in .jsonl, .csv or .parquet. Repeatable.", "STREAM=FILE", INPUT, "--sample"
+        ...,
+        "Rows of a stream: a file ending in .jsonl, .csv or .parquet. Repeatable.",
+        "STREAM=FILE",
+        INPUT,
+        "--sample",
     ),
 ]
 Schemas = Annotated[
     list[str] | None,
-    option("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
+    option(..., "Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
 ]
-Rows = Annotated[int, option("Rows to take from each sample.", "N", INPUT, min=1)]
-OutputMode = Annotated[str, option("append, update or complete.", "MODE", JOB)]
+Rows = Annotated[int, option(..., "Rows to take from each sample.", "N", INPUT, min=1)]
+OutputMode = Annotated[str, option(..., "append, update or complete.", "MODE", JOB)]
 
 _STYLES: Mapping[Status, str] = {
     "conforms": "green",

@@ -24,22 +24,32 @@ ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
 """Panels of the help."""
 
 
-def option(help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any) -> Any:
-    """An option of a command; ``metavar`` is the placeholder of its value, None for a flag."""
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
+def option(
+    default: Any, help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any
+) -> Any:
+    """An option of a command: the default of a parameter, or part of its annotation where commands share it.
+
+    Args:
+        default: its value if it is not given; ``...`` if it is required, and in an annotation.
+        metavar: the placeholder of its value, None for a flag.
+    """
+    return typer.Option(default, *names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 
-def output_option(help: str, metavar: str = "FILE") -> Any:
+def argument(default: Any, help: str, metavar: str) -> Any:
+    """An argument of a command; see `option`."""
+    return typer.Argument(default, help=help, metavar=metavar)
+
+
+def output_option(default: Any, help: str, metavar: str = "FILE") -> Any:
     """The option for what a command writes: ``--output``, ``-o`` in every command."""
-    return option(help, metavar, OUTPUT, "--output", "-o")
+    return option(default, help, metavar, OUTPUT, "--output", "-o")
 
 
-Paths = Annotated[
-    list[Path] | None, typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite.")
-]
-Tag = Annotated[list[str] | None, option("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
-Cases = Annotated[list[Path] | None, option("The cases that ran, if not the suite's. Repeatable.", "PATH")]
-AsJson = Annotated[bool, option("Print JSON, for programs.", None, None, "--json")]
+Paths = Annotated[list[Path] | None, argument(..., "Cases or folders of cases; by default the suite.", "PATH")]
+Tag = Annotated[list[str] | None, option(..., "Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
+Cases = Annotated[list[Path] | None, option(..., "The cases that ran, if not the suite's. Repeatable.", "PATH")]
+AsJson = Annotated[bool, option(..., "Print JSON, for programs.", None, None, "--json")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

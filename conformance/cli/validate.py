@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -52,15 +52,15 @@ Examples:
 
 def validate(
     paths: options.Paths = None,
-    model: Annotated[
-        bool, option("Check every expectation against the reference model, for every version.", None, None, "--model")
-    ] = False,
-    show_coverage: Annotated[
-        bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")
-    ] = False,
-    allow_code: Annotated[
-        bool, option("Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code")
-    ] = False,
+    model: bool = option(
+        False, "Check every expectation against the reference model, for every version.", None, None, "--model"
+    ),
+    show_coverage: bool = option(
+        False, "List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage"
+    ),
+    allow_code: bool = option(
+        False, "Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.
