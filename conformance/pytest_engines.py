@@ -65,7 +65,6 @@ class SharedEngines:
 
     @classmethod
     def of(cls, config: pytest.Config) -> SharedEngines:
-        """Those of this process, made at the first call."""
         if _SHARED not in config.stash:
             config.stash[_SHARED] = cls(config)
         return config.stash[_SHARED]
@@ -89,7 +88,6 @@ class SharedEngines:
         return self._open[allow_code]
 
     def close(self) -> None:
-        """End every engine."""
         while self._open:
             self._open.popitem()[1].close()
 

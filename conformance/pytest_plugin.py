@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 _NAMES = ("harness", "reports")
-"""Our packages whose names others use, too."""
+"""Others may have packages of these names, too."""
 _SITE = Path(__file__).parents[1]
 
 

@@ -23,7 +23,7 @@ from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
 REFUSED = 1
-"""Exit code: the version refuses the checkpoint, or may."""
+"""The exit code if the version refuses the checkpoint, or may refuse it."""
 
 EXAMPLES = """
 Examples:

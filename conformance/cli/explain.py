@@ -33,7 +33,7 @@ from conformance.policies.tables import renderables, replays_of
 from conformance.suite import discovery
 
 UNKNOWN = 2
-"""The model does not know what the case does, or the case is not for the version."""
+"""The exit code if the model does not know what the case does, or the case is not for the version."""
 
 EXAMPLES = """
 Examples:

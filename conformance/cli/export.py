@@ -100,4 +100,4 @@ _BEGIN: Mapping[Format, bytes] = {
     "ctrf": b'{\n "reportFormat": "CTRF"',
     "json": b'{\n "format":1,',
 }
-"""How each format begins: an export replaces only an earlier one."""
+"""Each format begins so: an export replaces only an earlier one."""

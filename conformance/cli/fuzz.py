@@ -65,7 +65,7 @@ Examples:
 """
 
 SECONDS_BETWEEN_LINES = 10.0
-"""Between two lines of progress, if there is no terminal."""
+"""Without a terminal, lines of progress are this far apart."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}

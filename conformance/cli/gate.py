@@ -190,7 +190,7 @@ def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
 
 
 def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
-    """Every checkpoint that was tried, or that a case documents, worst first."""
+    """The records of checkpoints that were tried, or that a case documents, worst first."""
     if found is None:
         return []
     worst = UPGRADES_WORST_FIRST.index

@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 _NEW = FileKind("empty", lambda _: False)
 
 SCHEMA_FILE = "schema.json"
-"""Beside a case: the JSON Schema of the case language, for editors."""
+"""The JSON Schema of the case language stands beside a case, for editors."""
 
 EXAMPLES = """
 Examples:

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -27,29 +27,26 @@ ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
 def option(
     default: Any, help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any
 ) -> Any:
-    """An option of a command: the default of a parameter, or part of its annotation where commands share it.
-
-    Args:
-        default: its value if it is not given; ``...`` if it is required, and in an annotation.
-        metavar: the placeholder of its value, None for a flag.
-    """
+    """An option of a command: ``...`` is the default of a required one, None the placeholder of a flag."""
     return typer.Option(default, *names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 
 def argument(default: Any, help: str, metavar: str) -> Any:
-    """An argument of a command; see `option`."""
     return typer.Argument(default, help=help, metavar=metavar)
 
 
 def output_option(default: Any, help: str, metavar: str = "FILE") -> Any:
-    """The option for what a command writes: ``--output``, ``-o`` in every command."""
+    """The option for what a command writes: each has ``--output`` and ``-o``."""
     return option(default, help, metavar, OUTPUT, "--output", "-o")
 
 
+shared = partial(option, ...)
+"""An option that several commands share, in an annotation: each parameter has a default of its own."""
+
 Paths = Annotated[list[Path] | None, argument(..., "Cases or folders of cases; by default the suite.", "PATH")]
-Tag = Annotated[list[str] | None, option(..., "Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
-Cases = Annotated[list[Path] | None, option(..., "The cases that ran, if not the suite's. Repeatable.", "PATH")]
-AsJson = Annotated[bool, option(..., "Print JSON, for programs.", None, None, "--json")]
+Tag = Annotated[list[str] | None, shared("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
+Cases = Annotated[list[Path] | None, shared("The cases that ran, if not the suite's. Repeatable.", "PATH")]
+AsJson = Annotated[bool, shared("Print JSON, for programs.", None, None, "--json")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

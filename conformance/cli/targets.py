@@ -298,7 +298,6 @@ def _row(one: Readiness) -> list[Text]:
 
 
 def _released(one: Readiness) -> str | None:
-    """The day on which a release of Apache's came to PyPI."""
     day = released_on(one.target.version) if one.target.installed is None else None
     return str(day) if day is not None else None
 

@@ -105,7 +105,7 @@ def validate(
 
 
 def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
-    """For the cases of a suite; in other folders, authors decide how strict their cases are."""
+    """The warnings about cases of a suite; in other folders, authors decide how strict their cases are."""
     strict = [case for case in loaded.cases if any(case.path.is_relative_to(root) for root in loaded.catalogues)]
     if not strict:
         return ()
@@ -134,7 +134,7 @@ def _cross_check_summary(agreed: CrossCheck) -> str:
 
 
 def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
-    """The findings, whose observed values are the prediction, and the rules that explain them."""
+    """The lines of a disagreement: findings, whose observed values are the prediction, and the rules that explain them."""
     _, *findings = one.verdict.describe().splitlines()
     lines = [Text(f"✗ {one.verdict.case}: the model disagrees on {versions}", style="bold red"), *map(Text, findings)]
     for rule in one.settled_by:

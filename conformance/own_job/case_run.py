@@ -33,7 +33,7 @@ class CaseResult:
 
     verdict: Verdict
     observation: Observation | None
-    """Micro-batch by micro-batch; None if there is none, because the harness failed or the case is not about this version."""
+    """None if the harness failed, or the case is not about this version."""
 
     def raise_unless_as_expected(self) -> None:
         """Raise what is not as the case says.
@@ -134,8 +134,6 @@ class NotRecorded(AssertionError):
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """A case file with the expectations that an engine gave it."""
-
     file: Path
 
     def read(self, written: Mapping[str, Json]) -> Case:
@@ -170,7 +168,7 @@ class RecordedCase:
 
 
 def _asked(written: Any) -> str:
-    """What a case asks of an engine; equal texts, equal questions."""
+    """The text of what a case asks of an engine."""
     if not isinstance(written, Mapping):
         return ""
     asked = {key: value for key, value in written.items() if key not in ("title", "strength")}

@@ -38,7 +38,7 @@ class Outcome:
     task: CellTask
     run: CellRun | None
     unsupported: str | None = None
-    """Why the runtime cannot run it; None if it ran."""
+    """Says why the runtime cannot run it; None if it ran."""
 
     @property
     def observation(self) -> Observation | None:
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def lacking(self) -> str | None:
-        """Why there is no answer; None if there is one."""
+        """Says why there is no answer; None if there is one."""
         return self.run.failure if self.run is not None else self.unsupported
 
 
@@ -72,10 +72,10 @@ class JobRun:
     after: Target
     outcomes: tuple[Outcome, ...]
     engines: tuple[TargetRecord, ...]
-    """Both targets; those whose engine started, as they introduced themselves."""
+    """The records of both targets, as their engines introduced themselves if they started."""
     started: datetime
     conf: Mapping[str, str]
-    """The settings of the engines that are not those of the case."""
+    """The settings of the engines, beside those of the case."""
     tried: tuple[Outcome, ...] = ()
     """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
 
@@ -85,7 +85,7 @@ class JobRun:
 
     @property
     def handoffs(self) -> tuple[Outcome, ...]:
-        """What became of each checkpoint, by the step before which it was handed over."""
+        """What became of each checkpoint, in the order of the steps."""
         handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
@@ -312,7 +312,7 @@ def _step(number: int, arrival: Arrival) -> dict[str, Json]:
 
 
 def _written(file: Path, text: str) -> Case:
-    """The only case of a file with this text, which is written first."""
+    """Write a file, and read its only case."""
     write_file(file, text, FileKind("a case", any_content))
     loaded = discovery.load([file])
     loaded.raise_for_problems()

@@ -31,11 +31,7 @@ class NotACase(WrongUsage):
 
 
 def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:
-    """Run a case in an engine of its own.
-
-    Raises:
-        NotAsExpected, WrongUsage: see `run_case`.
-    """
+    """Run a case in an engine of its own; see `run_case` for errors."""
     if case.recorded:
         raise NotACase("expect_recorded() needs a test to write beside: use the pytest fixture watermark_case")
     return run_case(case.checked_case(), spark=spark or "newest", allow_code=True, code=[case.function.folder])
@@ -46,9 +42,7 @@ class Function:
     """A function of a module, as engines find it."""
 
     name: str
-    """``module:function``"""
     folder: Path
-    """Where Python finds the module."""
     streams: tuple[str, ...] | None
     """The parameters after the session; None if it takes any number."""
 

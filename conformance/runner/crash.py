@@ -64,8 +64,6 @@ class NoMicroBatch(WrongUsage):
 
 
 class NotRecorded(HarnessError):
-    """The case does not run to its end without a crash."""
-
     def __init__(self, case: str, why: str) -> None:
         super().__init__(f"{case} cannot be recorded: {why}")
 
@@ -102,7 +100,7 @@ class CrashPoint:
 
     @property
     def resumed(self) -> Case:
-        """The case as the query goes on after the crash: it starts, then come the later steps."""
+        """The case as the query goes on after the crash: it starts, and the later steps follow."""
         steps = list(self.case.steps)
         steps[self.step - 1] = Step(number=self.step, action=Start())
         return self.case.model_copy(update={"steps": tuple(steps)})
@@ -115,14 +113,14 @@ class Recorded:
     point: CrashPoint
     images: tuple[CrashImage, ...]
     boundaries: tuple[CrashImage, ...]
-    """Those between two micro-batches."""
+    """The images between two micro-batches."""
     emitted: Emitted
-    """What the sink got, from the micro-batch on."""
+    """The rows that the sink got, from the micro-batch on."""
     operations: int
-    """File operations of the micro-batch."""
+    """The number of file operations of the micro-batch."""
 
     def only(self, faults: Collection[Fault] = (), most: int | None = None) -> Recorded:
-        """The same with at most so many images of these faults, evenly spread; without arguments with all."""
+        """The same with at most this many images of these faults, evenly spread; without arguments with all."""
         images = tuple(image for image in self.images if not faults or image.fault in faults)
         if most is not None and most < len(images):
             images = tuple(images[at * len(images) // most] for at in range(most))
@@ -145,7 +143,7 @@ class Restarts:
 
     @property
     def directory(self) -> Path:
-        """Of the query."""
+        """The directory of the query."""
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
@@ -166,7 +164,7 @@ class Restarts:
         return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
-        """``folders``: those to make before the query does: a recorder sees all that happens in them."""
+        """Makes these folders before the query does, since a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
         # An attempt that failed, of this case or of another, leaves its files.
         for left in (saved, self.directory):
@@ -204,7 +202,6 @@ class Restarts:
         )
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
-        """Restart from every image, and judge each."""
         between = (self._undisturbed(image, recorded) for image in recorded.boundaries)
         references = [
             Reference(recorded.emitted),
@@ -253,7 +250,7 @@ class Restarts:
         return self._resumed(image, point)
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """One attempt of ``_resume``, from a directory that nothing has touched."""
+        """Resumes once, from a directory that nothing has touched."""
         self._place(image.content)
         if image.overlay is None:
             return (self._observe(self._resuming(point, len(point.case.steps))),)
@@ -306,16 +303,15 @@ def _aligned(point: CrashPoint, seen: Observation) -> bool:
 
 @dataclass(frozen=True)
 class CrashRequest(SessionOptions):
-    """What the user asks of crashes. Nothing is taken from the cache, and working files are not kept."""
+    """What the user asks of crashes. The cache is not used, and working files are not kept."""
 
     spark: Sequence[str] = ()
     source: Source = "files"
-    """``kafka``: cases run from topics if they can."""
     step: int | None = None
     images: int | None = None
     """The most images of a micro-batch; None for all."""
     faults: Sequence[Fault] = ()
-    """Only these; all if empty."""
+    """Only images of these faults restart; all if empty."""
 
     @property
     def store(self) -> StateStore:
@@ -324,8 +320,6 @@ class CrashRequest(SessionOptions):
 
 @dataclass(frozen=True)
 class CrashPlan:
-    """What will crash, and where."""
-
     request: CrashRequest
     points: tuple[CrashPoint, ...]
     targets: tuple[Target, ...]
@@ -351,10 +345,9 @@ class CrashWatcher(EngineListener, Protocol):
     """Follows how crashes go on."""
 
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
-        """The file operations of a micro-batch are recorded; the query will be restarted from so many images."""
+        """The file operations of a micro-batch are recorded; the query will restart from this many images."""
 
-    def judged(self, record: CrashRecord) -> None:
-        """A query was restarted from an image."""
+    def judged(self, record: CrashRecord) -> None: ...
 
 
 def plan_crashes(request: CrashRequest) -> CrashPlan:

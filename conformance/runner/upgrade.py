@@ -36,29 +36,24 @@ ConnectSide: TypeAlias = Literal["from", "to"]
 
 @dataclass(frozen=True)
 class UpgradeOptions(SessionOptions):
-    """What the user asks of an upgrade run."""
-
     before: Sequence[str] = ()
-    """Versions that write checkpoints; those of ``policy`` if empty."""
+    """These versions write checkpoints; those of ``policy`` if empty."""
     after: Sequence[str] = ()
-    """Versions that resume them."""
+    """These versions resume them."""
     policy: Policy | None = None
     cuts: Cuts = "first"
     connect_side: ConnectSide | None = None
-    """The versions that the Connect server of ``runtime`` runs; None without one."""
+    """The Connect server of ``runtime`` runs the versions of this side; None without a server."""
 
 
 @dataclass(frozen=True)
 class UpgradePlan:
-    """What an upgrade run will do."""
-
     options: UpgradeOptions
     suite: str
-    """Digest of the suite."""
+    """The digest of the suite."""
     handoffs: tuple[CheckpointHandoff, ...]
     pairs: tuple[TargetPair, ...]
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
 
     @property
     def cells(self) -> int:
@@ -160,8 +155,6 @@ def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, st
 
 
 class JudgeUpgrades:
-    """Gives each handoff its verdict."""
-
     def without_run(self, task: CellTask, lacking: str | None) -> UpgradeVerdict | None:
         handoff, pair = _handoff_of(task)
         verdict = not_applicable(handoff, pair)
