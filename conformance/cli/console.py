@@ -59,11 +59,7 @@ def _take(descriptor: int) -> int:
 
 
 def flush() -> None:
-    """Write what is still in the buffers.
-
-    Raises:
-        OSError: it cannot be written: the disk is full.
-    """
+    """Write what is still in the buffers; raises OSError if that fails, because the disk is full."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -105,11 +105,7 @@ class Settings:
     ] = None
 
     def settings(self) -> dict[str, str]:
-        """Spark settings of each engine.
-
-        Raises:
-            WrongUsage: see `harness.runtimes.cluster`.
-        """
+        """Spark settings of each engine; see `harness.runtimes.cluster` for errors."""
         of_the_file = settings_in(self.properties_file) if self.properties_file else {}
         return {**of_the_file, **settings_of(self.conf or ())}
 
@@ -160,11 +156,7 @@ class Code:
     ] = None
 
     def job(self, conf: dict[str, str]) -> RuntimeOptions:
-        """What engines need, by these options and by ``[tool.conformance]`` of the project.
-
-        Raises:
-            WrongUsage: see `conformance.runner.project`.
-        """
+        """What engines need, by these options and by ``[tool.conformance]`` of the project; WrongUsage if one is wrong."""
         project = Project.read(Path.cwd())
         ignored = () if self.allow_code else project.needs_permission()
         if ignored:
@@ -257,14 +249,10 @@ def runtime_options(
 
 
 def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tuple[str, ...]]:
-    """The single target that an option means, and what the user should know about the choice.
+    """The single target that an option means, with notes for the user; BadParameter if it means several, and see `Targets.choose`.
 
     Args:
         runs: whether it must be able to run here.
-
-    Raises:
-        typer.BadParameter: it means several.
-        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return single_target(
         spec,

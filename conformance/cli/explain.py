@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 from rich.text import Text
 
-from conformance.account.explanation import (
-    ExplanationLine,
-    Tone,
-    divergence_lines,
-    divergence_record,
-    explanation_lines,
-    observed_lines,
-    observed_record,
-    record,
-)
+from conformance.account import explanation
 from conformance.cli import options
 from conformance.cli.console import print_answer, print_error, print_tables
 from conformance.cli.options import argument, known_version, option
@@ -57,7 +47,7 @@ Examples:
   conformance explain late-drops/window-still-open --json | jq
 """
 
-STYLES: dict[Tone, str] = {
+STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
     "step": "bold",
     "moves": "cyan",
@@ -99,25 +89,24 @@ def explain(
         # What reads results is not needed to explain a prediction.
         from conformance.runner.cases import answer_in
 
-        version, seen = answer_in(results, found, spark)
-        _print(observed_lines(found, version, seen), observed_record(found, version, seen), as_json)
+        answer = answer_in(results, found, spark)
+        lines, record = explanation.observed_lines(found, *answer), explanation.observed_record(found, *answer)
     elif policy is not None or isinstance(found, PolicyCase):
         replays = replays_of(found, policy)
         print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)
+        return
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
         before, after = _predicted(found, known_version(from_, "--from")), _predicted(found, known_version(to, "--to"))
         parts = version_divergence(found, before, after)
-        _print(divergence_lines(found, before, after, parts), divergence_record(before, after, parts, found), as_json)
+        lines = explanation.divergence_lines(found, before, after, parts)
+        record = explanation.divergence_record(before, after, parts, found)
     elif from_ is None and to is None:
         predicted = _predicted(found, known_version(spark, "--spark"))
-        _print(explanation_lines(found, predicted), record(found, predicted), as_json)
+        lines, record = explanation.explanation_lines(found, predicted), explanation.record(found, predicted)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
-
-
-def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
 
 

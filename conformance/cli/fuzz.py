@@ -30,16 +30,7 @@ from conformance.cli.options import (
 from conformance.cli.progress import EngineLines
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted, printable
-from conformance.fuzzing.campaign import (
-    BIGGEST_SEED,
-    OUTPUT,
-    CampaignListener,
-    FuzzOptions,
-    FuzzOutcome,
-    Tally,
-    plan_fuzzing,
-    run_fuzzing,
-)
+from conformance.fuzzing import campaign
 from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
@@ -78,7 +69,12 @@ def fuzz(
         None, f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES
     ),
     seed: int | None = option(
-        None, "The same seed generates the same cases; random by default.", "N", SELECT_CASES, min=0, max=BIGGEST_SEED
+        None,
+        "The same seed generates the same cases; random by default.",
+        "N",
+        SELECT_CASES,
+        min=0,
+        max=campaign.BIGGEST_SEED,
     ),
     spark: list[str] | None = option(
         None,
@@ -101,7 +97,7 @@ def fuzz(
     for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
     max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
-    output: Path = output_option(OUTPUT, "Folder of the finds.", "FOLDER"),
+    output: Path = output_option(campaign.OUTPUT, "Folder of the finds.", "FOLDER"),
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
 
@@ -110,8 +106,8 @@ def fuzz(
 
     Exits with 0 without a find, else with 1; with 3 without a find if answers are missing.
     """
-    plan = plan_fuzzing(
-        FuzzOptions(
+    plan = campaign.plan_fuzzing(
+        campaign.FuzzOptions(
             seconds=seconds(for_),
             spark=spark or (),
             model=model,
@@ -127,7 +123,7 @@ def fuzz(
     )
     errors = errors_console(plan.notes)
     with errors.status("generating the first cases") if errors.is_terminal else nullcontext() as status:
-        outcome = run_fuzzing(plan, _Display(errors, status))
+        outcome = campaign.run_fuzzing(plan, _Display(errors, status))
     _print_outcome(outcome, plan.seed)
     if outcome.interrupted:
         raise Interrupted(f"run it again with the same seed: {plan.command}")
@@ -137,11 +133,7 @@ def fuzz(
 
 
 def seconds(text: str) -> float:
-    """How many seconds a length of time means: ``90``, ``30s``, ``10m``, ``1h30m``.
-
-    Raises:
-        typer.BadParameter: it is not a length of time, or it is zero.
-    """
+    """How many seconds a length of time means, ``90``, ``30s``, ``10m`` or ``1h30m``; BadParameter if it means none."""
     parts = [*_DURATION.finditer(text.strip())]
     if not parts or "".join(part[0] for part in parts) != text.strip():
         raise typer.BadParameter(f"{text!r} is not a length of time; write 90, 30s, 10m or 1h30m", param_hint="--time")
@@ -151,7 +143,7 @@ def seconds(text: str) -> float:
     return total
 
 
-class _Display(EngineLines, CampaignListener):
+class _Display(EngineLines, campaign.CampaignListener):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
     def __init__(self, errors: Console, status: Status | None) -> None:
@@ -165,16 +157,16 @@ class _Display(EngineLines, CampaignListener):
     def written(self, file: Path) -> None:
         self._errors.print(f"found: {file}", markup=False, style="bold red")
 
-    def went_on(self, tally: Tally) -> None:
+    def went_on(self, tally: campaign.Tally) -> None:
         self._progress(self._line(tally))
 
-    def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
+    def shrinking(self, written: Mapping[str, Any], tally: campaign.Tally) -> None:
         self._progress(f"{self._line(tally)}; shrinking a find, now {counted(len(written['steps']), 'step')}")
 
     def says(self, line: str) -> None:
         self._progress(printable(line), always=True)
 
-    def _line(self, tally: Tally) -> str:
+    def _line(self, tally: campaign.Tally) -> str:
         minutes = max(time.monotonic() - self._began, 1e-9) / 60
         return (
             f"{counted(tally.cases, 'case')}, {tally.cases / minutes:.0f} per minute; "
@@ -190,7 +182,7 @@ class _Display(EngineLines, CampaignListener):
             print_error(line)
 
 
-def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
+def _print_outcome(outcome: campaign.FuzzOutcome, seed: int) -> None:
     out = partial(SafeConsole(soft_wrap=True).print, markup=False, highlight=False)
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60

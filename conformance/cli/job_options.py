@@ -90,11 +90,7 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 def options_of_job(
     engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: JobCode
 ) -> EngineUse:
-    """Where the job runs; that it may is what the command is for.
-
-    Raises:
-        typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
-    """
+    """Where the job runs; that it may is what the command is for. See `engine_options.runtime_options` for errors."""
     where = engine_options.runtime_options(engines, settings, code=code)
     return EngineUse(runtime=where, work=engines.work, concurrency=speed)
 

@@ -77,11 +77,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def one_of(names: Sequence[Name], text: str, option: str) -> Name:
-    """The name that an option gives as text: typer has no lists of literals.
-
-    Raises:
-        typer.BadParameter: the text is none of the names.
-    """
+    """The name that an option gives as text, else BadParameter: typer has no lists of literals."""
     for name in names:
         if name == text:
             return name
@@ -89,11 +85,7 @@ def one_of(names: Sequence[Name], text: str, option: str) -> Name:
 
 
 def known_version(text: str | None, option: str) -> SparkVersion:
-    """The release that an option names, by version or line; the newest without one.
-
-    Raises:
-        typer.BadParameter: no known release.
-    """
+    """The release that an option names, by version or line, else BadParameter; the newest without one."""
     known = releases()
     if text is None:
         return known[-1]

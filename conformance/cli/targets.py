@@ -148,12 +148,7 @@ def build(
 def _failures(
     specs: list[str], done: str, work: Callable[[Target, ProgressCallback], str]
 ) -> tuple[HarnessError | WrongUsage, ...]:
-    """Work on each version that is meant, print what became of each, and return the errors.
-
-    Args:
-        done: what a version is after the work.
-        work: returns what there is then.
-    """
+    """Work on each version that is meant, print what became of each, and return the errors; ``done``: what a version is after the work."""
     console, failed = errors_console(), dict[str, HarnessError | WrongUsage]()
     for target in _chosen(specs, console):
         try:

@@ -111,11 +111,7 @@ def _rows(path: Path, content: bytes, schema: Schema | None) -> list[tuple[int, 
 
 
 def silent(stream: str, ddl: str) -> Sample:
-    """A stream without rows.
-
-    Raises:
-        UnusableSample: the schema is wrong.
-    """
+    """A stream without rows; raises UnusableSample if the schema is wrong."""
     return Sample(stream, _given(Path(stream), ddl), (), None)
 
 

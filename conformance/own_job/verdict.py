@@ -129,11 +129,7 @@ class JobVerdict:
         return combined([_EXIT_CODES[self.answer], *([1] if self.columns else []), *handoffs])
 
     def write(self, path: Path) -> None:
-        """Write a results file, for ``conformance report``, ``export`` and ``diff``.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
-        """
+        """Write a results file, for ``conformance report``, ``export`` and ``diff``; see `conformance.core.output_file` for errors."""
         with ResultsWriter(path, self.header) as writer:
             for cell in self.cells:
                 writer.write(cell)
@@ -473,11 +469,7 @@ def _after_colon(found: JobVerdict) -> str:
 
 
 def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
-    """What was found, the answer to the question first.
-
-    Args:
-        about: what is published about both versions; None if nothing is.
-    """
+    """What the verdict says, the answer to the question first; ``about``: what is published about both versions, None if nothing is."""
     for target, why in found.failures:
         first, *more = why.splitlines()
         yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
@@ -517,11 +509,7 @@ def _handoff(group: Handoffs, found: JobVerdict) -> Statement:
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
-    """Why a checkpoint did not resume on a version: the author's own code, else what the error shows, else what it says.
-
-    Args:
-        among: the documented reasons.
-    """
+    """Why a checkpoint did not resume on a version: the author's own code, else documented reasons that the error shows, else the error."""
     error = verdict.error
     if error is not None and error.own_code is not None:
         return error.own_code.evidence()

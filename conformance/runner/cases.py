@@ -151,10 +151,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     Raises:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
-        OptionsClash, WrongUsage: an option does not fit these cases.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-        HarnessError: see `provision.check_those_by_name`.
-        WrongUsage, NoSuchJava, BadJavaOptions: see `choose_engines`.
+        WrongUsage, HarnessError: an option does not fit these cases, or this machine; see `Targets.choose` and `choose_engines`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
@@ -261,11 +258,7 @@ def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
 
 
 def _names_cases(options: RunOptions) -> bool:
-    """Whether the options say which cases run; versions, variants and places are the same for whatever runs.
-
-    Raises:
-        OptionsClash: they say both every case and only some.
-    """
+    """Whether the options say which cases run; versions, variants and places are the same for whatever runs."""
     named = {"PATH": options.paths, "--tag": options.tags, "--since": options.since is not None}
     for name, given in named.items():
         if given and options.every_case:
@@ -345,12 +338,7 @@ class NoObservation(RuntimeError):
 
 
 def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
-    """Run a single case.
-
-    Raises:
-        NoObservation: the engine gave no answer.
-        Interrupted, HarnessError: see ``execute``.
-    """
+    """Run a single case; raises NoObservation if the engine gives no answer, and what `execute` raises."""
     limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
     plan = Plan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
     collector: Collector[Verdict] = Collector(1)
@@ -362,12 +350,7 @@ def observe(case: Case, target: Target, options: RuntimeOptions, display: Displa
 
 
 def observation_in(path: Path, case: Case, spark: str) -> Observation:
-    """The answer of Spark to a case in a results file.
-
-    Raises:
-        NoSuchVersion: the results lack the version.
-        NoObservation: they lack the case, or have no answer to it, or a mistake in the author's code ended it.
-    """
+    """The answer of Spark to a case in a results file; raises what `answer_in` raises, and NoObservation if own code ended it."""
     return _of_spark(answer_in(path, case, spark)[1])
 
 

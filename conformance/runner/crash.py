@@ -77,7 +77,7 @@ class CrashPoint:
 
     @classmethod
     def of(cls, case: Case, step: int | None = None) -> CrashPoint:
-        """``step``: its number; by default the last one with rows that others with rows follow, so that they show the state.
+        """The point in this step, by default in the last one with rows that others with rows follow, so that they show the state.
 
         Raises:
             NoMicroBatch: the case has no such step, or does what cannot be resumed in the middle.
@@ -237,11 +237,7 @@ class Restarts:
             return CheckpointVerdict("no answer", reason=str(error))
 
     def _resume(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """What the query does with an image: at its first start and, if something is overlaid after that, at its second.
-
-        Raises:
-            EngineFailed: there is no answer.
-        """
+        """What the query does with an image: at its first start and, if something is overlaid after that, at its second."""
         for _ in range(ATTEMPTS - 1):
             with suppress(TooBusy):
                 seen = self._resumed(image, point)
@@ -356,9 +352,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
     Raises:
         InvalidCase: a case is invalid.
         NoMicroBatch: the only case cannot crash.
-        OptionsClash: no case is left, or none has its rows come from a topic.
-        HarnessError: no version has the state store.
-        UnknownTarget, HarnessError: see `Targets.choose`.
+        WrongUsage, HarnessError: no case is left, or no version that has the state store; see `Targets.choose`.
     """
     loaded = discovery.load(request.paths or None)
     loaded.raise_for_problems()
@@ -413,8 +407,7 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
 def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher) -> Iterator[CrashRecord]:
     """Record all cases in one engine, and restart them in another: only the first writes snapshots in the background.
 
-    Args:
-        folder: for the directories of the queries; checkpoints hold absolute paths, so both engines use the same.
+    Both use the same folder, because checkpoints hold absolute paths.
     """
     recordings: list[Recorded] = []
     store = plan.request.store.name

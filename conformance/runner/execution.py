@@ -77,9 +77,11 @@ class Sink(Protocol[V_contra]):
     It is entered once engines can be started, and opens its file only then: an error before leaves earlier results as they are.
     """
 
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> object:
+        return self
 
-    def __exit__(self, *error: Any) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        return
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         """Called at least once per target that runs, when an engine has introduced itself."""
@@ -89,6 +91,7 @@ class Sink(Protocol[V_contra]):
 
     def finish(self) -> None:
         """Called when all cells are kept."""
+        return
 
     def left(self) -> str:
         """Says what an interruption leaves behind."""
@@ -137,14 +140,11 @@ def run_cells(
     allow_code: bool = False,
     cache: AnswerCache | None = None,
 ) -> int:
-    """Run cells on a runtime that is open, and pass each verdict on; returns when all are done.
+    """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
 
     Args:
         allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
-
-    Returns:
-        How many cells were answered from the cache.
 
     Raises:
         KeyboardInterrupt: the user stopped the run; every engine has ended.
@@ -312,25 +312,18 @@ class ResultsSink(Generic[V]):
 
 
 @dataclass(frozen=True)
-class Collector(Generic[V]):
+class Collector(Sink[V]):
     """Keeps the verdicts on this many cells in the order in which they come, and the engines by name as they introduced themselves."""
 
     cells: int
     engines: dict[str, TargetRecord] = field(default_factory=dict)
     kept: list[tuple[V, CellRun | None]] = field(default_factory=list)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.engines[target.name] = _target_record(target, identity, place)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:  # noqa: ARG002
         self.kept.append((verdict, run))
-
-    def finish(self) -> None: ...
 
     def left(self) -> str:
         return f"{self.cells - len(self.kept)} of {self.cells} answers are missing"
@@ -343,11 +336,7 @@ class Silent(EngineListener):
 
 
 class Engines:
-    """Runs cases on one engine at a time: the engine of another version is closed first.
-
-    Args:
-        options: where engines run; cases may run code if it has ``own_code``.
-    """
+    """Runs cases on one engine at a time: the engine of another version is closed first. They may run code if there is ``own_code``."""
 
     def __init__(self, options: RuntimeOptions, limits: Limits, listener: EngineListener | None = None) -> None:
         self._options = options

@@ -117,12 +117,7 @@ def not_confined(options: RuntimeOptions, cases: Iterable[Case]) -> tuple[str, .
 
 @contextmanager
 def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
-    """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
-
-    Raises:
-        WrongUsage, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
-        HarnessError: see ``working_folder``.
-    """
+    """The runtime of these options, closed at the end; raises what `working_folder` and `harness.runtimes.options.runtime` raise."""
     with (
         working_folder(work, options.storage) as root,
         closing(runtime_for(options, root, keep=work is not None)) as runtime,
@@ -132,14 +127,7 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
 
 @contextmanager
 def interruptible(left: Callable[[], str]) -> Iterator[None]:
-    """Let SIGTERM end the engines as Ctrl-C does.
-
-    Args:
-        left: what an interruption leaves behind, for the message.
-
-    Raises:
-        Interrupted: either came.
-    """
+    """Let SIGTERM end the engines as Ctrl-C does; either raises Interrupted, whose message says what is ``left``."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -202,11 +190,7 @@ def single_target(
 
 
 def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases that can have their rows come from topics, so changed, and those that read topics anyway.
-
-    Raises:
-        OptionsClash: there is none.
-    """
+    """The cases that can have their rows come from topics, so changed, and those that read topics anyway; OptionsClash if none can."""
     cases_from_topics = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
     if not cases_from_topics:
         raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")

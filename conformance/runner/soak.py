@@ -54,11 +54,7 @@ def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
 def ask(
     engine: SoakEngine, folder: str, of: Stream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
-    """Check invariants on what a soak left behind.
-
-    Args:
-        late: which watermark decides that rows are late: ``late_by``.
-    """
+    """Check invariants on what a soak left behind; `late_by` tells which watermark decides that rows are late."""
     questions = (
         InvariantQuery(name="totals", sql=STREAM_TOTALS),
         *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
@@ -118,12 +114,7 @@ class SoakPlan:
 
 
 def plan_soak(request: SoakRequest) -> SoakPlan:
-    """Choose the version and the stream.
-
-    Raises:
-        OptionsClash: the version or the folder does not fit.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-    """
+    """Choose the version and the stream; raises WrongUsage if the version or the folder does not fit, and what `Targets.choose` raises."""
     spark = request.spark
     target, notes = single_target(
         spark, lambda number: OptionsClash(f"a soak runs on one version, but --spark {spark} is {number} versions")

@@ -96,9 +96,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
     Raises:
         InvalidCase: a case is invalid.
-        OptionsClash: nothing is left to resume.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-        HarnessError: see `check_those_by_name`.
+        WrongUsage, HarnessError: nothing is left to resume; see `Targets.choose` and `check_those_by_name`.
         NoConnect: the version that a Connect server should run has no streaming queries there.
     """
     loaded = discovery.load(options.paths or None)
