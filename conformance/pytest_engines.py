@@ -22,11 +22,7 @@ _TARGETS = pytest.StashKey[tuple[Target, ...]]()
 
 
 def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
-    """The versions of ``--spark``, chosen at the first call; without it, the newest that runs here.
-
-    Raises:
-        pytest.UsageError: there is none.
-    """
+    """The versions of ``--spark``, chosen at the first call, or the newest that runs here; UsageError if there is none."""
     if _TARGETS in config.stash:
         return config.stash[_TARGETS]
     try:
@@ -39,11 +35,7 @@ def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
 
 
 class SharedEngines:
-    """One engine at a time in this process, for cases that may run code and for those that may not.
-
-    Raises:
-        pytest.UsageError: an option is wrong.
-    """
+    """One engine at a time in this process, for cases that may run code and for those that may not; UsageError if an option is wrong."""
 
     def __init__(self, config: pytest.Config) -> None:
         runtime = config.getoption("--spark-runtime")
@@ -65,18 +57,12 @@ class SharedEngines:
 
     @classmethod
     def of(cls, config: pytest.Config) -> SharedEngines:
-        """Those of this process, made at the first call."""
         if _SHARED not in config.stash:
             config.stash[_SHARED] = cls(config)
         return config.stash[_SHARED]
 
     def engines(self, *, allow_code: bool, folder: Path | None = None) -> Engines:
-        """The engines for a case; an engine of the other kind is ended first.
-
-        Args:
-            allow_code: whether it may run code.
-            folder: where the module that it calls is found, besides the folders of ``--code``.
-        """
+        """The engines for a case, whose module is in this folder or those of ``--code``; an engine of the other kind is ended first."""
         for allowed, engines in self._open.items():
             if allowed != allow_code:
                 engines.close_engine()
@@ -89,7 +75,6 @@ class SharedEngines:
         return self._open[allow_code]
 
     def close(self) -> None:
-        """End every engine."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -109,11 +94,7 @@ _SHARED = pytest.StashKey[SharedEngines]()
 
 
 def _own_job(config: pytest.Config, *, allow_code: bool) -> RuntimeOptions:
-    """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root.
-
-    Raises:
-        WrongUsage: an option, or a key of the table, is wrong, or not for containers.
-    """
+    """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root; WrongUsage if one is wrong."""
     given = {name: config.getoption(f"--{name}") for name in ("code", "requirements", "package", "conf")}
     in_containers = config.getoption("--spark-runtime") == "container"
     for name in ("requirements", "package", "conf"):

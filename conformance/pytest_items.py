@@ -60,8 +60,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadGroupScheduling
 
     class ByTarget(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
-        """Groups cells by target; other tests keep their groups."""
-
         def _split_scope(self, nodeid: str) -> str:
             return target_in(nodeid) or super()._split_scope(nodeid)
 
@@ -82,12 +80,11 @@ def target_in(nodeid: str) -> str | None:
     return cell and (cell["of_case"] or cell["of_test"])
 
 
-class Unexpected(Exception):
-    """The result is not what the case expects."""
+class Unexpected(Exception): ...
 
 
 def _shown(text: str) -> str:
-    """What of a case and an engine may be in a log: nothing that acts on the terminal, or that a workflow would obey."""
+    """The text without what acts on a terminal, or what a workflow would obey."""
     return without_commands(printable(text, keep="\n"))
 
 
@@ -140,8 +137,6 @@ class _Item(pytest.Item):
 
 
 class CaseItem(_Item):
-    """A case on a target."""
-
     def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
         super().__init__(case=case, on=target.name, **kwargs)
         self.case = case
@@ -160,8 +155,6 @@ class CaseItem(_Item):
 
 
 class PolicyItem(_Item):
-    """A case on a watermark policy, checked against the policy's reading of its trace."""
-
     def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
         super().__init__(case=case, **kwargs)
         self.case = case

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -17,60 +18,49 @@ from typing import Any
 import pytest
 
 _NAMES = ("harness", "reports")
-"""Our packages whose names others use, too."""
+"""Others may have packages of these names, too."""
 _SITE = Path(__file__).parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "conformance of Spark's watermarks")
-    group.addoption(
+    add = parser.getgroup("conformance", "conformance of Spark's watermarks").addoption
+    add_repeatable = partial(add, action="append")
+    add_repeatable(
         "--spark",
-        action="append",
         metavar="VERSION",
         help="run cases on this Spark: a version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all, installed; repeatable",
     )
-    group.addoption(
-        "--spark-step-timeout",
-        type=float,
-        metavar="SECONDS",
-        help="time limit of one step of a case",
-    )
-    group.addoption(
+    add("--spark-step-timeout", type=float, metavar="SECONDS", help="time limit of one step of a case")
+    add(
         "--spark-runtime",
         metavar="WHERE",
         default="local",
         help="local: run engines on this machine; container: run each in a container",
     )
-    group.addoption(
+    add_repeatable(
         "--spark-image",
-        action="append",
         metavar="VERSION=IMAGE",
         help="container image of a version, a line or all; {spark} is the version; repeatable",
     )
-    group.addoption(
+    add_repeatable(
         "--env",
-        action="append",
         metavar="NAME",
         help="pass this environment variable to engines; they get only the most common ones; repeatable",
     )
-    group.addoption(
-        "--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting"
-    )
-    group.addoption(
+    add("--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting")
+    add_repeatable(
         "--code",
-        action="append",
         metavar="FOLDER",
         help="folder of your modules; by default the root of your project and its src; repeatable",
     )
-    group.addoption("--requirements", metavar="FILE", help="Python packages of your code, a requirement per line")
-    group.addoption(
+    add("--requirements", metavar="FILE", help="Python packages of your code, a requirement per line")
+    add_repeatable(
         "--package",
-        action="append",
         metavar="VERSION=PACKAGE",
         help="Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all; repeatable",
     )
-    group.addoption("--conf", action="append", metavar="KEY=VALUE", help="Spark setting of each engine; repeatable")
-    group.addoption(
+    add_repeatable("--conf", metavar="KEY=VALUE", help="Spark setting of each engine; repeatable")
+    add(
         "--conformance-update",
         action="store_true",
         help="write what Spark does into the recorded cases of watermark_case(…).expect_recorded()",
@@ -120,11 +110,7 @@ def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> I
 
 
 def _imported(name: str) -> Any:
-    """A module of ours.
-
-    Raises:
-        pytest.UsageError: a package of the user's has the name of one of ours, and Python finds it first.
-    """
+    """A module of ours; UsageError if Python finds a package of the user's that has the name of one of ours."""
     for package in _NAMES:
         found = sys.modules.get(package) or PathFinder.find_spec(package)
         file = getattr(found, "__file__", None) or getattr(found, "origin", None)

@@ -15,7 +15,7 @@ from conformance.pytest_engines import SharedEngines
 from harness.targets.targets import Target
 
 FOLDER = "watermark_cases"
-"""Beside the test: its recorded cases."""
+"""The folder of the recorded cases, beside the test."""
 
 _WRITTEN = pytest.StashKey[set[Path]]()
 
@@ -31,7 +31,6 @@ class CasesOfATest:
         self._recorded = 0
 
     def __call__(self, build: Job, /, **streams: str) -> WatermarkCase:
-        """See `conformance.watermark_case`."""
         self._begun += 1
         return replace(watermark_case(build, **streams), runner=self._run)
 

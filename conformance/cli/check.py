@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -12,31 +11,12 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
+from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.case import Case
 from conformance.core.wording import counted
-from conformance.own_job.job_run import (
-    MODES,
-    Job,
-    Outcome,
-    cells_of_job,
-    check_function,
-    run_job,
-    try_workarounds,
-    workaround_cells,
-    write_job,
-)
-from conformance.own_job.verdict import (
-    JobVerdict,
-    combined_exit_code,
-    judge_job,
-    known,
-    record,
-    silent_statement,
-    statements,
-    summary,
-)
+from conformance.own_job import job_run
+from conformance.own_job import verdict as verdicts
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
@@ -60,48 +40,37 @@ PAGE = "verdict.html"
 
 @grouped
 def check(
-    function: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:FUNCTION",
-            help="Your function of the session and a DataFrame for each sample, in order.",
-            show_default=False,
-        ),
-    ],
+    function: str = argument(
+        ..., "Your function of the session and a DataFrame for each sample, in order.", "MODULE:FUNCTION"
+    ),
     *,
-    from_: Annotated[
-        str, option("The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from")
-    ],
-    to: Annotated[str, option("The version it will run on.", "VERSION", SELECT_VERSIONS)],
+    from_: str = option(
+        ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
+    ),
+    to: str = option(..., "The version it will run on.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples,
-    event_time: Annotated[
-        list[str] | None,
-        option(
-            "Column with the event time; by default the first TIMESTAMP. Repeatable.",
-            "STREAM=COLUMN",
-            job_options.INPUT,
-        ),
-    ] = None,
+    event_time: list[str] | None = option(
+        None,
+        "Column with the event time; by default the first TIMESTAMP. Repeatable.",
+        "STREAM=COLUMN",
+        job_options.INPUT,
+    ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
-    silent_streams: Annotated[
-        bool,
-        option(
-            "Also let each stream be silent once after a restart, if there are several.",
-            None,
-            job_options.INPUT,
-            "--silent-streams/--no-silent-streams",
-        ),
-    ] = True,
+    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50),
+    silent_streams: bool = option(
+        True,
+        "Also let each stream be silent once after a restart, if there are several.",
+        None,
+        job_options.INPUT,
+        "--silent-streams/--no-silent-streams",
+    ),
     output_mode: job_options.OutputMode = "append",
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
-    output: Annotated[Path, output_option("Folder for the case, the results and the verdict.", "FOLDER")] = Path(
-        "check"
-    ),
+    output: Path = output_option(Path("check"), "Folder for the case, the results and the verdict.", "FOLDER"),
     as_json: options.AsJson = False,
 ) -> None:
     """Compare what your own job does on two Spark versions.
@@ -113,7 +82,7 @@ def check(
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
-    job = Job(function, one_of(MODES, output_mode, "--output-mode"))
+    job = job_run.Job(function, one_of(job_run.MODES, output_mode, "--output-mode"))
     samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
@@ -121,48 +90,52 @@ def check(
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     where = job_options.options_of_job(engines, settings, speed, code)
     own_code = where.runtime.own_code
-    parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
-    case = write_job(job, samples, output, batches=batches)
+    parameters = job_run.check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
+    case = job_run.write_job(job, samples, output, batches=batches)
     errors = errors_console(
         [*notes_on_before, *notes_on_after, *parameters],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
 
-    def judged(case: Case, folder: Path) -> JobVerdict:
-        with Answers("answers", len(cells_of_job(case, before, after)), errors, _answer_line) as display:
-            run = run_job(case, before, after, where, display)
-        if cells := workaround_cells(run):
+    def judged(case: Case, folder: Path) -> verdicts.JobVerdict:
+        with Answers("answers", len(job_run.cells_of_job(case, before, after)), errors, _answer_line) as display:
+            run = job_run.run_job(case, before, after, where, display)
+        if cells := job_run.workaround_cells(run):
             errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
             with Answers("answers", len(cells), errors, _answer_line) as display:
-                run = try_workarounds(run, cells, where, display)
-        return judge_job(run, folder, command_line())
+                run = job_run.try_workarounds(run, cells, where, display)
+        return verdicts.judge_job(run, folder, command_line())
 
     verdict, silent = judged(case, output), None
     verdict.write(output / "results.jsonl")
     if silent_streams and len(samples) > 1 and verdict.answer in ("same", "differs"):
         errors.print("the same again, with each stream silent once after the restart")
         with TemporaryDirectory(prefix="conformance-") as folder:
-            scenario = write_job(job, samples, Path(folder), batches=batches, silent=True)
+            scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True)
             silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
     conf = {**where.runtime.conf, **case.conf}
-    about = known(asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks)
-    found = (*statements(verdict, about), *([silent_statement(silent)] if silent is not None else []))
-    write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
-    exit_code = combined_exit_code(verdict, silent)
+    about = verdicts.known(
+        asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks
+    )
+    found = (*verdicts.statements(verdict, about), *([verdicts.silent_statement(silent)] if silent is not None else []))
+    write_verdict(
+        output / PAGE, f"{function}: {verdicts.summary(verdict)}", [job_options.told(one) for one in samples], found
+    )
+    exit_code = verdicts.combined_exit_code(verdict, silent)
     lines = (
         *job_options.statement_lines(found),
         Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
         Text(),
-        Text(summary(verdict), style=final_style(exit_code)),
+        Text(verdicts.summary(verdict), style=final_style(exit_code)),
     )
-    of_silent = {"silent_streams": record(silent, None) if silent is not None else None}
-    print_answer(lines, {**record(verdict, about), **of_silent}, as_json=as_json)
+    of_silent = {"silent_streams": verdicts.record(silent, None) if silent is not None else None}
+    print_answer(lines, {**verdicts.record(verdict, about), **of_silent}, as_json=as_json)
     raise typer.Exit(exit_code)
 
 
-def _answer_line(task: CellTask, _: Outcome, seconds: float) -> AnswerLine:
+def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
     versions = " → ".join(str(target.version) for target in task.targets)
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"

@@ -15,7 +15,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option
+from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
 from conformance.own_job.job_run import MODES, Job, check_function
@@ -23,7 +23,7 @@ from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
 REFUSED = 1
-"""Exit code: the version refuses the checkpoint, or may."""
+"""The exit code if the version refuses the checkpoint, or may refuse it."""
 
 EXAMPLES = """
 Examples:
@@ -50,9 +50,7 @@ Examples:
 
 Where = Annotated[
     str,
-    typer.Argument(
-        metavar="DIR", help="The query's checkpointLocation: a folder, or a URL that fsspec reads.", show_default=False
-    ),
+    argument(..., "The query's checkpointLocation: a folder, or a URL that fsspec reads.", "DIR"),
 ]
 
 app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES, no_args_is_help=True)
@@ -69,7 +67,7 @@ def checkpoint() -> None:
 @app.command(cls=Command, epilog=EXAMPLES)
 def inspect(
     where: Where,
-    to: Annotated[str | None, option("Say what awaits it on this version or line.", "VERSION", None)] = None,
+    to: str | None = option(None, "Say what awaits it on this version or line.", "VERSION", None),
     as_json: options.AsJson = False,
 ) -> None:
     """Show where a query stands, what it reads and keeps, and what awaits it on another version.
@@ -102,13 +100,10 @@ STATE_OF_THE_QUERY = "whether the columns of the state fit depends on the query,
 def resume(
     where: Where,
     *,
-    call: Annotated[
-        str,
-        option(
-            "Your function of the session and a DataFrame per source, in order.", "MODULE:FUNCTION", job_options.JOB
-        ),
-    ],
-    to: Annotated[str, option("The version or line that resumes it.", "VERSION", SELECT_VERSIONS)],
+    call: str = option(
+        ..., "Your function of the session and a DataFrame per source, in order.", "MODULE:FUNCTION", job_options.JOB
+    ),
+    to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,

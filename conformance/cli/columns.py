@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
+from conformance.cli.options import argument
 from conformance.core.wording import counted
 from conformance.suite import discovery
 from reports.analysis.columns import (
@@ -35,10 +35,7 @@ Examples:
 
 
 def columns(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Columns to check; by default those that come with the suite."),
-    ] = None,
+    files: list[Path] | None = argument(None, "Columns to check; by default those that come with the suite.", "FILE"),
     as_json: options.AsJson = False,
 ) -> None:
     """Check results of another Spark, and compare with Apache's.

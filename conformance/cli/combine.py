@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from conformance.cli.console import SafeConsole
-from conformance.cli.options import output_option
+from conformance.cli.options import argument, output_option
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
@@ -27,8 +26,8 @@ Examples:
 
 
 def combine(
-    results: Annotated[list[Path], typer.Argument(metavar="FILE", help="Results files.", show_default=False)],
-    output: Annotated[Path | None, output_option("Write one results file.")] = None,
+    results: list[Path] = argument(..., "Results files.", "FILE"),
+    output: Path | None = output_option(None, "Write one results file."),
 ) -> None:
     """Merge the results of several runs of one suite.
 

@@ -17,16 +17,16 @@ from conformance.cli.console import flush, safe_streams
 from conformance.core.wording import printable
 
 MANY = 11
-"""From this number on, the help shows options in panels."""
+"""With this many options, the help shows them in panels."""
 FAILED = 3
-"""Exit code: the harness or the machine failed."""
+"""The exit code if the harness or the machine failed."""
 _LONGEST = 300
-"""The most characters of an unexpected error that are printed."""
+"""At most this many characters of an unexpected error are printed."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """What ``conformance --help`` shows of a command, without importing it."""
+    """``conformance --help`` shows this of a command, without importing it."""
 
     summary: str
     """The first line of the function's docstring."""
@@ -84,26 +84,19 @@ class _PlainHelp:
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
-class Command(_PlainHelp, TyperCommand):
-    """A command with plain help."""
+class Command(_PlainHelp, TyperCommand): ...
 
 
-class CommandGroup(_PlainHelp, TyperGroup):
-    """A command that has commands, with plain help."""
+class CommandGroup(_PlainHelp, TyperGroup): ...
 
 
 class Commands(CommandGroup):
     """Imports a command when it is called, and reports errors in one or two lines."""
 
     debug = False
-    """Whether to print the traceback of an error."""
+    """Prints the traceback of an error."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that is called, with its options.
-
-        Raises:
-            click.UsageError: no command has this name.
-        """
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed and load(str(name)), rest
 
@@ -130,7 +123,6 @@ def list_all(app: typer.Typer) -> None:
 
 
 def load(name: str) -> Any:
-    """Import a command, with its options and examples."""
     module = import_module(f"{__package__}.{name}")
     if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False)

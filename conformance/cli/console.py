@@ -42,7 +42,7 @@ def safe_streams() -> Iterator[None]:
 
 
 def _to_nowhere(descriptor: int) -> TextIO:
-    """What stands for a stream that the process was started without (``>&-``)."""
+    """Stands for a stream that the process was started without (``>&-``)."""
     return os.fdopen(_take(descriptor), "w", encoding="utf-8", closefd=False)
 
 
@@ -59,11 +59,7 @@ def _take(descriptor: int) -> int:
 
 
 def flush() -> None:
-    """Write what is still in the buffers.
-
-    Raises:
-        OSError: it cannot be written: the disk is full.
-    """
+    """Write what is still in the buffers; raises OSError if that fails, because the disk is full."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -109,7 +105,6 @@ class SafeStream(io.TextIOBase):
             self._under.flush()
 
     def _without_commands(self, text: str) -> str:
-        """The text without commands, also where an earlier call began the line."""
         begun = self._begun
         splits = (
             (begun.strip() == ":" and text.startswith(":"))
@@ -147,7 +142,7 @@ class SafeStream(io.TextIOBase):
 
 
 _WIDTH = 80
-"""Where the terminal does not tell its own."""
+"""The width where the terminal does not tell its own."""
 _TABLE_WIDTH = 160
 """The width of a table, in characters, if the output is no terminal."""
 
@@ -206,7 +201,7 @@ def print_json(record: object) -> None:
 
 
 def print_commands(text: str) -> None:
-    """Print workflow commands of ours, which the runner of the workflow is to obey."""
+    """Print workflow commands of ours, for the runner of the workflow."""
     if isinstance(sys.stdout, SafeStream):
         sys.stdout.write_verbatim(text)
     else:
@@ -214,7 +209,6 @@ def print_commands(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print lines on standard error."""
     print(printable(text, keep="\n"), file=sys.stderr, flush=True)
 
 
@@ -229,7 +223,7 @@ def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
 
 
 def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
-    """Print how many answers came from the cache, if any, and why it was not used."""
+    """Print how many answers came from the cache, if any did, and why it was not used."""
     if reuse.cells:
         errors.print(f"{reuse.cells} of {cells} answers from the cache; --fresh ignores it")
     if reuse.problem:
@@ -237,7 +231,6 @@ def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
 
 
 def seen_from_here(path: Path) -> Path:
-    """A path as it is seen from the working folder."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

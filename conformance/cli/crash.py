@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,7 +10,16 @@ from rich.console import Console
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.cli import engine_options, options
 from conformance.cli.console import SafeConsole, command_line, errors_console, print_error
-from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, one_of, option, output_option
+from conformance.cli.options import (
+    SELECT_CASES,
+    SELECT_VERSIONS,
+    SPEED,
+    argument,
+    grouped,
+    one_of,
+    option,
+    output_option,
+)
 from conformance.cli.progress import ProgressBar
 from conformance.core.case import Source
 from conformance.core.wording import counted
@@ -53,48 +61,37 @@ _IMAGES_PER_LINE = 25
 @grouped
 def crash(
     *,
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH", help="Cases or folders of cases, each without a restart.")
-    ],
+    paths: list[Path] = argument(..., "Cases or folders of cases, each without a restart.", "PATH"),
     tag: options.Tag = None,
-    source: Annotated[
-        Source,
-        option(
-            "Where rows come from: with kafka each case that can crashes while it reads a topic, as CASE@kafka.",
-            "files|kafka",
-            SELECT_CASES,
-        ),
-    ] = "files",
-    step: Annotated[
-        int | None,
-        option(
-            "Crash in the micro-batches of this step; by default the last one with rows that other rows follow.",
-            "N",
-            SELECT_CASES,
-            min=1,
-        ),
-    ] = None,
-    at_most: Annotated[
-        int | None,
-        option(
-            "Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1
-        ),
-    ] = None,
-    fault: Annotated[
-        list[str] | None, option(f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED)
-    ] = None,
-    spark: Annotated[
-        list[str] | None,
-        option(
-            "A version (3.5.9), line (3.5) or range (>=3.4); newest (default) or lines. Repeatable.",
-            "VERSION",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
+    source: Source = option(
+        "files",
+        "Where rows come from: with kafka each case that can crashes while it reads a topic, as CASE@kafka.",
+        "files|kafka",
+        SELECT_CASES,
+    ),
+    step: int | None = option(
+        None,
+        "Crash in the micro-batches of this step; by default the last one with rows that other rows follow.",
+        "N",
+        SELECT_CASES,
+        min=1,
+    ),
+    at_most: int | None = option(
+        None, "Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1
+    ),
+    fault: list[str] | None = option(
+        None, f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED
+    ),
+    spark: list[str] | None = option(
+        None,
+        "A version (3.5.9), line (3.5) or range (>=3.4); newest (default) or lines. Repeatable.",
+        "VERSION",
+        SELECT_VERSIONS,
+    ),
     settings: engine_options.Settings,
     state_store: engine_options.StateStore = None,
     step_timeout: engine_options.StepTimeout = STEP_TIMEOUT_S,
-    output: Annotated[Path, output_option("File of the records, a JSON line for each image.")] = Path("crashes.jsonl"),
+    output: Path = output_option(Path("crashes.jsonl"), "File of the records, a JSON line for each image."),
 ) -> None:
     """Restart a query from every checkpoint that a crash may leave.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
+from conformance.cli.options import argument
 from conformance.core.wording import counted
 from reports.analysis.equivalence import Difference, DifferentCell, compare
 from reports.results.reading import Results
@@ -29,8 +30,8 @@ Examples:
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="FILE", help="Results of one run.", show_default=False)],
-    b: Annotated[Path, typer.Argument(metavar="FILE", help="Results of the other run.", show_default=False)],
+    a: Path = argument(..., "Results of one run.", "FILE"),
+    b: Path = argument(..., "Results of the other run.", "FILE"),
     as_json: options.AsJson = False,
 ) -> None:
     """Compare two runs of the same Spark versions.

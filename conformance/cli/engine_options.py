@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli.options import ENGINES, SPEED, option
+from conformance.cli.options import ENGINES, SPEED, shared
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted
 from conformance.runner.project import PYPROJECT, TABLE, Project, own_job
@@ -27,21 +27,21 @@ CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 
 StateStore = Annotated[
     StoreName | None,
-    option(
+    shared(
         "Keep state here, except in cases that choose a store. Skips versions that lack it.", "hdfs|rocksdb", ENGINES
     ),
 ]
 Runtime = Annotated[
-    RuntimeName, option("Run engines on this machine, or each in a container.", "local|container", ENGINES)
+    RuntimeName, shared("Run engines on this machine, or each in a container.", "local|container", ENGINES)
 ]
 Env = Annotated[
     list[str] | None,
-    option(
+    shared(
         "Pass this environment variable to engines; they get only the most common ones. Repeatable.", "NAME", ENGINES
     ),
 ]
-StepTimeout = Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)]
-Fresh = Annotated[bool, option("Ignore cached results.", None, SPEED, "--fresh")]
+StepTimeout = Annotated[float, shared("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)]
+Fresh = Annotated[bool, shared("Ignore cached results.", None, SPEED, "--fresh")]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Speed(Concurrency):
 
     jobs: Annotated[
         int | None,
-        option(
+        shared(
             "Engines at a time; by default what cores and memory allow, never more than memory allows.",
             "N",
             SPEED,
@@ -59,7 +59,7 @@ class Speed(Concurrency):
     ] = None
     side_by_side: Annotated[
         int | None,
-        option(
+        shared(
             "Cases at a time in each engine; by default what the cores allow, at most 8.", "N", SPEED, min=1, max=64
         ),
     ] = None
@@ -73,60 +73,52 @@ class Engines:
     runtime: Runtime = "local"
     image: Annotated[
         list[str] | None,
-        option(
+        shared(
             "Container image of a version, a line or `all`; {spark} is the version. Repeatable.",
             "VERSION=IMAGE",
             ENGINES,
         ),
     ] = None
-    memory: Annotated[str | None, option("Memory of each container; 3g by default.", "SIZE", ENGINES)] = None
-    cpus: Annotated[float | None, option("CPUs of each container; 2 by default.", "N", ENGINES)] = None
+    memory: Annotated[str | None, shared("Memory of each container; 3g by default.", "SIZE", ENGINES)] = None
+    cpus: Annotated[float | None, shared("CPUs of each container; 2 by default.", "N", ENGINES)] = None
     plain: Annotated[
-        bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
+        bool, shared("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
     kafka: Annotated[
-        str | None, option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES)
+        str | None, shared("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES)
     ] = None
     env: Env = None
     work: Annotated[
-        Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
+        Path | None, shared("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
     ] = None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Spark settings of engines."""
-
     conf: Annotated[
         list[str] | None,
-        option("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
+        shared("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
     ] = None
     properties_file: Annotated[
         Path | None,
-        option("Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES),
+        shared("Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES),
     ] = None
 
     def settings(self) -> dict[str, str]:
-        """Spark settings of each engine.
-
-        Raises:
-            WrongUsage: see `harness.runtimes.cluster`.
-        """
+        """Spark settings of each engine; see `harness.runtimes.cluster` for errors."""
         of_the_file = settings_in(self.properties_file) if self.properties_file else {}
         return {**of_the_file, **settings_of(self.conf or ())}
 
 
 @dataclass(frozen=True)
 class Cluster(Settings):
-    """A cluster that runs the tasks."""
-
     master: Annotated[
         str | None,
-        option("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
+        shared("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
     ] = None
     storage: Annotated[
         str | None,
-        option(
+        shared(
             "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
             "PLACE",
             ENGINES,
@@ -136,11 +128,10 @@ class Cluster(Settings):
 
 
 OWN_CODE = "Your own code"
-"""A panel of the help."""
 
 Folders = Annotated[
     list[Path] | None,
-    option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
+    shared("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
 ]
 
 
@@ -149,15 +140,15 @@ class Code:
     """The code of cases, and what it needs."""
 
     allow_code: Annotated[
-        bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
+        bool, shared("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False
     code: Folders = None
     requirements: Annotated[
-        Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
+        Path | None, shared("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
     ] = None
     package: Annotated[
         list[str] | None,
-        option(
+        shared(
             "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
             "VERSION=PACKAGE",
             OWN_CODE,
@@ -165,12 +156,7 @@ class Code:
     ] = None
 
     def job(self, conf: dict[str, str]) -> RuntimeOptions:
-        """What engines need, by these options and by ``[tool.conformance]`` of the project.
-
-        Raises:
-            WrongUsage: see `conformance.runner.project.own_job`.
-            NotAProject: see `Project.read`.
-        """
+        """What engines need, by these options and by ``[tool.conformance]`` of the project; WrongUsage if one is wrong."""
         project = Project.read(Path.cwd())
         ignored = () if self.allow_code else project.needs_permission()
         if ignored:
@@ -187,7 +173,7 @@ class Code:
 
 @dataclass(frozen=True)
 class JobCode(Code):
-    """The code of a job, for a command that always runs it."""
+    """The code of a job, which the command always runs."""
 
     allow_code: bool = field(default=True, init=False)
 
@@ -263,14 +249,10 @@ def runtime_options(
 
 
 def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tuple[str, ...]]:
-    """The single target that an option means, and what the user should know about the choice.
+    """The single target that an option means, with notes for the user; BadParameter if it means several, and see `Targets.choose`.
 
     Args:
         runs: whether it must be able to run here.
-
-    Raises:
-        typer.BadParameter: it means several.
-        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return single_target(
         spec,

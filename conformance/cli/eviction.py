@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
-from conformance.cli.options import known_version, option
+from conformance.cli.options import argument, known_version, option
 from conformance.core.values import NotAValue, instant_ms
 from conformance.oracle.join_state import JoinInput, join_state
 
@@ -29,20 +27,13 @@ Examples:
 
 
 def eviction(
-    condition: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONDITION",
-            help="The part of the join condition that is about the two event times.",
-            show_default=False,
-        ),
-    ],
-    left: Annotated[
-        str, option("Event-time column of the left side, and its delay if it has a watermark.", "COLUMN [DELAY]")
-    ],
-    right: Annotated[str, option("The same of the right side.", "COLUMN [DELAY]")],
-    at: Annotated[str, option("Event time of the row.", "TIME")] = "12:00",
-    spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
+    condition: str = argument(..., "The part of the join condition that is about the two event times.", "CONDITION"),
+    left: str = option(
+        ..., "Event-time column of the left side, and its delay if it has a watermark.", "COLUMN [DELAY]"
+    ),
+    right: str = option(..., "The same of the right side.", "COLUMN [DELAY]"),
+    at: str = option("12:00", "Event time of the row.", "TIME"),
+    spark: str | None = option(None, "A version (3.5.9) or a line (3.5); the newest by default.", "VERSION"),
     as_json: options.AsJson = False,
 ) -> None:
     """Compute when a stream-stream join evicts a row.

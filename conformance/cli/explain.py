@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from conformance.account.explanation import (
-    ExplanationLine,
-    Tone,
-    divergence_lines,
-    divergence_record,
-    explanation_lines,
-    observed_lines,
-    observed_record,
-    record,
-)
+from conformance.account import explanation
 from conformance.cli import options
 from conformance.cli.console import print_answer, print_error, print_tables
-from conformance.cli.options import known_version, option
+from conformance.cli.options import argument, known_version, option
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import not_applicable
@@ -34,7 +23,7 @@ from conformance.policies.tables import renderables, replays_of
 from conformance.suite import discovery
 
 UNKNOWN = 2
-"""The model does not know what the case does, or the case is not for the version."""
+"""The exit code if the model does not know what the case does, or the case is not for the version."""
 
 EXAMPLES = """
 Examples:
@@ -58,7 +47,7 @@ Examples:
   conformance explain late-drops/window-still-open --json | jq
 """
 
-STYLES: dict[Tone, str] = {
+STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
     "step": "bold",
     "moves": "cyan",
@@ -72,25 +61,18 @@ STYLES: dict[Tone, str] = {
 
 
 def explain(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file.", show_default=False)
-    ],
-    spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
-    from_: Annotated[
-        str | None,
-        option("With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"),
-    ] = None,
-    to: Annotated[str | None, option("The other version.", "VERSION", None, "--to")] = None,
-    results: Annotated[
-        Path | None,
-        option(
-            "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        option("Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"),
-    ] = None,
+    case: str = argument(..., "A case of the suite, by its id, or a file.", "CASE"),
+    spark: str | None = option(None, "A version (3.5.9) or a line (3.5); the newest by default.", "VERSION"),
+    from_: str | None = option(
+        None, "With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"
+    ),
+    to: str | None = option(None, "The other version.", "VERSION", None, "--to"),
+    results: Path | None = option(
+        None, "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
+    ),
+    policy: str | None = option(
+        None, "Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Explain a case's result batch by batch, without Spark.
@@ -107,25 +89,24 @@ def explain(
         # What reads results is not needed to explain a prediction.
         from conformance.runner.cases import answer_in
 
-        version, seen = answer_in(results, found, spark)
-        _print(observed_lines(found, version, seen), observed_record(found, version, seen), as_json)
+        answer = answer_in(results, found, spark)
+        lines, record = explanation.observed_lines(found, *answer), explanation.observed_record(found, *answer)
     elif policy is not None or isinstance(found, PolicyCase):
         replays = replays_of(found, policy)
         print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)
+        return
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
         before, after = _predicted(found, known_version(from_, "--from")), _predicted(found, known_version(to, "--to"))
         parts = version_divergence(found, before, after)
-        _print(divergence_lines(found, before, after, parts), divergence_record(before, after, parts, found), as_json)
+        lines = explanation.divergence_lines(found, before, after, parts)
+        record = explanation.divergence_record(before, after, parts, found)
     elif from_ is None and to is None:
         predicted = _predicted(found, known_version(spark, "--spark"))
-        _print(explanation_lines(found, predicted), record(found, predicted), as_json)
+        lines, record = explanation.explanation_lines(found, predicted), explanation.record(found, predicted)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
-
-
-def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
 
 

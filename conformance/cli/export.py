@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import typer
 
 from conformance.cli.console import print_commands
-from conformance.cli.options import option, output_option
+from conformance.cli.options import argument, option, output_option
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.change import changes
@@ -46,26 +46,17 @@ Examples:
 
 
 def export(
-    format: Annotated[
-        Format,
-        typer.Argument(metavar="FORMAT", help="junit, summary, annotations, badge, ctrf or json.", show_default=False),
-    ],
-    results: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Results files of one suite.", show_default=False)
-    ],
-    spark: Annotated[str | None, option("badge: only this version.", "VERSION")] = None,
-    from_: Annotated[
-        str | None, option("summary: the older of two versions to compare.", "VERSION", None, "--from")
-    ] = None,
-    to: Annotated[str | None, option("summary: the newer of two versions to compare.", "VERSION", None, "--to")] = None,
-    cases: Annotated[
-        list[Path] | None,
-        option(
-            "annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
-            "PATH",
-        ),
-    ] = None,
-    output: Annotated[Path | None, output_option("Write this file instead of standard output.")] = None,
+    format: Format = argument(..., "junit, summary, annotations, badge, ctrf or json.", "FORMAT"),
+    results: list[Path] = argument(..., "Results files of one suite.", "FILE"),
+    spark: str | None = option(None, "badge: only this version.", "VERSION"),
+    from_: str | None = option(None, "summary: the older of two versions to compare.", "VERSION", None, "--from"),
+    to: str | None = option(None, "summary: the newer of two versions to compare.", "VERSION", None, "--to"),
+    cases: list[Path] | None = option(
+        None,
+        "annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
+        "PATH",
+    ),
+    output: Path | None = output_option(None, "Write this file instead of standard output."),
 ) -> None:
     """Write results for CI systems and other programs.
 
@@ -109,4 +100,4 @@ _BEGIN: Mapping[Format, bytes] = {
     "ctrf": b'{\n "reportFormat": "CTRF"',
     "json": b'{\n "format":1,',
 }
-"""How each format begins: an export replaces only an earlier one."""
+"""Each format begins so: an export replaces only an earlier one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import typer
 from rich.console import Console
@@ -30,16 +30,7 @@ from conformance.cli.options import (
 from conformance.cli.progress import EngineLines
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted, printable
-from conformance.fuzzing.campaign import (
-    BIGGEST_SEED,
-    OUTPUT,
-    CampaignListener,
-    FuzzOptions,
-    FuzzOutcome,
-    Tally,
-    plan_fuzzing,
-    run_fuzzing,
-)
+from conformance.fuzzing import campaign
 from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
@@ -65,7 +56,7 @@ Examples:
 """
 
 SECONDS_BETWEEN_LINES = 10.0
-"""Between two lines of progress, if there is no terminal."""
+"""Without a terminal, lines of progress are this far apart."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -74,42 +65,39 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 @grouped
 def fuzz(
     *,
-    family: Annotated[
-        list[str] | None, option(f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        option(
-            "The same seed generates the same cases; random by default.", "N", SELECT_CASES, min=0, max=BIGGEST_SEED
-        ),
-    ] = None,
-    spark: Annotated[
-        list[str] | None,
-        option(
-            "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
-            "VERSION",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
-    model: Annotated[
-        bool,
-        option(
-            "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
-            "of every line.",
-            None,
-            SELECT_VERSIONS,
-            "--model",
-        ),
-    ] = False,
-    state_store: Annotated[
-        list[str] | None,
-        option("Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES),
-    ] = None,
+    family: list[str] | None = option(
+        None, f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES
+    ),
+    seed: int | None = option(
+        None,
+        "The same seed generates the same cases; random by default.",
+        "N",
+        SELECT_CASES,
+        min=0,
+        max=campaign.BIGGEST_SEED,
+    ),
+    spark: list[str] | None = option(
+        None,
+        "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
+        "VERSION",
+        SELECT_VERSIONS,
+    ),
+    model: bool = option(
+        False,
+        "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
+        "of every line.",
+        None,
+        SELECT_VERSIONS,
+        "--model",
+    ),
+    state_store: list[str] | None = option(
+        None, "Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES
+    ),
     engines: engine_options.Engines,
-    for_: Annotated[str, option("How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time")] = "10m",
-    max_cases: Annotated[int | None, option("At most N cases.", "N", SPEED, min=1)] = None,
+    for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
+    max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
-    output: Annotated[Path, output_option("Folder of the finds.", "FOLDER")] = OUTPUT,
+    output: Path = output_option(campaign.OUTPUT, "Folder of the finds.", "FOLDER"),
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
 
@@ -118,8 +106,8 @@ def fuzz(
 
     Exits with 0 without a find, else with 1; with 3 without a find if answers are missing.
     """
-    plan = plan_fuzzing(
-        FuzzOptions(
+    plan = campaign.plan_fuzzing(
+        campaign.FuzzOptions(
             seconds=seconds(for_),
             spark=spark or (),
             model=model,
@@ -135,7 +123,7 @@ def fuzz(
     )
     errors = errors_console(plan.notes)
     with errors.status("generating the first cases") if errors.is_terminal else nullcontext() as status:
-        outcome = run_fuzzing(plan, _Display(errors, status))
+        outcome = campaign.run_fuzzing(plan, _Display(errors, status))
     _print_outcome(outcome, plan.seed)
     if outcome.interrupted:
         raise Interrupted(f"run it again with the same seed: {plan.command}")
@@ -145,11 +133,7 @@ def fuzz(
 
 
 def seconds(text: str) -> float:
-    """How many seconds a length of time means: ``90``, ``30s``, ``10m``, ``1h30m``.
-
-    Raises:
-        typer.BadParameter: it is not a length of time, or it is zero.
-    """
+    """How many seconds a length of time means, ``90``, ``30s``, ``10m`` or ``1h30m``; BadParameter if it means none."""
     parts = [*_DURATION.finditer(text.strip())]
     if not parts or "".join(part[0] for part in parts) != text.strip():
         raise typer.BadParameter(f"{text!r} is not a length of time; write 90, 30s, 10m or 1h30m", param_hint="--time")
@@ -159,7 +143,7 @@ def seconds(text: str) -> float:
     return total
 
 
-class _Display(EngineLines, CampaignListener):
+class _Display(EngineLines, campaign.CampaignListener):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
     def __init__(self, errors: Console, status: Status | None) -> None:
@@ -173,16 +157,16 @@ class _Display(EngineLines, CampaignListener):
     def written(self, file: Path) -> None:
         self._errors.print(f"found: {file}", markup=False, style="bold red")
 
-    def went_on(self, tally: Tally) -> None:
+    def went_on(self, tally: campaign.Tally) -> None:
         self._progress(self._line(tally))
 
-    def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
+    def shrinking(self, written: Mapping[str, Any], tally: campaign.Tally) -> None:
         self._progress(f"{self._line(tally)}; shrinking a find, now {counted(len(written['steps']), 'step')}")
 
     def says(self, line: str) -> None:
         self._progress(printable(line), always=True)
 
-    def _line(self, tally: Tally) -> str:
+    def _line(self, tally: campaign.Tally) -> str:
         minutes = max(time.monotonic() - self._began, 1e-9) / 60
         return (
             f"{counted(tally.cases, 'case')}, {tally.cases / minutes:.0f} per minute; "
@@ -198,7 +182,7 @@ class _Display(EngineLines, CampaignListener):
             print_error(line)
 
 
-def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
+def _print_outcome(outcome: campaign.FuzzOutcome, seed: int) -> None:
     out = partial(SafeConsole(soft_wrap=True).print, markup=False, highlight=False)
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60

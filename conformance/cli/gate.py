@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
-from conformance.cli.options import OUTPUT, option
+from conformance.cli.options import OUTPUT, argument, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.suite import discovery
@@ -54,34 +54,27 @@ STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated":
 
 
 def gate(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Results files with both versions; by default the published results."),
-    ] = None,
-    from_: Annotated[
-        str, option("The version you are on: 3.5.9, or 3.5.", "VERSION", None, "--from", show_default=False)
-    ] = ...,  # type: ignore[assignment]
-    to: Annotated[str, option("The version you want.", "VERSION", None, "--to", show_default=False)] = ...,  # type: ignore[assignment]
+    results: list[Path] | None = argument(
+        None, "Results files with both versions; by default the published results.", "FILE"
+    ),
+    from_: str = option(..., "The version you are on: 3.5.9, or 3.5.", "VERSION", None, "--from"),
+    to: str = option(..., "The version you want.", "VERSION", None, "--to"),
     cases: options.Cases = None,
-    fail_on: Annotated[
-        FailOn,
-        option(
-            "running: changes that a query that runs today can meet; any: newly accepted queries and other errors of failing "
-            "ones, too; documented: of the first, those of documented results; guaranteed: documented rows are lost, added "
-            "or changed, or the query is refused.",
-            "WHAT",
-        ),
-    ] = "running",
-    uses: Annotated[
-        list[str] | None,
-        option("What your query uses: changes of other cases pass. A list, or repeatable.", "FEATURES"),
-    ] = None,
-    accept: Annotated[Path | None, option("Changes that may pass, each with a reason.", "FILE")] = None,
-    baseline: Annotated[Path | None, option("Earlier results: changes that they have may pass.", "FILE")] = None,
-    draft_: Annotated[
-        Path | None,
-        option("Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"),
-    ] = None,
+    fail_on: FailOn = option(
+        "running",
+        "running: changes that a query that runs today can meet; any: newly accepted queries and other errors of failing "
+        "ones, too; documented: of the first, those of documented results; guaranteed: documented rows are lost, added "
+        "or changed, or the query is refused.",
+        "WHAT",
+    ),
+    uses: list[str] | None = option(
+        None, "What your query uses: changes of other cases pass. A list, or repeatable.", "FEATURES"
+    ),
+    accept: Path | None = option(None, "Changes that may pass, each with a reason.", "FILE"),
+    baseline: Path | None = option(None, "Earlier results: changes that they have may pass.", "FILE"),
+    draft_: Path | None = option(
+        None, "Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Fail if results change between two Spark versions.
@@ -197,7 +190,7 @@ def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
 
 
 def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
-    """Every checkpoint that was tried, or that a case documents, worst first."""
+    """The records of checkpoints that were tried, or that a case documents, worst first."""
     if found is None:
         return []
     worst = UPGRADES_WORST_FIRST.index

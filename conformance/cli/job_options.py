@@ -12,7 +12,7 @@ from rich.text import Text
 
 from conformance.cli import engine_options
 from conformance.cli.engine_options import OWN_CODE, JobCode
-from conformance.cli.options import option
+from conformance.cli.options import shared
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.own_job.sample import Sample, read_sample, silent
@@ -23,16 +23,16 @@ INPUT, JOB = "The input", OWN_CODE
 
 Samples = Annotated[
     list[str],
-    option(
+    shared(
         "Rows of a stream: a file ending in .jsonl, .csv or .parquet. Repeatable.", "STREAM=FILE", INPUT, "--sample"
     ),
 ]
 Schemas = Annotated[
     list[str] | None,
-    option("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
+    shared("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
 ]
-Rows = Annotated[int, option("Rows to take from each sample.", "N", INPUT, min=1)]
-OutputMode = Annotated[str, option("append, update or complete.", "MODE", JOB)]
+Rows = Annotated[int, shared("Rows to take from each sample.", "N", INPUT, min=1)]
+OutputMode = Annotated[str, shared("append, update or complete.", "MODE", JOB)]
 
 _STYLES: Mapping[Status, str] = {
     "conforms": "green",
@@ -83,7 +83,6 @@ def told(sample: Sample) -> str:
 
 
 def print_samples(samples: Iterable[Sample], errors: Console) -> None:
-    """Print what was read, before engines start."""
     for one in samples:
         errors.print(told(one), markup=False)
 
@@ -91,11 +90,7 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 def options_of_job(
     engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: JobCode
 ) -> EngineUse:
-    """Where the job runs; that it may is what the command is for.
-
-    Raises:
-        typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
-    """
+    """Where the job runs; that it may is what the command is for. See `engine_options.runtime_options` for errors."""
     where = engine_options.runtime_options(engines, settings, code=code)
     return EngineUse(runtime=where, work=engines.work, concurrency=speed)
 

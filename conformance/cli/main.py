@@ -75,11 +75,7 @@ def conformance(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line, by default the process's own; never returns.
-
-    Raises:
-        SystemExit: always, with one of the exit codes.
-    """
+    """Run the command line, by default the process's own, and exit with its code."""
     # A run creates many small long-lived values and few cycles: frequent collections would take a tenth of the time of
     # a run without an engine.
     gc.set_threshold(100_000, 20, 20)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import typer
 
 from conformance.cli import engine_options
-from conformance.cli.options import option
+from conformance.cli.options import argument, option
 from conformance.core.output_file import FileKind, write_file
 
 Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 _NEW = FileKind("empty", lambda _: False)
 
 SCHEMA_FILE = "schema.json"
-"""Beside a case: the JSON Schema of the case language, for editors."""
+"""The JSON Schema of the case language stands beside a case, for editors."""
 
 EXAMPLES = """
 Examples:
@@ -38,13 +38,11 @@ Examples:
 
 
 def new(
-    case: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The file to write, ending in .yaml.", show_default=False)
-    ],
-    kind: Annotated[Kind, option("The query: window, session, deduplication, join or call.", "KIND")] = "window",
-    call: Annotated[
-        str | None, option("A case on your own function, with its streams. It is not executed.", "MODULE:FUNCTION")
-    ] = None,
+    case: Path = argument(..., "The file to write, ending in .yaml.", "FILE"),
+    kind: Kind = option("window", "The query: window, session, deduplication, join or call.", "KIND"),
+    call: str | None = option(
+        None, "A case on your own function, with its streams. It is not executed.", "MODULE:FUNCTION"
+    ),
     code: engine_options.Folders = None,
 ) -> None:
     """Write a valid case to start from.

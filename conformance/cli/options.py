@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -24,22 +24,29 @@ ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
 """Panels of the help."""
 
 
-def option(help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any) -> Any:
-    """An option of a command; ``metavar`` is the placeholder of its value, None for a flag."""
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
+def option(
+    default: Any, help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any
+) -> Any:
+    """An option of a command: ``...`` is the default of a required one, None the placeholder of a flag."""
+    return typer.Option(default, *names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 
-def output_option(help: str, metavar: str = "FILE") -> Any:
-    """The option for what a command writes: ``--output``, ``-o`` in every command."""
-    return option(help, metavar, OUTPUT, "--output", "-o")
+def argument(default: Any, help: str, metavar: str) -> Any:
+    return typer.Argument(default, help=help, metavar=metavar)
 
 
-Paths = Annotated[
-    list[Path] | None, typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite.")
-]
-Tag = Annotated[list[str] | None, option("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
-Cases = Annotated[list[Path] | None, option("The cases that ran, if not the suite's. Repeatable.", "PATH")]
-AsJson = Annotated[bool, option("Print JSON, for programs.", None, None, "--json")]
+def output_option(default: Any, help: str, metavar: str = "FILE") -> Any:
+    """The option for what a command writes: each has ``--output`` and ``-o``."""
+    return option(default, help, metavar, OUTPUT, "--output", "-o")
+
+
+shared = partial(option, ...)
+"""An option that several commands share, in an annotation: each parameter has a default of its own."""
+
+Paths = Annotated[list[Path] | None, argument(..., "Cases or folders of cases; by default the suite.", "PATH")]
+Tag = Annotated[list[str] | None, shared("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
+Cases = Annotated[list[Path] | None, shared("The cases that ran, if not the suite's. Repeatable.", "PATH")]
+AsJson = Annotated[bool, shared("Print JSON, for programs.", None, None, "--json")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,11 +77,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def one_of(names: Sequence[Name], text: str, option: str) -> Name:
-    """The name that an option gives as text: typer has no lists of literals.
-
-    Raises:
-        typer.BadParameter: the text is none of the names.
-    """
+    """The name that an option gives as text, else BadParameter: typer has no lists of literals."""
     for name in names:
         if name == text:
             return name
@@ -82,11 +85,7 @@ def one_of(names: Sequence[Name], text: str, option: str) -> Name:
 
 
 def known_version(text: str | None, option: str) -> SparkVersion:
-    """The release that an option names, by version or line; the newest without one.
-
-    Raises:
-        typer.BadParameter: no known release.
-    """
+    """The release that an option names, by version or line, else BadParameter; the newest without one."""
     known = releases()
     if text is None:
         return known[-1]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, print_tables, seen_from_here
-from conformance.cli.options import option
+from conformance.cli.options import argument, option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
@@ -40,16 +39,15 @@ Examples:
 
 
 def policies(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file; with --check folders, too."),
-    ] = None,
-    policy: Annotated[
-        str | None, option("The policy; by default the case's own, and Spark's for a case for Spark.", f"NAME|{ALL}")
-    ] = None,
-    checked: Annotated[
-        bool, option("Check the expectations of cases on policies; by default the suite's.", None, None, "--check")
-    ] = False,
+    paths: list[Path] | None = argument(
+        None, "A case of the suite, by its id, or a file; with --check folders, too.", "CASE"
+    ),
+    policy: str | None = option(
+        None, "The policy; by default the case's own, and Spark's for a case for Spark.", f"NAME|{ALL}"
+    ),
+    checked: bool = option(
+        False, "Check the expectations of cases on policies; by default the suite's.", None, None, "--check"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Show a case under the watermark policies of other engines.

@@ -31,8 +31,6 @@ V = TypeVar("V")
 
 
 class EngineLines(EngineListener):
-    """A line for whatever an engine says."""
-
     def engine_says(self, target: Target, line: str) -> None:
         self.says(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
 
@@ -41,7 +39,6 @@ class EngineLines(EngineListener):
         self.engine_says(target, f"{versions}, {place}")
 
     def says(self, line: str) -> None:
-        """Show one line of progress."""
         print_error(printable(line))
 
 
@@ -86,16 +83,13 @@ class ProgressBar(EngineLines):
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """How progress shows an answer."""
-
     line: str
-    """In a log."""
+    """A log has this line."""
     doing: str = ""
-    """Beside the bar from now on."""
+    """It stands beside the bar from now on."""
     loud: str | None = None
-    """The line that stays on a terminal; None if the answer is expected."""
+    """This line stays on a terminal; None if the answer is expected."""
     style: str = ""
-    """Of that line."""
 
 
 class Answers(ProgressBar, Generic[V]):
@@ -122,7 +116,7 @@ class Answers(ProgressBar, Generic[V]):
 
 
 class CaseAnswers(Answers[Verdict]):
-    """The same for cases on single versions; on a terminal with a line per engine, and what it runs."""
+    """Shows cases on single versions; on a terminal with a line per engine, and what it runs."""
 
     def __init__(self, cells: int, errors: Console) -> None:
         super().__init__("cells", cells, errors, _case_line)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import Code
-from conformance.cli.options import grouped, option
+from conformance.cli.options import argument, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.runner.cases import observation_in, observe
@@ -37,12 +36,12 @@ Examples:
 @grouped
 def record(
     *,
-    case: Annotated[Path, typer.Argument(metavar="FILE", help="The case to fill in.", show_default=False)],
-    spark: Annotated[
-        str, option("A version (3.5.9), line (3.5), newest or installed, to take the answer from.", "VERSION")
-    ] = "newest",
-    results: Annotated[Path | None, option("Take the answer from this results file; run nothing.", "FILE")] = None,
-    replace: Annotated[bool, option("Replace existing expectations, too.", None, None, "--replace")] = False,
+    case: Path = argument(..., "The case to fill in.", "FILE"),
+    spark: str = option(
+        "newest", "A version (3.5.9), line (3.5), newest or installed, to take the answer from.", "VERSION"
+    ),
+    results: Path | None = option(None, "Take the answer from this results file; run nothing.", "FILE"),
+    replace: bool = option(False, "Replace existing expectations, too.", None, None, "--replace"),
     runtime: engine_options.Runtime = "local",
     env: engine_options.Env = None,
     settings: engine_options.Settings,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from conformance.cli import options
-from conformance.cli.options import OUTPUT, option, output_option
+from conformance.cli.options import OUTPUT, argument, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
@@ -43,22 +42,16 @@ Examples:
 
 
 def report(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Results files of one suite; by default the published results."),
-    ] = None,
+    results: list[Path] | None = argument(
+        None, "Results files of one suite; by default the published results.", "FILE"
+    ),
     cases: options.Cases = None,
-    single_file: Annotated[
-        bool, option("Write one file, report.html, with every page.", None, OUTPUT, "--single-file")
-    ] = False,
-    from_: Annotated[
-        str | None,
-        option(
-            "Write only a dossier of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
-        ),
-    ] = None,
-    to: Annotated[str | None, option("… to this one.", "VERSION", None, "--to", show_default=False)] = None,
-    output: Annotated[Path, output_option("Folder of the pages.", "FOLDER")] = Path("site"),
+    single_file: bool = option(False, "Write one file, report.html, with every page.", None, OUTPUT, "--single-file"),
+    from_: str | None = option(
+        None, "Write only a dossier of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
+    ),
+    to: str | None = option(None, "… to this one.", "VERSION", None, "--to", show_default=False),
+    output: Path = output_option(Path("site"), "Folder of the pages.", "FOLDER"),
 ) -> None:
     """Write results as HTML pages.
 

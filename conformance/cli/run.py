@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
 from conformance.cli.engine_options import Code
-from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
+from conformance.cli.options import (
+    ENGINES,
+    SELECT_CASES,
+    SELECT_VERSIONS,
+    SPEED,
+    argument,
+    grouped,
+    option,
+    output_option,
+)
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import Source
 from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
@@ -87,84 +95,64 @@ Examples:
 @grouped
 def run(
     *,
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite's smoke cases."),
-    ] = None,
-    every_case: Annotated[
-        bool, option("Every case of the suite, not only the smoke cases.", None, SELECT_CASES, "--all")
-    ] = False,
+    paths: list[Path] | None = argument(None, "Cases or folders of cases; by default the suite's smoke cases.", "PATH"),
+    every_case: bool = option(False, "Every case of the suite, not only the smoke cases.", None, SELECT_CASES, "--all"),
     tag: options.Tag = None,
-    since: Annotated[
-        str | None,
-        option(
-            "Only cases changed since this git revision; all cases if the engine driver changed.",
-            "REVISION",
-            SELECT_CASES,
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None, option("Only part N of M, to split a run over M machines.", "N/M", SELECT_CASES)
-    ] = None,
-    variant: Annotated[
-        list[str] | None,
-        option("Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES),
-    ] = None,
-    source: Annotated[
-        Source,
-        option(
-            "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka.",
-            "files|kafka",
-            SELECT_CASES,
-        ),
-    ] = "files",
-    spark: Annotated[
-        list[str] | None,
-        option(
-            "A version (3.5.9), line (3.5) or range (>=3.4); newest (default), lines, all, installed, model. Repeatable.",
-            "VERSION",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
-    spark_home: Annotated[
-        Path | None, option("An unpacked Spark: what `--spark installed` means.", "FOLDER", SELECT_VERSIONS)
-    ] = None,
-    connect: Annotated[
-        str | None,
-        option(
-            "Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
-            "URL",
-            SELECT_VERSIONS,
-            envvar=engine_options.CONNECT,
-        ),
-    ] = None,
-    policy_engine: Annotated[
-        list[str] | None,
-        option(
-            "Run cases on watermark policies on this engine too: flink, beam, kafka-streams, jet; needs a JDK. Repeatable.",
-            "NAME|all",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
-    label: Annotated[
-        str | None, option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS)
-    ] = None,
+    since: str | None = option(
+        None,
+        "Only cases changed since this git revision; all cases if the engine driver changed.",
+        "REVISION",
+        SELECT_CASES,
+    ),
+    shard: str | None = option(None, "Only part N of M, to split a run over M machines.", "N/M", SELECT_CASES),
+    variant: list[str] | None = option(
+        None, "Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES
+    ),
+    source: Source = option(
+        "files",
+        "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka.",
+        "files|kafka",
+        SELECT_CASES,
+    ),
+    spark: list[str] | None = option(
+        None,
+        "A version (3.5.9), line (3.5) or range (>=3.4); newest (default), lines, all, installed, model. Repeatable.",
+        "VERSION",
+        SELECT_VERSIONS,
+    ),
+    spark_home: Path | None = option(
+        None, "An unpacked Spark: what `--spark installed` means.", "FOLDER", SELECT_VERSIONS
+    ),
+    connect: str | None = option(
+        None,
+        "Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
+        "URL",
+        SELECT_VERSIONS,
+        envvar=engine_options.CONNECT,
+    ),
+    policy_engine: list[str] | None = option(
+        None,
+        "Run cases on watermark policies on this engine too: flink, beam, kafka-streams, jet; needs a JDK. Repeatable.",
+        "NAME|all",
+        SELECT_VERSIONS,
+    ),
+    label: str | None = option(
+        None, 'Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS
+    ),
     engines: engine_options.Engines,
     code: Code,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
-    witness: Annotated[
-        Witness | None,
-        option(
-            "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
-            "statestore",
-            ENGINES,
-        ),
-    ] = None,
+    witness: Witness | None = option(
+        None,
+        "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
+        "statestore",
+        ENGINES,
+    ),
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
-    repeat: Annotated[int, option("Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1)] = 1,
-    output: Annotated[Path, output_option("Results file.")] = Path("results.jsonl"),
+    repeat: int = option(1, "Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1),
+    output: Path = output_option(Path("results.jsonl"), "Results file."),
 ) -> None:
     """Run cases on Spark versions and print the matrix.
 

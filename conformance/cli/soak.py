@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -48,27 +47,25 @@ _SECONDS_BETWEEN_LINES = 5.0
 @grouped
 def soak(
     *,
-    spark: Annotated[
-        str, option("A version (3.5.9), line (3.5), newest or installed; only one.", "VERSION", SELECT_VERSIONS)
-    ] = "newest",
-    rows: Annotated[int, option("Rows of the stream.", "N", min=1000)] = 10_000_000,
-    kills: Annotated[int, option("Kill the engine N times by SIGKILL, at random moments.", "N", min=0)] = 0,
-    seed: Annotated[
-        int | None, option("Determines the rows and the moments of the kills; random by default.", "N", min=0)
-    ] = None,
-    partitions: Annotated[int, option("Tasks that read a micro-batch, and partitions of its state.", "N", min=1)] = 4,
+    spark: str = option(
+        "newest", "A version (3.5.9), line (3.5), newest or installed; only one.", "VERSION", SELECT_VERSIONS
+    ),
+    rows: int = option(10_000_000, "Rows of the stream.", "N", min=1000),
+    kills: int = option(0, "Kill the engine N times by SIGKILL, at random moments.", "N", min=0),
+    seed: int | None = option(None, "Determines the rows and the moments of the kills; random by default.", "N", min=0),
+    partitions: int = option(4, "Tasks that read a micro-batch, and partitions of its state.", "N", min=1),
     cluster: engine_options.Cluster,
     env: engine_options.Env = None,
-    work: Annotated[
-        Path | None,
-        option(
-            "Keep input, checkpoint and output in this empty folder; by default they are temporary.", "FOLDER", ENGINES
-        ),
-    ] = None,
-    stall_timeout: Annotated[
-        float, option("An engine without progress for this long counts as lost.", "SECONDS", SPEED, min=1)
-    ] = 600.0,
-    output: Annotated[Path, output_option("File of the verdicts.")] = Path("soak.json"),
+    work: Path | None = option(
+        None,
+        "Keep input, checkpoint and output in this empty folder; by default they are temporary.",
+        "FOLDER",
+        ENGINES,
+    ),
+    stall_timeout: float = option(
+        600.0, "An engine without progress for this long counts as lost.", "SECONDS", SPEED, min=1
+    ),
+    output: Path = output_option(Path("soak.json"), "File of the verdicts."),
 ) -> None:
     """Run one long query, kill its engine, and check invariants.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from conformance.cli import options
-from conformance.cli.options import option, output_option
+from conformance.cli.options import argument, option, output_option
 from conformance.suite import discovery
 from reports.analysis.published import published_results
 from reports.analysis.report import Report
@@ -31,15 +30,14 @@ Examples:
 
 
 def specification(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Results files of one suite; by default the published results."),
-    ] = None,
+    results: list[Path] | None = argument(
+        None, "Results files of one suite; by default the published results.", "FILE"
+    ),
     cases: options.Cases = None,
-    report: Annotated[
-        str | None, option("Address of a report whose pages the cases link to, as seen from the folder.", "ADDRESS")
-    ] = None,
-    output: Annotated[Path, output_option("Folder of the pages.", "FOLDER")] = Path("specification"),
+    report: str | None = option(
+        None, "Address of a report whose pages the cases link to, as seen from the folder.", "ADDRESS"
+    ),
+    output: Path = output_option(Path("specification"), "Folder of the pages.", "FOLDER"),
 ) -> None:
     """Write the numbered specification that the cases test.
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import SafeConsole, errors_console, print_json
-from conformance.cli.options import option
+from conformance.cli.options import argument, option
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
@@ -81,11 +81,7 @@ app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES)
 
 Specs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="VERSION",
-        help="A version (3.5.9), line (3.5) or range ('>=3.4'); newest, lines or all.",
-        show_default=False,
-    ),
+    argument(..., "A version (3.5.9), line (3.5) or range ('>=3.4'); newest, lines or all.", "VERSION"),
 ]
 
 _PREPARED, _PREPARABLE, _CANNOT = ("✓ prepared", "green"), ("○ can be prepared", ""), ("✗ cannot run", "red")
@@ -122,19 +118,17 @@ def prepare(specs: Specs) -> None:
 @app.command(cls=Command, epilog=BUILD_EXAMPLES)
 def build(
     specs: Specs,
-    base: Annotated[
-        str | None, option("Debian or Ubuntu image to build on; Python and Java are added if it lacks them.", "IMAGE")
-    ] = None,
-    ca: Annotated[
-        Path | None,
-        option(
-            "CA bundle for the build; by default the one in this machine's environment variables. No layer keeps it.",
-            "FILE",
-        ),
-    ] = None,
-    index_url: Annotated[
-        str | None, option("Package index; by default that of this machine's pip. No layer keeps it.", "URL")
-    ] = None,
+    base: str | None = option(
+        None, "Debian or Ubuntu image to build on; Python and Java are added if it lacks them.", "IMAGE"
+    ),
+    ca: Path | None = option(
+        None,
+        "CA bundle for the build; by default the one in this machine's environment variables. No layer keeps it.",
+        "FILE",
+    ),
+    index_url: str | None = option(
+        None, "Package index; by default that of this machine's pip. No layer keeps it.", "URL"
+    ),
 ) -> None:
     """Build container images of Spark versions from PyPI.
 
@@ -154,12 +148,7 @@ def build(
 def _failures(
     specs: list[str], done: str, work: Callable[[Target, ProgressCallback], str]
 ) -> tuple[HarnessError | WrongUsage, ...]:
-    """Work on each version that is meant, print what became of each, and return the errors.
-
-    Args:
-        done: what a version is after the work.
-        work: returns what there is then.
-    """
+    """Work on each version that is meant, print what became of each, and return the errors; ``done``: what a version is after the work."""
     console, failed = errors_console(), dict[str, HarnessError | WrongUsage]()
     for target in _chosen(specs, console):
         try:
@@ -177,13 +166,13 @@ def _failures(
 
 @app.command(cls=Command, epilog=CLEAN_EXAMPLES)
 def clean(
-    everything: Annotated[
-        bool, option("Also of running runs, and of other machines that use this daemon.", None, None, "--all")
-    ] = False,
-    environments: Annotated[
-        bool, option("Remove installed versions instead, with their class archives.", None, None, "--environments")
-    ] = False,
-    images: Annotated[bool, option("Remove images of `targets build` instead.", None, None, "--images")] = False,
+    everything: bool = option(
+        False, "Also of running runs, and of other machines that use this daemon.", None, None, "--all"
+    ),
+    environments: bool = option(
+        False, "Remove installed versions instead, with their class archives.", None, None, "--environments"
+    ),
+    images: bool = option(False, "Remove images of `targets build` instead.", None, None, "--images"),
 ) -> None:
     """Remove containers and volumes that killed runs left behind.
 
@@ -304,7 +293,6 @@ def _row(one: Readiness) -> list[Text]:
 
 
 def _released(one: Readiness) -> str | None:
-    """The day on which a release of Apache's came to PyPI."""
     day = released_on(one.target.version) if one.target.installed is None else None
     return str(day) if day is not None else None
 

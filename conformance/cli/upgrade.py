@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -52,57 +51,47 @@ def upgrade(
     *,
     paths: options.Paths = None,
     tag: options.Tag = None,
-    cuts: Annotated[
-        Cuts,
-        option(
-            "Change versions once, where the case restarts or after its first rows; or before each step in turn.",
-            "first|each",
-            SELECT_CASES,
-        ),
-    ] = "first",
-    from_: Annotated[
-        list[str] | None,
-        option(
-            "Writes checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
-            "VERSION",
-            SELECT_VERSIONS,
-            "--from",
-        ),
-    ] = None,
-    to: Annotated[list[str] | None, option("Resumes them. Repeatable.", "VERSION", SELECT_VERSIONS)] = None,
-    policy: Annotated[
-        Policy | None,
-        option(
-            "neighbours: each line with the next; lts: common jumps; all: each line with every other. By default neighbours "
-            "and jumps. With --from or --to, only the pairs that match.",
-            "neighbours|lts|all",
-            SELECT_VERSIONS,
-            "--pairs",
-        ),
-    ] = None,
-    connect: Annotated[
-        str | None,
-        option(
-            "One side runs through this Spark Connect server, on this machine: sc://host:15002, parameters after /;.",
-            "URL",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
-    connect_side: Annotated[
-        ConnectSide | None,
-        option(
-            f"The side that runs through Connect; by default the one that resumes. The address may then be in {engine_options.CONNECT}.",
-            "from|to",
-            SELECT_VERSIONS,
-        ),
-    ] = None,
+    cuts: Cuts = option(
+        "first",
+        "Change versions once, where the case restarts or after its first rows; or before each step in turn.",
+        "first|each",
+        SELECT_CASES,
+    ),
+    from_: list[str] | None = option(
+        None,
+        "Writes checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
+        "VERSION",
+        SELECT_VERSIONS,
+        "--from",
+    ),
+    to: list[str] | None = option(None, "Resumes them. Repeatable.", "VERSION", SELECT_VERSIONS),
+    policy: Policy | None = option(
+        None,
+        "neighbours: each line with the next; lts: common jumps; all: each line with every other. By default neighbours "
+        "and jumps. With --from or --to, only the pairs that match.",
+        "neighbours|lts|all",
+        SELECT_VERSIONS,
+        "--pairs",
+    ),
+    connect: str | None = option(
+        None,
+        "One side runs through this Spark Connect server, on this machine: sc://host:15002, parameters after /;.",
+        "URL",
+        SELECT_VERSIONS,
+    ),
+    connect_side: ConnectSide | None = option(
+        None,
+        f"The side that runs through Connect; by default the one that resumes. The address may then be in {engine_options.CONNECT}.",
+        "from|to",
+        SELECT_VERSIONS,
+    ),
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     code: Code,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
-    output: Annotated[Path, output_option("Results file.")] = Path("upgrades.jsonl"),
+    output: Path = output_option(Path("upgrades.jsonl"), "Results file."),
 ) -> None:
     """Resume checkpoints of one Spark version on another.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -52,15 +52,15 @@ Examples:
 
 def validate(
     paths: options.Paths = None,
-    model: Annotated[
-        bool, option("Check every expectation against the reference model, for every version.", None, None, "--model")
-    ] = False,
-    show_coverage: Annotated[
-        bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")
-    ] = False,
-    allow_code: Annotated[
-        bool, option("Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code")
-    ] = False,
+    model: bool = option(
+        False, "Check every expectation against the reference model, for every version.", None, None, "--model"
+    ),
+    show_coverage: bool = option(
+        False, "List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage"
+    ),
+    allow_code: bool = option(
+        False, "Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code"
+    ),
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.
@@ -105,7 +105,7 @@ def validate(
 
 
 def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
-    """For the cases of a suite; in other folders, authors decide how strict their cases are."""
+    """The warnings about cases of a suite; in other folders, authors decide how strict their cases are."""
     strict = [case for case in loaded.cases if any(case.path.is_relative_to(root) for root in loaded.catalogues)]
     if not strict:
         return ()
@@ -134,7 +134,7 @@ def _cross_check_summary(agreed: CrossCheck) -> str:
 
 
 def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
-    """The findings, whose observed values are the prediction, and the rules that explain them."""
+    """The lines of a disagreement: findings, whose observed values are the prediction, and the rules that explain them."""
     _, *findings = one.verdict.describe().splitlines()
     lines = [Text(f"✗ {one.verdict.case}: the model disagrees on {versions}", style="bold red"), *map(Text, findings)]
     for rule in one.settled_by:

@@ -33,14 +33,10 @@ class CaseResult:
 
     verdict: Verdict
     observation: Observation | None
-    """Micro-batch by micro-batch; None if there is none, because the harness failed or the case is not about this version."""
+    """None if the harness failed, or the case is not about this version."""
 
     def raise_unless_as_expected(self) -> None:
-        """Raise what is not as the case says.
-
-        Raises:
-            NotAsExpected: something is not.
-        """
+        """Raise NotAsExpected if something is not as the case says."""
         if self.verdict.status not in AS_THE_CASE_SAYS and self.verdict.status != "not-applicable":
             raise NotAsExpected(self)
 
@@ -93,12 +89,7 @@ def run_case(
 
 
 def with_folders(own_code: OwnCode | None, folders: Sequence[Path]) -> OwnCode | None:
-    """The code, found in these folders too.
-
-    Raises:
-        OptionsClash: there are folders, but no code is allowed.
-        WrongUsage: one does not exist.
-    """
+    """The code, found in these folders too; raises WrongUsage if no code is allowed, or a folder does not exist."""
     if own_code is None and folders:
         raise OptionsClash("code: cases run your code only with allow_code=True")
     return own_code and OwnCode.at([*own_code.folders, *folders], "code")
@@ -134,8 +125,6 @@ class NotRecorded(AssertionError):
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """A case file with the expectations that an engine gave it."""
-
     file: Path
 
     def read(self, written: Mapping[str, Json]) -> Case:
@@ -159,18 +148,13 @@ class RecordedCase:
         return read_case(self.file, self.file.stem)
 
     def write(self, written: Mapping[str, Json], case: Case, observation: Observation) -> None:
-        """Write the case, with expectations that the observation meets.
-
-        Raises:
-            WrongUsage: see `fill_in_expectations`.
-            CannotWriteFile: see `conformance.core.output_file`.
-        """
+        """Write the case, with expectations that the observation meets; see `fill_in_expectations` and `write_file` for errors."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         write_file(self.file, fill_in_expectations(printed(written), case, observation, replace=True), _KIND)
 
 
 def _asked(written: Any) -> str:
-    """What a case asks of an engine; equal texts, equal questions."""
+    """The text of what a case asks of an engine."""
     if not isinstance(written, Mapping):
         return ""
     asked = {key: value for key, value in written.items() if key not in ("title", "strength")}

@@ -15,7 +15,7 @@ _TITLES = {
     "dedupe": "the deduplication",
     "dedupeWithinWatermark": "the deduplication",
 }
-"""``operatorName`` of the progress → what it is; others keep the state of the author's functions."""
+"""``operatorName`` of the progress → what it is; other operators keep the state of the author's functions."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class OperatorCoverage:
     operator: str
     """``the aggregation``"""
     stored: bool
-    """Whether a row was in its state."""
+    """Its state had a row."""
     removed: bool
-    """Whether a row left its state: a window closed, a key was forgotten."""
+    """A row left its state: a window closed, a key was forgotten."""
     dropped: bool | None
-    """Whether it dropped a late row; None if the version does not count them."""
+    """It dropped a late row; None if the version does not count them."""
 
 
 def coverage(seen: Observation) -> tuple[OperatorCoverage, ...]:

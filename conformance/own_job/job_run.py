@@ -38,7 +38,7 @@ class Outcome:
     task: CellTask
     run: CellRun | None
     unsupported: str | None = None
-    """Why the runtime cannot run it; None if it ran."""
+    """Says why the runtime cannot run it; None if it ran."""
 
     @property
     def observation(self) -> Observation | None:
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def lacking(self) -> str | None:
-        """Why there is no answer; None if there is one."""
+        """Says why there is no answer; None if there is one."""
         return self.run.failure if self.run is not None else self.unsupported
 
 
@@ -72,10 +72,10 @@ class JobRun:
     after: Target
     outcomes: tuple[Outcome, ...]
     engines: tuple[TargetRecord, ...]
-    """Both targets; those whose engine started, as they introduced themselves."""
+    """The records of both targets, as their engines introduced themselves if they started."""
     started: datetime
     conf: Mapping[str, str]
-    """The settings of the engines that are not those of the case."""
+    """The settings of the engines, beside those of the case."""
     tried: tuple[Outcome, ...] = ()
     """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
 
@@ -85,7 +85,7 @@ class JobRun:
 
     @property
     def handoffs(self) -> tuple[Outcome, ...]:
-        """What became of each checkpoint, by the step before which it was handed over."""
+        """What became of each checkpoint, in the order of the steps."""
         handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
@@ -101,11 +101,7 @@ def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, .
 
 
 def run_job(case: Case, before: Target, after: Target, options: EngineUse, display: Display[Outcome]) -> JobRun:
-    """Run a job.
-
-    Raises:
-        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
-    """
+    """Run a job; see `conformance.runner.execution.execute` for errors."""
     started = datetime.now(UTC)
     # Twice, since what depends on the clock or on chance cannot be compared.
     collector = outcomes(cells_of_job(case, before, after), options, display, repeat=2)
@@ -138,24 +134,16 @@ def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
 
 
 def try_workarounds(run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> JobRun:
-    """The run with what became of these cells of `workaround_cells`.
-
-    Raises:
-        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
-    """
+    """The run with what became of these cells of `workaround_cells`; see `execute` for errors."""
     return replace(run, tried=tuple(outcome for outcome, _ in outcomes(cells, options, display).kept))
 
 
 def outcomes(
     cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome], *, repeat: int = 1
 ) -> Collector[Outcome]:
-    """Run cells and keep what becomes of each; nothing is taken from the cache, because the code of the job is not part of the case.
+    """Run cells, those without a cut ``repeat`` times, and keep what becomes of each; see `execute` for errors.
 
-    Args:
-        repeat: runs of each cell without a cut.
-
-    Raises:
-        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+    Nothing is taken from the cache, because the code of the job is not part of the case.
     """
     limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}), repeat=repeat)
     collector: Collector[Outcome] = Collector(len(cells))
@@ -172,11 +160,7 @@ MODES: tuple[str, ...] = get_args(OutputMode)
 
 @dataclass(frozen=True)
 class Job:
-    """A query of one's own.
-
-    Raises:
-        WrongUsage: the text does not name a function.
-    """
+    """A query of one's own; raises WrongUsage if the text does not name a function."""
 
     function: str
     """``module:function``; it takes the session and a DataFrame for each sample, in order."""
@@ -265,11 +249,7 @@ def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int
 def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
     """Write the case of a query that resumes a checkpoint: a micro-batch without rows reads its state, then the samples arrive.
 
-    Args:
-        samples: of each stream, in the order of the sources; a sample without rows is a silent stream.
-
-    Raises:
-        CannotWriteFile, InvalidCase: as ``write_job``.
+    The samples stand in the order of the sources; one without rows is a silent stream. See `write_job` for errors.
     """
     # Without a micro-batch the query would start and never look at its state.
     steps: list[Json] = [{"name": "it reads its state", "add": {sample.stream: [] for sample in samples}}]
@@ -279,11 +259,7 @@ def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
 
 
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:
-    """The same case, in the same file, expecting what was observed.
-
-    Raises:
-        WrongUsage: see `fill_in_expectations`.
-    """
+    """The same case, in the same file, expecting what was observed; see `fill_in_expectations` for errors."""
     file = folder / f"{case.id.rpartition('/')[2]}.yaml"
     return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
 
@@ -312,7 +288,7 @@ def _step(number: int, arrival: Arrival) -> dict[str, Json]:
 
 
 def _written(file: Path, text: str) -> Case:
-    """The only case of a file with this text, which is written first."""
+    """Write a file, and read its only case."""
     write_file(file, text, FileKind("a case", any_content))
     loaded = discovery.load([file])
     loaded.raise_for_problems()

@@ -32,8 +32,6 @@ from reports.terminal.checkpoint import awaiting_statements
 
 @dataclass(frozen=True)
 class Resumption:
-    """A copy of a checkpoint, and what a version did with it."""
-
     checkpoint: Checkpoint
     target: Target
     observation: Observation | None
@@ -107,7 +105,7 @@ def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
 
 
 _MOST_LINES = 12
-"""Of Spark's message."""
+"""Spark's message is shown up to this many lines."""
 
 
 def _batches(observation: Observation) -> Iterator[str]:
@@ -121,7 +119,7 @@ def _batches(observation: Observation) -> Iterator[str]:
 
 
 def record(found: Resumption) -> dict[str, Any]:
-    """The same as JSON."""
+    """The resumption as JSON."""
     error = found.verdict.error
     return {
         "checkpoint": found.checkpoint.where,

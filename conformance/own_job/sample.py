@@ -21,7 +21,7 @@ Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]
 
 MOST_BYTES = 64_000_000
-"""Of a sample."""
+"""A sample may have this many bytes."""
 _CSV = ".csv"
 _INSTANT = re.compile(INSTANT_PATTERN)
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
 
 
 class UnusableSample(WrongUsage):
-    """A sample cannot be read as rows; ``line``: of the file, from 1; None if the problem is that of the whole file."""
+    """A sample cannot be read as rows; without a ``line``, counted from 1, the problem is that of the whole file."""
 
     def __init__(self, path: Path, reason: str, line: int | None = None) -> None:
         super().__init__(f"{path}{f':{line}' if line is not None else ''}: {reason}")
@@ -39,16 +39,14 @@ class UnusableSample(WrongUsage):
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of one stream."""
-
     stream: str
     schema: Schema
     rows: tuple[tuple[Json, ...], ...]
-    """As in a case, in schema order."""
+    """The values are as in a case, in schema order."""
     event_time: int | None
-    """Position of the column by which they are divided into micro-batches; None to divide them in the order of the file."""
+    """The position of the column that divides them into micro-batches; None to divide them in the order of the file."""
     skipped: int = 0
-    """Rows of the file beyond the limit."""
+    """The file has this many rows beyond the limit."""
 
     def instant(self, row: Sequence[Json]) -> int | None:
         """The event time of a row in µs since the epoch; None without one."""
@@ -113,11 +111,7 @@ def _rows(path: Path, content: bytes, schema: Schema | None) -> list[tuple[int, 
 
 
 def silent(stream: str, ddl: str) -> Sample:
-    """A stream without rows.
-
-    Raises:
-        UnusableSample: the schema is wrong.
-    """
+    """A stream without rows; raises UnusableSample if the schema is wrong."""
     return Sample(stream, _given(Path(stream), ddl), (), None)
 
 
@@ -176,7 +170,7 @@ def _row(path: Path, schema: Schema, record: Record, line: int) -> tuple[Json, .
 
 
 def _fitted(value: Json, type: DataType) -> Json:
-    """The value as the type has it: missing fields of structs null."""
+    """The value with null for the missing fields of its structs."""
     if type.name == "struct" and isinstance(value, Mapping):
         return {field.name: _fitted(value.get(field.name), field.type) for field in type.fields}
     if type.name == "array" and isinstance(value, list):
@@ -185,7 +179,7 @@ def _fitted(value: Json, type: DataType) -> Json:
 
 
 def _untexted(text: str | None) -> Json:
-    """A value of CSV: a number or a boolean if it is written like one."""
+    """Turns a value of CSV into a number or a boolean if it is written like one."""
     if text is None or text.lower() in ("true", "false"):
         return text and text.lower() == "true"
     # 007 is a name rather than a number.
@@ -255,7 +249,7 @@ def _common(one: DataType, other: DataType) -> DataType | None:
 
 
 def _settled(found: DataType) -> DataType:
-    """Without the type of null, which no column may have: what is always null is text."""
+    """Replaces the type of null, which no column may have, by text."""
     if found == _VOID:
         return _STRING
     if found.name == "struct":
@@ -275,7 +269,7 @@ class Arrival:
 
     name: str
     rows: Mapping[str, tuple[Row, ...]]
-    """By stream; a stream that is missing is silent."""
+    """The rows by stream; a stream that is missing is silent."""
 
 
 def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False) -> Iterator[Arrival]:
@@ -335,7 +329,6 @@ def _held_back(sample: Sample, parts: list[list[Row]]) -> tuple[Row, ...]:
 
 
 def _far_ahead(sample: Sample) -> Row | None:
-    """A copy of the latest row, ``FAR_AHEAD``."""
     if not (timed := sample.timed(sample.rows)):
         return None
     latest, at = max(timed)

@@ -40,7 +40,7 @@ from reports.results.status import Statement
 from reports.results.writing import ResultsWriter
 
 Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
-"""Both versions do the same; not the same; the job itself fails; no answer."""
+"""In turn: both versions do the same; not the same; the job itself fails; no answer."""
 _EXIT_CODES: Mapping[Answer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
 
 
@@ -51,7 +51,7 @@ class TriedWorkaround:
     setting: str
     """``spark.sql.ansi.enabled=false``"""
     verdicts: tuple[CheckpointVerdict, ...]
-    """On each after which rows came, compared with a restart on the version that wrote it."""
+    """The verdicts on handoffs after which rows came, each compared with a restart on the version that wrote it."""
 
     @property
     def proven(self) -> bool:
@@ -59,7 +59,6 @@ class TriedWorkaround:
         return all(verdict.outcome == "resumed" for verdict in self.verdicts)
 
     def __str__(self) -> str:
-        """The workaround and what it was seen to do, or what it was seen to do instead."""
         outcomes = Counter(verdict.outcome for verdict in self.verdicts)
         of = counted(len(self.verdicts), "handoff")
         if self.proven:
@@ -80,14 +79,12 @@ _TRIED: Mapping[CheckpointOutcome, str] = {
 
 @dataclass(frozen=True)
 class Handoffs:
-    """Checkpoints of a job with the same verdict."""
+    """Checkpoints of a job with the same verdict, handed over before these steps."""
 
     steps: tuple[int, ...]
-    """The steps before which they were handed over."""
     verdict: CheckpointVerdict
-    """On the first of them, compared with a restart on the version that wrote it."""
+    """The verdict on the first of them, compared with a restart on the version that wrote it."""
     tried: tuple[TriedWorkaround, ...] = ()
-    """What may let refused checkpoints resume."""
 
     @property
     def workaround(self) -> TriedWorkaround | None:
@@ -97,20 +94,17 @@ class Handoffs:
 
 @dataclass(frozen=True)
 class JobVerdict:
-    """Whether a job does the same on two versions, and whether its checkpoints resume."""
-
     case: Case
-    """Expects what the earlier version did, if it got to the end."""
+    """It expects what the earlier version did, if that got to the end."""
     header: Header
     before: Target
     after: Target
     cells: tuple[Cell, Cell]
-    """Of the earlier and of the later version."""
+    """The cells of the earlier and of the later version."""
     handoffs: tuple[Handoffs, ...]
     """The checkpoints, those that do not resume as after a restart first."""
     answer: Answer
     change: Change | None
-    """What differs, if something does."""
     failures: tuple[tuple[Target, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
@@ -122,11 +116,10 @@ class JobVerdict:
     not_shown: tuple[str, ...] = ()
     """What no micro-batch of the earlier version showed."""
     late_rows: int = 0
-    """Late rows that it dropped."""
+    """The earlier version dropped this many late rows."""
 
     @property
     def to(self) -> SparkVersion:
-        """The later version."""
         return SparkVersion.parse(self.after.spark)
 
     @property
@@ -136,11 +129,7 @@ class JobVerdict:
         return combined([_EXIT_CODES[self.answer], *([1] if self.columns else []), *handoffs])
 
     def write(self, path: Path) -> None:
-        """Write a results file, for ``conformance report``, ``export`` and ``diff``.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
-        """
+        """Write a results file, for ``conformance report``, ``export`` and ``diff``; see `conformance.core.output_file` for errors."""
         with ResultsWriter(path, self.header) as writer:
             for cell in self.cells:
                 writer.write(cell)
@@ -206,7 +195,6 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 
 
 def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
-    """The checkpoints that the later version resumed, compared with restarts on the earlier version, and what was tried for them."""
     restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
 
     def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
@@ -295,7 +283,7 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
 
 
 def _failure(cell: Cell) -> str | None:
-    """Why a version has no answer, or with which error the job ends."""
+    """Says why a version has no answer, or with which error the job ends; None if it has one."""
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
         return "\n".join(seen.own_code_error.lines())
@@ -312,14 +300,13 @@ def _failure(cell: Cell) -> str | None:
 
 @dataclass(frozen=True)
 class KnownHere:
-    """A known bug of one of the versions."""
+    """A known bug that one of the versions has, or both."""
 
     spark: tuple[str, ...]
-    """The versions that have it, of the two."""
     because: str
     bug: KnownBug
     cases: tuple[str, ...]
-    """Cases of the suite that show it, all of whose features the query has."""
+    """These cases of the suite show it, and the query has all their features."""
 
 
 @dataclass(frozen=True)
@@ -328,10 +315,10 @@ class Known:
 
     before: Target
     after: Target
-    """Each the version itself or, if that has no published results, the newest of its line that has."""
+    """Each is the version itself or, if that has no published results, the newest of its line that has."""
     bugs: tuple[KnownHere, ...]
     changes: tuple[Change, ...]
-    """Worst first; of cases all of whose features the query has."""
+    """Changes of cases all of whose features the query has, worst first."""
 
 
 def known(
@@ -435,7 +422,7 @@ def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]
 
 
 _MOST = 5
-"""Known bugs and changes that are listed."""
+"""At most this many known bugs and changes are listed."""
 
 
 def summary(found: JobVerdict) -> str:
@@ -482,11 +469,7 @@ def _after_colon(found: JobVerdict) -> str:
 
 
 def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
-    """What was found, the answer to the question first.
-
-    Args:
-        about: what is published about both versions; None if nothing is.
-    """
+    """What the verdict says, the answer to the question first; ``about``: what is published about both versions, None if nothing is."""
     for target, why in found.failures:
         first, *more = why.splitlines()
         yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
@@ -526,11 +509,7 @@ def _handoff(group: Handoffs, found: JobVerdict) -> Statement:
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
-    """Why a checkpoint did not resume on a version: the author's own code, else what the error shows, else what it says.
-
-    Args:
-        among: the documented reasons.
-    """
+    """Why a checkpoint did not resume on a version: the author's own code, else documented reasons that the error shows, else the error."""
     error = verdict.error
     if error is not None and error.own_code is not None:
         return error.own_code.evidence()
@@ -566,7 +545,7 @@ def _bug(found: KnownHere) -> Iterator[str]:
 
 
 def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
-    """Everything that the statements say, as JSON."""
+    """The verdict as JSON."""
     change = found.change
     return {
         "from": found.before.spark,

@@ -31,11 +31,7 @@ class NotACase(WrongUsage):
 
 
 def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:
-    """Run a case in an engine of its own.
-
-    Raises:
-        NotAsExpected, WrongUsage: see `run_case`.
-    """
+    """Run a case in an engine of its own; see `run_case` for errors."""
     if case.recorded:
         raise NotACase("expect_recorded() needs a test to write beside: use the pytest fixture watermark_case")
     return run_case(case.checked_case(), spark=spark or "newest", allow_code=True, code=[case.function.folder])
@@ -46,9 +42,7 @@ class Function:
     """A function of a module, as engines find it."""
 
     name: str
-    """``module:function``"""
     folder: Path
-    """Where Python finds the module."""
     streams: tuple[str, ...] | None
     """The parameters after the session; None if it takes any number."""
 
@@ -124,11 +118,7 @@ class WatermarkCase:
         return replace(self, steps=(*before, {**last, "expect": _plain(expected)}))
 
     def expect_recorded(self) -> WatermarkCase:
-        """Compare every step with what ``pytest --conformance-update`` has recorded; only with the pytest fixture.
-
-        Raises:
-            NotACase: a step has an expectation.
-        """
+        """Compare every step with what ``pytest --conformance-update`` has recorded, in a test; NotACase if a step has an expectation."""
         if any("expect" in step for step in self.steps):
             raise NotACase("expect(…) and expect_recorded() exclude each other: remove one")
         return replace(self, recorded=True)
@@ -167,11 +157,7 @@ class WatermarkCase:
         }
 
     def case(self) -> Case:
-        """The case, as the reader of the case language makes it.
-
-        Raises:
-            NotACase: with every problem, and its step.
-        """
+        """The case, as the reader of the case language makes it; NotACase names every problem, and its step."""
         id = self.function.name.replace(":", ".")
         try:
             # There is no file, so no finding has a line.
@@ -181,11 +167,7 @@ class WatermarkCase:
         raise NotACase("\n".join(problems))
 
     def checked_case(self) -> Case:
-        """The case, which must expect something.
-
-        Raises:
-            NotACase: it expects nothing, or has a problem.
-        """
+        """The case, which must expect something; NotACase if it expects nothing, or has a problem."""
         if not any("expect" in step for step in self.steps):
             raise NotACase(
                 f"{self.function.name}: the case expects nothing: "
@@ -232,11 +214,7 @@ def watermark_case(build: Job, /, **streams: str) -> WatermarkCase:
 
 
 def _plain(value: Any) -> Json:
-    """A Python value as the YAML has it.
-
-    Raises:
-        NotACase: YAML has no such value.
-    """
+    """A Python value as the YAML has it; NotACase if YAML has no such value."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -58,85 +58,73 @@ class NothingChanged(ValueError):
 
     exit_code: ClassVar[int] = 0
 
-    def __init__(self, revision: str) -> None:
-        super().__init__(f"nothing to run: no case has changed since {revision}")
-
 
 @dataclass(frozen=True)
 class RunOptions(SessionOptions):
-    """What the user asks of a run on single versions."""
-
     every_case: bool = False
     """Whether to run every case of the suite where nothing else names cases; else the smoke cases run."""
     spark: Sequence[str] = ()
-    """Versions; the newest if empty."""
+    """The newest version if empty."""
     variants: Sequence[str] = ()
     """Names of variants, or ``all``."""
     source: Source = "files"
-    """Where the rows of cases come from that do not say it."""
+    """The rows of cases that do not say it come from there."""
     since: str | None = None
-    """A git revision: only cases that changed since run."""
+    """A git revision: only cases that have changed since then run."""
     shard: str | None = None
     spark_home: Path | None = None
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
-    """Name of the column of the only version."""
     policy_engines: Sequence[str] = ()
     """Names of real engines that cases on watermark policies run on, or ``all``."""
     repeat: int = 1
     witness: Witness | None = None
-    """What else is asked after each step."""
 
 
 @dataclass(frozen=True)
 class ChosenEngines:
-    """The engines of a run."""
+    """The real engines that cases on watermark policies run on."""
 
     engines: tuple[PolicyEngine, ...] = ()
     absent: str | None = None
-    """Why none of them runs on this machine."""
+    """Says why none of them runs on this machine."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the choice."""
         if self.absent is None:
             return ()
-        return (f"the columns of {', '.join(one.title for one in self.engines)} stay empty: {self.absent}",)
+        return (f"the columns of {', '.join(engine.title for engine in self.engines)} stay empty: {self.absent}",)
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run will do."""
-
     options: RunOptions
     suite: str
-    """Digest of the suite."""
+    """The digest of the suite."""
     cases: tuple[Case, ...]
     policy_cases: tuple[PolicyCase, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions and the place of the run."""
     shard: Shard | None
-    smoke: SmokeCases | None = None
-    """If the options name no cases."""
-    model: bool = False
+    smoke: SmokeCases | None
+    """The number of smoke cases, if the options name no cases."""
+    model: bool
     """Whether policy cases run on the model."""
-    policy_engines: ChosenEngines = field(default_factory=ChosenEngines)
+    policy_engines: ChosenEngines
 
     @property
     def cells(self) -> int:
-        """How many cells engines answer."""
+        """The number of cells that engines answer."""
         return len(self.cases) * len(self.targets)
 
-    @property
-    def header(self) -> Header:
+    def header(self, columns: Sequence[PolicyColumn] = ()) -> Header:
         return Header(
             suite=self.suite,
             cases=(*(case.id for case in self.cases), *(case.id for case in self.policy_cases)),
             targets=(
                 *(unseen(target, self.options.runtime.runtime) for target in self.targets),
                 *((MODEL,) if self.policy_cases and self.model else ()),
-                *((engine_target(engine.name) for engine in self.policy_engines.engines) if self.policy_cases else ()),
+                *(column.target for column in columns),
             ),
             started=datetime.now(UTC),
             command=self.options.command,
@@ -163,10 +151,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     Raises:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
-        OptionsClash, WrongUsage: an option does not fit these cases.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-        HarnessError: see `provision.check_those_by_name`.
-        WrongUsage, NoSuchJava, BadJavaOptions: see `choose_engines`.
+        WrongUsage, HarnessError: an option does not fit these cases, or this machine; see `Targets.choose` and `choose_engines`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
@@ -187,7 +172,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     if options.since is not None:
         cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
-            raise NothingChanged(options.since)
+            raise NothingChanged(f"nothing to run: no case has changed since {options.since}")
     if options.source == KAFKA:
         cases = from_topics(cases)
     if options.variants:
@@ -206,24 +191,21 @@ def plan_run(options: RunOptions) -> RunPlan:
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
-    """Run a plan and write its results: see ``execute``."""
+    """Run a plan and write its results: see `execute`."""
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
     limits = options.concurrency.limits(
         len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
     )
     if options.witness is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
-    header = plan.header
-    answered: Iterable[Cell] = ()
-    if plan.policy_cases:
-        columns = policy_columns(plan.policy_engines, plan.policy_cases)
-        names = [target.name for target in plan.targets]
-        answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
-        of_spark = [
-            target for target in header.targets if target.name not in {column.target.name for column in columns}
-        ]
-        header = header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
-    sink = ResultsSink(options.output, header, cell_record, answered)
+    columns = policy_columns(plan.policy_engines, plan.policy_cases) if plan.policy_cases else ()
+    names = [target.name for target in plan.targets]
+    answered = (
+        cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
+        if plan.policy_cases
+        else ()
+    )
+    sink = ResultsSink(options.output, plan.header(columns), cell_record, answered)
     return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
@@ -245,45 +227,30 @@ def choose_engines(names: Sequence[str]) -> ChosenEngines:
 
 def policy_columns(chosen: ChosenEngines, cases: Sequence[PolicyCase]) -> tuple[PolicyColumn, ...]:
     """What each engine answers to the cases on its policies; several engines run at once."""
-    if chosen.absent is not None:
-        return tuple(_policy_column(engine, absent=chosen.absent) for engine in chosen.engines)
+
+    def answered(engine: PolicyEngine) -> PolicyColumn:
+        column = PolicyColumn(engine_target(engine.name), engine.title, engine.decides, absent=chosen.absent)
+        own = [case for case in cases if engine.has(case.policy, case.given)]
+        answers: dict[str, PolicyAnswer] = {}
+        if column.absent is not None or not own:
+            return column
+        try:
+            with running.started(engine) as real:
+                for case in own:
+                    answers[case.id] = real.answer(case.question)
+                return replace(column, target=engine_target(engine.name, real.java.version), answers=answers)
+        except NoJar as error:
+            return replace(column, absent=" ".join(str(error).split()))
+        except running.PolicyEngineFailed as error:
+            # What it answered before stands; the rest it did not answer.
+            left = {case.id: " ".join(str(error).split()) for case in own if case.id not in answers}
+            return replace(column, answers=answers, broken=left)
+
     with ThreadPoolExecutor(max(1, min(len(chosen.engines), os.cpu_count() or 1))) as pool:
-        return tuple(pool.map(lambda engine: _column_of(engine, cases), chosen.engines))
-
-
-def _column_of(engine: PolicyEngine, cases: Sequence[PolicyCase]) -> PolicyColumn:
-    own = [case for case in cases if engine.has(case.policy, case.given)]
-    answers: dict[str, PolicyAnswer] = {}
-    if not own:
-        return _policy_column(engine)
-    try:
-        with running.started(engine) as real:
-            for case in own:
-                answers[case.id] = real.answer(case.question)
-            return _policy_column(engine, answers, java=real.java.version)
-    except NoJar as error:
-        return _policy_column(engine, absent=" ".join(str(error).split()))
-    except running.PolicyEngineFailed as error:
-        # What it answered before stands; the rest it did not answer.
-        left = {case.id: " ".join(str(error).split()) for case in own if case.id not in answers}
-        return _policy_column(engine, answers, left)
-
-
-def _policy_column(
-    engine: PolicyEngine,
-    answers: dict[str, PolicyAnswer] | None = None,
-    broken: dict[str, str] | None = None,
-    *,
-    absent: str | None = None,
-    java: str | None = None,
-) -> PolicyColumn:
-    return PolicyColumn(
-        engine_target(engine.name, java), engine.title, engine.decides, answers or {}, broken or {}, absent
-    )
+        return tuple(pool.map(answered, chosen.engines))
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
-    """A case on one version, as it stands in a results file."""
     if run is None:
         return Cell.of(task.case, task.target.name, verdict)
     milliseconds = int(run.seconds * 1000)
@@ -291,11 +258,7 @@ def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
 
 
 def _names_cases(options: RunOptions) -> bool:
-    """Whether the options say which cases run; versions, variants and places are the same for whatever runs.
-
-    Raises:
-        OptionsClash: they say both every case and only some.
-    """
+    """Whether the options say which cases run; versions, variants and places are the same for whatever runs."""
     named = {"PATH": options.paths, "--tag": options.tags, "--since": options.since is not None}
     for name, given in named.items():
         if given and options.every_case:
@@ -330,13 +293,10 @@ def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> Optio
 
 
 def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask, ...]:
-    """Every case on every target."""
     return tuple(CellTask(case, (target,)) for target in targets for case in cases)
 
 
 class JudgeCases:
-    """Gives each case on each target its verdict."""
-
     def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
         verdict = not_applicable(task.case, task.target.version)
         if verdict is None and lacking is not None:
@@ -344,7 +304,6 @@ class JudgeCases:
         return verdict
 
     def verdict(self, run: CellRun) -> Verdict:
-        """The verdict on a run, repetitions combined."""
         case, version = run.case, run.task.target.version
         if not run.runnable:
             return not_run(case, version, run.failure or "")
@@ -372,8 +331,6 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
 
 
 class NoObservation(RuntimeError):
-    """There is no answer to a case."""
-
     exit_code: ClassVar[int] = 3
 
     def __init__(self, case: str, why: str) -> None:
@@ -381,12 +338,7 @@ class NoObservation(RuntimeError):
 
 
 def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
-    """Run a single case.
-
-    Raises:
-        NoObservation: the engine gave no answer.
-        Interrupted, HarnessError: see ``execute``.
-    """
+    """Run a single case; raises NoObservation if the engine gives no answer, and what `execute` raises."""
     limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
     plan = Plan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
     collector: Collector[Verdict] = Collector(1)
@@ -398,12 +350,7 @@ def observe(case: Case, target: Target, options: RuntimeOptions, display: Displa
 
 
 def observation_in(path: Path, case: Case, spark: str) -> Observation:
-    """The answer of Spark to a case in a results file.
-
-    Raises:
-        NoSuchVersion: the results lack the version.
-        NoObservation: they lack the case, or have no answer to it, or a mistake in the author's code ended it.
-    """
+    """The answer of Spark to a case in a results file; raises what `answer_in` raises, and NoObservation if own code ended it."""
     return _of_spark(answer_in(path, case, spark)[1])
 
 
@@ -427,12 +374,7 @@ def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, 
 
 
 def _of_spark(observation: Observation) -> Observation:
-    """The observation, unless a mistake in the author's code ended it: that must not become an expectation.
-
-    Raises:
-        NoObservation: a mistake did.
-    """
-    mistake = observation.own_code_error
-    if mistake is not None:
-        raise NoObservation(observation.case, "\n  ".join(mistake.lines()))
+    """The observation, unless a mistake in the author's code ended it, which must not become an expectation: then NoObservation."""
+    if observation.own_code_error is not None:
+        raise NoObservation(observation.case, "\n  ".join(observation.own_code_error.lines()))
     return observation

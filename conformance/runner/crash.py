@@ -64,8 +64,6 @@ class NoMicroBatch(WrongUsage):
 
 
 class NotRecorded(HarnessError):
-    """The case does not run to its end without a crash."""
-
     def __init__(self, case: str, why: str) -> None:
         super().__init__(f"{case} cannot be recorded: {why}")
 
@@ -79,7 +77,7 @@ class CrashPoint:
 
     @classmethod
     def of(cls, case: Case, step: int | None = None) -> CrashPoint:
-        """``step``: its number; by default the last one with rows that others with rows follow, so that they show the state.
+        """The point in this step, by default in the last one with rows that others with rows follow, so that they show the state.
 
         Raises:
             NoMicroBatch: the case has no such step, or does what cannot be resumed in the middle.
@@ -102,7 +100,7 @@ class CrashPoint:
 
     @property
     def resumed(self) -> Case:
-        """The case as the query goes on after the crash: it starts, then come the later steps."""
+        """The case as the query goes on after the crash: it starts, and the later steps follow."""
         steps = list(self.case.steps)
         steps[self.step - 1] = Step(number=self.step, action=Start())
         return self.case.model_copy(update={"steps": tuple(steps)})
@@ -115,14 +113,14 @@ class Recorded:
     point: CrashPoint
     images: tuple[CrashImage, ...]
     boundaries: tuple[CrashImage, ...]
-    """Those between two micro-batches."""
+    """The images between two micro-batches."""
     emitted: Emitted
-    """What the sink got, from the micro-batch on."""
+    """The rows that the sink got, from the micro-batch on."""
     operations: int
-    """File operations of the micro-batch."""
+    """The number of file operations of the micro-batch."""
 
     def only(self, faults: Collection[Fault] = (), most: int | None = None) -> Recorded:
-        """The same with at most so many images of these faults, evenly spread; without arguments with all."""
+        """The same with at most this many images of these faults, evenly spread; without arguments with all."""
         images = tuple(image for image in self.images if not faults or image.fault in faults)
         if most is not None and most < len(images):
             images = tuple(images[at * len(images) // most] for at in range(most))
@@ -145,7 +143,7 @@ class Restarts:
 
     @property
     def directory(self) -> Path:
-        """Of the query."""
+        """The directory of the query."""
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
@@ -166,7 +164,7 @@ class Restarts:
         return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
-        """``folders``: those to make before the query does: a recorder sees all that happens in them."""
+        """Makes these folders before the query does, since a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
         # An attempt that failed, of this case or of another, leaves its files.
         for left in (saved, self.directory):
@@ -204,7 +202,6 @@ class Restarts:
         )
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
-        """Restart from every image, and judge each."""
         between = (self._undisturbed(image, recorded) for image in recorded.boundaries)
         references = [
             Reference(recorded.emitted),
@@ -240,11 +237,7 @@ class Restarts:
             return CheckpointVerdict("no answer", reason=str(error))
 
     def _resume(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """What the query does with an image: at its first start and, if something is overlaid after that, at its second.
-
-        Raises:
-            EngineFailed: there is no answer.
-        """
+        """What the query does with an image: at its first start and, if something is overlaid after that, at its second."""
         for _ in range(ATTEMPTS - 1):
             with suppress(TooBusy):
                 seen = self._resumed(image, point)
@@ -253,7 +246,7 @@ class Restarts:
         return self._resumed(image, point)
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """One attempt of ``_resume``, from a directory that nothing has touched."""
+        """Resumes once, from a directory that nothing has touched."""
         self._place(image.content)
         if image.overlay is None:
             return (self._observe(self._resuming(point, len(point.case.steps))),)
@@ -306,16 +299,15 @@ def _aligned(point: CrashPoint, seen: Observation) -> bool:
 
 @dataclass(frozen=True)
 class CrashRequest(SessionOptions):
-    """What the user asks of crashes. Nothing is taken from the cache, and working files are not kept."""
+    """What the user asks of crashes. The cache is not used, and working files are not kept."""
 
     spark: Sequence[str] = ()
     source: Source = "files"
-    """``kafka``: cases run from topics if they can."""
     step: int | None = None
     images: int | None = None
     """The most images of a micro-batch; None for all."""
     faults: Sequence[Fault] = ()
-    """Only these; all if empty."""
+    """Only images of these faults restart; all if empty."""
 
     @property
     def store(self) -> StateStore:
@@ -324,8 +316,6 @@ class CrashRequest(SessionOptions):
 
 @dataclass(frozen=True)
 class CrashPlan:
-    """What will crash, and where."""
-
     request: CrashRequest
     points: tuple[CrashPoint, ...]
     targets: tuple[Target, ...]
@@ -351,10 +341,9 @@ class CrashWatcher(EngineListener, Protocol):
     """Follows how crashes go on."""
 
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
-        """The file operations of a micro-batch are recorded; the query will be restarted from so many images."""
+        """The file operations of a micro-batch are recorded; the query will restart from this many images."""
 
-    def judged(self, record: CrashRecord) -> None:
-        """A query was restarted from an image."""
+    def judged(self, record: CrashRecord) -> None: ...
 
 
 def plan_crashes(request: CrashRequest) -> CrashPlan:
@@ -363,9 +352,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
     Raises:
         InvalidCase: a case is invalid.
         NoMicroBatch: the only case cannot crash.
-        OptionsClash: no case is left, or none has its rows come from a topic.
-        HarnessError: no version has the state store.
-        UnknownTarget, HarnessError: see `Targets.choose`.
+        WrongUsage, HarnessError: no case is left, or no version that has the state store; see `Targets.choose`.
     """
     loaded = discovery.load(request.paths or None)
     loaded.raise_for_problems()
@@ -420,8 +407,7 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
 def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher) -> Iterator[CrashRecord]:
     """Record all cases in one engine, and restart them in another: only the first writes snapshots in the background.
 
-    Args:
-        folder: for the directories of the queries; checkpoints hold absolute paths, so both engines use the same.
+    Both use the same folder, because checkpoints hold absolute paths.
     """
     recordings: list[Recorded] = []
     store = plan.request.store.name

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity
@@ -38,21 +37,18 @@ Cached: TypeAlias = Literal["never", "reused", "renewed"]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which cells are to run, where, and within which limits."""
+    """Says which cells run, where, and within which limits."""
 
     cells: tuple[CellTask, ...]
     runtime: RuntimeOptions
-    """Where engines run."""
     limits: Limits
     work: Path | None = None
-    """The folder for working files, kept; None for a temporary one."""
+    """Working files are kept in this folder; None for a temporary one."""
     allow_code: bool = False
-    """Whether cases may do what needs ``--allow-code``."""
     cached: Cached = "never"
 
     @classmethod
     def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
-        """The plan of cells for what the user asked."""
         # Repetitions are run to see whether answers change.
         cached: Cached = "never" if limits.repeat > 1 else "renewed" if options.fresh else "reused"
         return cls(tuple(cells), options.runtime, limits, options.work, options.runtime.own_code is not None, cached)
@@ -62,7 +58,7 @@ class Judge(Protocol[V_co]):
     """Gives each cell its verdict. Threads may share it."""
 
     def without_run(self, task: CellTask, lacking: str | None) -> V_co | None:
-        """The verdict on a cell that does not need to run, None if it does; ``lacking``: why the runtime cannot run it."""
+        """The verdict on a cell that does not need to run, else None; ``lacking`` says why the runtime cannot run it."""
 
     def verdict(self, run: CellRun) -> V_co: ...
 
@@ -81,33 +77,34 @@ class Sink(Protocol[V_contra]):
     It is entered once engines can be started, and opens its file only then: an error before leaves earlier results as they are.
     """
 
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> object:
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        return
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        """An engine has introduced itself; at least once per target that runs."""
+        """Called at least once per target that runs, when an engine has introduced itself."""
 
     def keep(self, task: CellTask, verdict: V_contra, run: CellRun | None) -> None:
-        """A judged cell; ``run`` is None if it did not need to run."""
+        """Takes a judged cell; ``run`` is None if it did not need to run."""
 
     def finish(self) -> None:
-        """All cells are kept."""
+        """Called when all cells are kept."""
+        return
 
     def left(self) -> str:
-        """What an interruption leaves behind, for its message."""
+        """Says what an interruption leaves behind."""
 
 
 @dataclass(frozen=True)
 class Reuse:
     """What an executed plan had from the cache of answers."""
 
-    cells: int = 0
-    """Cells that were answered from it."""
-    problem: str | None = None
-    """Why answers were not kept for the next run; None if they were, or were not to be."""
+    cells: int
+    """This many cells were answered from it."""
+    problem: str | None
+    """Says why answers were not kept for the next run; None if they were, or were not to be."""
 
 
 def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
@@ -143,14 +140,11 @@ def run_cells(
     allow_code: bool = False,
     cache: AnswerCache | None = None,
 ) -> int:
-    """Run cells on a runtime that is open, and pass each verdict on; returns when all are done.
+    """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
 
     Args:
         allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
-
-    Returns:
-        How many cells were answered from the cache.
 
     Raises:
         KeyboardInterrupt: the user stopped the run; every engine has ended.
@@ -176,7 +170,7 @@ def run_cells(
 
 @dataclass(frozen=True)
 class _Judging(Generic[V]):
-    """The scheduler's listener: one call of display and sink at a time, whichever engine reports."""
+    """The scheduler's listener: calls display and sink one at a time, whichever engine reports."""
 
     judge: Judge[V]
     display: Display[V]
@@ -207,7 +201,6 @@ class _Judging(Generic[V]):
             self.keep(run.task, verdict, run)
 
     def reuse(self, task: CellTask, answer: CachedAnswer) -> None:
-        """A cached answer takes the place of a run."""
         for target, (identity, place) in zip(task.targets, answer.engines, strict=True):
             self.sink.introduce(target, identity, place)
         run = CellRun(task, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
@@ -230,7 +223,6 @@ class CachedAnswers:
     _engines: dict[str, tuple[Identity, EngineLocation]] = field(default_factory=dict)
 
     def lookup(self, tasks: Iterable[CellTask]) -> Iterator[tuple[CellTask, CachedAnswer]]:
-        """The cells that the cache answers, with their answers."""
         by_key: dict[str, list[CellTask]] = {}
         for task in tasks:
             if (key := self._key(task)) is not None:
@@ -243,7 +235,6 @@ class CachedAnswers:
         self.cache.touch(used)
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        """An engine of the target has introduced itself; the answers that follow are from it."""
         # The engine's environment may have been installed just now.
         self._fingerprints.pop(target.name, None)
         self._engines[target.name] = identity, place
@@ -258,8 +249,7 @@ class CachedAnswers:
             self.cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
 
     def _key(self, task: CellTask) -> str | None:
-        """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace; and a
-        workaround is tried each time."""
+        """None if the answer must not be reused: own code, files or a broker may have changed unseen; a workaround is tried each time."""
         if task.case.needs_code or task.case.topics or task.workaround:
             return None
         engines = []
@@ -280,21 +270,8 @@ def unseen(target: Target, runtime: str) -> TargetRecord:
     return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
 
 
-def target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
-    """The record of a target whose engine has introduced itself."""
-    return TargetRecord(
-        name=target.name,
-        spark=identity.spark,
-        java=identity.java,
-        python=identity.python,
-        scala=identity.scala,
-        os=identity.os,
-        runtime=place.runtime,
-        image=place.image,
-        image_digest=place.image_digest,
-        master=place.master,
-        kafka=place.kafka,
-    )
+def _target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
+    return TargetRecord(name=target.name, **identity.model_dump(exclude={"protocol", "apis"}), **vars(place))
 
 
 @dataclass
@@ -302,27 +279,25 @@ class ResultsSink(Generic[V]):
     """Writes a results file: cells as they come, and each engine the first time it introduces itself."""
 
     path: Path
-    """Of the file, which an error or an interruption leaves without its footer."""
+    """An error or an interruption leaves the file without its footer."""
     header: Header
     record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
-    """A judged cell as it stands in the file; its run is None if it needed none."""
+    """Makes the record of a judged cell; its run is None if it needed none."""
     answered: Iterable[Cell] = ()
-    """Cells that need no engine, written last."""
+    """Cells that need no engine are written last."""
     _introduced: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
         self._writer = ResultsWriter(self.path, self.header)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._writer.__exit__(*error)
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
-            self._writer.introduce(target_record(target, identity, place))
+            self._writer.introduce(_target_record(target, identity, place))
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
         self._writer.write(self.record(task, verdict, run))
@@ -337,45 +312,31 @@ class ResultsSink(Generic[V]):
 
 
 @dataclass(frozen=True)
-class Collector(Generic[V]):
-    """Keeps what comes out of so many cells, in the order in which it comes, and the engines by name as they introduced themselves."""
+class Collector(Sink[V]):
+    """Keeps the verdicts on this many cells in the order in which they come, and the engines by name as they introduced themselves."""
 
     cells: int
     engines: dict[str, TargetRecord] = field(default_factory=dict)
     kept: list[tuple[V, CellRun | None]] = field(default_factory=list)
-    """The verdict on each cell, and its run if it needed one."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.engines[target.name] = target_record(target, identity, place)
+        self.engines[target.name] = _target_record(target, identity, place)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:  # noqa: ARG002
         self.kept.append((verdict, run))
-
-    def finish(self) -> None: ...
 
     def left(self) -> str:
         return f"{self.cells - len(self.kept)} of {self.cells} answers are missing"
 
 
 class Silent(EngineListener):
-    """Prints nothing: the caller shows progress."""
-
     def engine_says(self, target: Target, line: str) -> None: ...
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
 
 
 class Engines:
-    """Runs cases on one engine at a time: the engine of another version is closed first.
-
-    Args:
-        options: where engines run; cases may run code if it has ``own_code``.
-    """
+    """Runs cases on one engine at a time: the engine of another version is closed first. They may run code if there is ``own_code``."""
 
     def __init__(self, options: RuntimeOptions, limits: Limits, listener: EngineListener | None = None) -> None:
         self._options = options
@@ -392,13 +353,12 @@ class Engines:
         self.close()
 
     def run(self, case: Case, target: Target) -> CellRun:
-        """Run a case, on the engine of the last one if that is of the same target."""
         return run_cell(
             case, self.slot(target, EngineNeeds.of(case, target)), self._limits, self._options.own_code is not None
         )
 
     def slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
-        """The slot of an engine that gives what cases need; the last engine's, if that does."""
+        """The slot of an engine that gives what cases need: that of the last engine if it does, else a new one."""
         if self._slot is None or self._slot.target != target or not self._slot.needs.cover(needs):
             self.close_engine()
             if self._runtime is None:
@@ -415,7 +375,6 @@ class Engines:
             self._slot = None
 
     def close(self) -> None:
-        """End the engine, and remove its files."""
         self.close_engine()
         self._runtime = None
         self._stack.close()

@@ -20,17 +20,10 @@ from harness.runtimes.own_code import JarPackage, OwnCode, requirements_in
 PYPROJECT = "pyproject.toml"
 TABLE = "[tool.conformance]"
 _LONGEST = 1_000_000
-"""Bytes of the file."""
+"""The file may have this many bytes."""
 _DEEPEST = 60
-"""Parts of the name of a setting."""
+"""The name of a setting may have this many parts."""
 _KEYS = ("code", "requirements", "packages", "conf", "spark")
-
-
-class NotAProject(WrongUsage):
-    """``[tool.conformance]`` has a problem."""
-
-    def __init__(self, file: Path, why: str) -> None:
-        super().__init__(f"{file}: {why}")
 
 
 @dataclass(frozen=True)
@@ -39,35 +32,35 @@ class Project:
 
     root: Path
     file: Path | None = None
-    """Its ``pyproject.toml``; None if there is none."""
+    """Its ``pyproject.toml``, if there is one."""
     code: tuple[Path, ...] = ()
     requirements: Path | None = None
     packages: tuple[JarPackage, ...] = ()
     conf: Mapping[str, str] = field(default_factory=dict)
     spark: tuple[str, ...] = ()
-    """The versions of a run that names none."""
+    """A run that names no version runs on these."""
 
     @classmethod
     def read(cls, folder: Path) -> Project:
         """The project of a folder: the nearest ``pyproject.toml`` there or above; the folder itself if there is none.
 
         Raises:
-            NotAProject: the file cannot be read, or a key of its table is wrong.
+            WrongUsage: the file cannot be read, or a key of its table is wrong.
         """
-        found = next((above / PYPROJECT for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), None)
-        if found is None:
+        path = next((above / PYPROJECT for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), None)
+        if path is None:
             return cls(folder)
         try:
-            with found.open("rb") as file:
+            with path.open("rb") as file:
                 content = file.read(_LONGEST + 1)
             # A pull request may make the file as long and as deep as it likes.
-            tool = tomllib.loads(content.decode()).get("tool") if len(content) <= _LONGEST else None
+            if len(content) > _LONGEST:
+                raise ValueError(f"it has more than {_LONGEST:,} bytes")
+            tool = tomllib.loads(content.decode()).get("tool")
         except (OSError, ValueError, RecursionError) as error:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-            raise NotAProject(found, f"cannot be read: {why}") from None
-        if len(content) > _LONGEST:
-            raise NotAProject(found, f"cannot be read: it has more than {_LONGEST:,} bytes")
-        return _project(found, tool.get("conformance", {}) if isinstance(tool, dict) else {})
+            raise WrongUsage(f"{path}: cannot be read: {why}") from None
+        return _project(path, tool.get("conformance", {}) if isinstance(tool, dict) else {})
 
     def needs_permission(self) -> tuple[str, ...]:
         """The keys that count only with ``--allow-code``."""
@@ -111,55 +104,49 @@ def own_job(
 
 
 def _project(file: Path, table: Any) -> Project:
-    """The project of a file with this ``[tool.conformance]``."""
+    in_table = f"{file}: {TABLE}"
 
-    def wrong(key: str, what: str) -> NotAProject:
-        return NotAProject(file, f"{TABLE} {key} is not {what}")
+    def wrong(key: str, what: str) -> WrongUsage:
+        return WrongUsage(f"{in_table} {key} is not {what}")
 
-    def texts(key: str, what: str) -> tuple[str, ...]:
-        written = table.get(key, [])
-        found = [written] if isinstance(written, str) else written
-        if not isinstance(found, list) or not all(isinstance(text, str) and text for text in found):
+    def texts(key: str, written: Any, what: str) -> list[str]:
+        listed = [written] if isinstance(written, str) else written
+        if not isinstance(listed, list) or not all(isinstance(text, str) and text for text in listed):
             raise wrong(key, what)
-        return tuple(found)
+        return listed
 
-    def packages() -> Iterator[JarPackage]:
-        written = table.get("packages", {})
-        what = 'a table such as {"3.5" = ["io.delta:delta-spark_2.12:3.2.0"]}'
+    def entries(key: str, example: str) -> Iterator[tuple[str, Any]]:
+        written = table.get(key, {})
         if not isinstance(written, dict):
-            raise wrong("packages", what)
-        for spark, coordinates in _flat(written):
-            listed = [coordinates] if isinstance(coordinates, str) else coordinates
-            if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-                raise wrong("packages", what)
-            for one in listed:
-                yield JarPackage.parse(f"{spark}={one}", f"{file}: {TABLE} packages")
+            raise wrong(key, f"a table such as {example}")
+        return _flat(written)
 
-    def conf() -> Iterator[tuple[str, str]]:
-        written = table.get("conf", {})
-        if not isinstance(written, dict):
-            raise wrong("conf", 'a table such as {"spark.sql.extensions" = "…"}')
-        for key, value in _flat(written):
-            if not re.fullmatch(r"spark\.\S+", key) or not isinstance(value, str | int | float | bool):
-                raise wrong(f"conf.{key!r}", "a Spark setting, spark.…, with a text, a number or a boolean")
-            yield key, str(value).lower() if isinstance(value, bool) else str(value)
+    def conf(key: str, value: Any) -> str:
+        if not re.fullmatch(r"spark\.\S+", key) or not isinstance(value, str | int | float | bool):
+            raise wrong(f"conf.{key!r}", "a Spark setting, spark.…, with a text, a number or a boolean")
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     if not isinstance(table, dict):
-        raise NotAProject(file, f"{TABLE} is not a table")
+        raise WrongUsage(f"{in_table} is not a table")
     for key in table:
         if key not in _KEYS:
-            raise NotAProject(file, f"{TABLE} has an {unknown('key', key, _KEYS)}")
+            raise WrongUsage(f"{in_table} has an {unknown('key', key, _KEYS)}")
     root, requirements = file.parent, table.get("requirements")
     if requirements is not None and not isinstance(requirements, str):
         raise wrong("requirements", "the name of a file")
+    packages = '{"3.5" = ["io.delta:delta-spark_2.12:3.2.0"]}'
     return Project(
         root,
         file,
-        code=tuple(root / folder for folder in texts("code", "a list of folders")),
+        code=tuple(root / folder for folder in texts("code", table.get("code", []), "a list of folders")),
         requirements=root / requirements if requirements else None,
-        packages=tuple(packages()),
-        conf=dict(conf()),
-        spark=texts("spark", "a list of versions"),
+        packages=tuple(
+            JarPackage.parse(f"{spark}={package}", f"{in_table} packages")
+            for spark, written in entries("packages", packages)
+            for package in texts("packages", written, f"a table such as {packages}")
+        ),
+        conf={key: conf(key, value) for key, value in entries("conf", '{"spark.sql.extensions" = "…"}')},
+        spark=tuple(texts("spark", table.get("spark", []), "a list of versions")),
     )
 
 

@@ -26,7 +26,7 @@ from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Choice, Target, Targets
 
 STEP_TIMEOUT_S = 120.0
-"""Default time limit of one step."""
+"""The default time limit of a step."""
 
 
 class OptionsClash(WrongUsage):
@@ -37,7 +37,7 @@ class Interrupted(RuntimeError):
     """Ctrl-C or SIGTERM ended the run; every engine has ended."""
 
     exit_code: ClassVar[int] = 130
-    """What shells expect of a program that Ctrl-C has ended."""
+    """Shells expect this of a program that Ctrl-C has ended."""
 
     def __init__(self, left: str) -> None:
         super().__init__(f"interrupted: {left}")
@@ -48,9 +48,9 @@ class Concurrency:
     """How much may run at once, and how long one step may take."""
 
     jobs: int | None = None
-    """Engines at a time; None for what cores and memory allow."""
+    """The number of engines at a time; None for what cores and memory allow."""
     side_by_side: int | None = None
-    """Cases at a time in each engine; None for what the cores allow."""
+    """The number of cases at a time in each engine; None for what the cores allow."""
     step_timeout: float = STEP_TIMEOUT_S
 
     def limits(
@@ -59,9 +59,9 @@ class Concurrency:
         """The scheduler's limits.
 
         Args:
-            engines: how many of them there is work for.
+            engines: how many of them have work.
             store: where cases that do not choose keep their state.
-            cluster: one engine takes all its slots, and runs as many cases as it has slots.
+            cluster: its only engine takes all its slots, and runs as many cases as it has slots.
         """
         if cluster is None:
             shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
@@ -93,11 +93,12 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
     shared = None if isinstance(storage, StorageUrl) else storage
     with ExitStack() as stack:
         try:
-            temporary = tempfile.TemporaryDirectory
-            root = work or Path(
-                stack.enter_context(temporary(prefix="conformance-", dir=shared, ignore_cleanup_errors=True))
-            )
-            root.mkdir(parents=True, exist_ok=True)
+            if work is None:
+                temporary = tempfile.TemporaryDirectory(prefix="conformance-", dir=shared, ignore_cleanup_errors=True)
+                root = Path(stack.enter_context(temporary))
+            else:
+                root = work
+                root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             folder = work or shared or tempfile.gettempdir()
             raise HarnessError(
@@ -107,7 +108,7 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
 
 
 def not_confined(options: RuntimeOptions, cases: Iterable[Case]) -> tuple[str, ...]:
-    """What to tell a user who runs cases of others on this machine: nothing, or one note."""
+    """A note for a user who runs the cases of others on this machine, else nothing."""
     suite = shipped()
     if options.runtime == "container" or all(case.path.is_relative_to(suite) for case in cases):
         return ()
@@ -116,12 +117,7 @@ def not_confined(options: RuntimeOptions, cases: Iterable[Case]) -> tuple[str, .
 
 @contextmanager
 def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
-    """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
-
-    Raises:
-        WrongUsage, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
-        HarnessError: see ``working_folder``.
-    """
+    """The runtime of these options, closed at the end; raises what `working_folder` and `harness.runtimes.options.runtime` raise."""
     with (
         working_folder(work, options.storage) as root,
         closing(runtime_for(options, root, keep=work is not None)) as runtime,
@@ -131,14 +127,7 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
 
 @contextmanager
 def interruptible(left: Callable[[], str]) -> Iterator[None]:
-    """Let SIGTERM end the engines as Ctrl-C does.
-
-    Args:
-        left: what an interruption leaves behind, for the message.
-
-    Raises:
-        Interrupted: either came.
-    """
+    """Let SIGTERM end the engines as Ctrl-C does; either raises Interrupted, whose message says what is ``left``."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -154,24 +143,22 @@ class EngineUse:
 
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     work: Path | None = None
-    """The folder for working files, kept; None for a temporary one."""
+    """Working files are kept in this folder; None for a temporary one."""
     concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 @dataclass(frozen=True)
 class SessionOptions(EngineUse):
-    """What the user asks of a run, with one version a cell or with two."""
+    """What the user asks of a run that writes a file."""
 
     output: Path
-    """The results file."""
     command: str
-    """The command line, for the header of the results."""
+    """The header of the file has the command line."""
     paths: Sequence[Path] = ()
-    """Cases and folders; the suite that ships if empty."""
+    """Cases and folders of cases; the suite that ships if empty."""
     tags: Sequence[str] = ()
     state_store: StoreName | None = None
     fresh: bool = False
-    """Whether cached results are ignored."""
 
     @property
     def store(self) -> StateStore | None:
@@ -179,13 +166,10 @@ class SessionOptions(EngineUse):
 
 
 def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> Choice:
-    """The targets these specs mean, and what the user should know about the choice.
+    """The targets that these specs mean, with notes for the user; see `Targets.choose` for errors.
 
     Args:
         spark_home: an unpacked Spark, which ``installed`` means then.
-
-    Raises:
-        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
@@ -193,14 +177,11 @@ def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> C
 def single_target(
     spec: str, otherwise: Callable[[int], Exception], *, runs: bool = True
 ) -> tuple[Target, tuple[str, ...]]:
-    """The only target that a spec means, and what the user should know about the choice.
+    """The only target that a spec means, with notes for the user; see `Targets.choose` for errors.
 
     Args:
-        otherwise: what to raise if it means several, by their number.
+        otherwise: makes the error for a spec that means several, from their number.
         runs: whether the target must be able to run here.
-
-    Raises:
-        UnknownTarget, HarnessError: see `Targets.choose`.
     """
     choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
     if len(choice.targets) != 1:
@@ -209,11 +190,7 @@ def single_target(
 
 
 def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases that can have their rows come from topics, so changed, and those that read topics anyway.
-
-    Raises:
-        OptionsClash: there is none.
-    """
+    """The cases that can have their rows come from topics, so changed, and those that read topics anyway; OptionsClash if none can."""
     cases_from_topics = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
     if not cases_from_topics:
         raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")

@@ -23,7 +23,7 @@ from harness.targets.targets import Target
 from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
 
 MAX_ROWS = 5
-"""The number of rows shown for a broken invariant."""
+"""At most this many rows of a broken invariant are shown."""
 
 _MAX_BATCHES, _MIN_BATCHES, _ROWS_PER_BATCH = 100, 12, 10_000
 
@@ -32,7 +32,6 @@ NEEDED: Mapping[str, str] = {
     "spark.sql.streaming.minBatchesToRetain": "1000000",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }
-"""Spark settings that every soak needs."""
 
 
 def stream(rows: int, seed: int, files: int) -> Stream:
@@ -55,11 +54,7 @@ def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
 def ask(
     engine: SoakEngine, folder: str, of: Stream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
-    """Check invariants on what a soak left behind.
-
-    Args:
-        late: which watermark decides that rows are late: ``late_by``.
-    """
+    """Check invariants on what a soak left behind; `late_by` tells which watermark decides that rows are late."""
     questions = (
         InvariantQuery(name="totals", sql=STREAM_TOTALS),
         *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
@@ -89,34 +84,26 @@ def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
 
 @dataclass(frozen=True)
 class SoakRequest:
-    """What the user asks of a soak."""
-
     output: Path
-    """The file of its record."""
     command: str
-    """The command line, for the record."""
     spark: str = "newest"
     rows: int = 10_000_000
     kills: int = 0
-    """How many times the engine is killed."""
     seed: int | None = None
-    """Determines the rows and the moments of the kills; None for a new one."""
+    """It determines the rows and the moments of the kills; None for a new one."""
     partitions: int = 4
     stall_timeout: float = 600.0
     """Seconds without progress after which an engine counts as lost."""
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    """On this machine or a cluster, with a folder as storage."""
+    """Engines run on this machine or in a cluster, with a folder as storage."""
     work: Path | None = None
 
 
 @dataclass(frozen=True)
 class SoakPlan:
-    """What a soak will do."""
-
     request: SoakRequest
     target: Target
     notes: tuple[str, ...]
-    """What the user should know about the choice of the version."""
     stream: Stream
 
     def __str__(self) -> str:
@@ -127,12 +114,7 @@ class SoakPlan:
 
 
 def plan_soak(request: SoakRequest) -> SoakPlan:
-    """Choose the version and the stream.
-
-    Raises:
-        OptionsClash: the version or the folder does not fit.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-    """
+    """Choose the version and the stream; raises WrongUsage if the version or the folder does not fit, and what `Targets.choose` raises."""
     spark = request.spark
     target, notes = single_target(
         spark, lambda number: OptionsClash(f"a soak runs on one version, but --spark {spark} is {number} versions")

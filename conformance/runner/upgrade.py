@@ -36,29 +36,24 @@ ConnectSide: TypeAlias = Literal["from", "to"]
 
 @dataclass(frozen=True)
 class UpgradeOptions(SessionOptions):
-    """What the user asks of an upgrade run."""
-
     before: Sequence[str] = ()
-    """Versions that write checkpoints; those of ``policy`` if empty."""
+    """These versions write checkpoints; those of ``policy`` if empty."""
     after: Sequence[str] = ()
-    """Versions that resume them."""
+    """These versions resume them."""
     policy: Policy | None = None
     cuts: Cuts = "first"
     connect_side: ConnectSide | None = None
-    """The versions that the Connect server of ``runtime`` runs; None without one."""
+    """The Connect server of ``runtime`` runs the versions of this side; None without a server."""
 
 
 @dataclass(frozen=True)
 class UpgradePlan:
-    """What an upgrade run will do."""
-
     options: UpgradeOptions
     suite: str
-    """Digest of the suite."""
+    """The digest of the suite."""
     handoffs: tuple[CheckpointHandoff, ...]
     pairs: tuple[TargetPair, ...]
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
 
     @property
     def cells(self) -> int:
@@ -101,9 +96,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
     Raises:
         InvalidCase: a case is invalid.
-        OptionsClash: nothing is left to resume.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-        HarnessError: see `check_those_by_name`.
+        WrongUsage, HarnessError: nothing is left to resume; see `Targets.choose` and `check_those_by_name`.
         NoConnect: the version that a Connect server should run has no streaming queries there.
     """
     loaded = discovery.load(options.paths or None)
@@ -160,8 +153,6 @@ def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, st
 
 
 class JudgeUpgrades:
-    """Gives each handoff its verdict."""
-
     def without_run(self, task: CellTask, lacking: str | None) -> UpgradeVerdict | None:
         handoff, pair = _handoff_of(task)
         verdict = not_applicable(handoff, pair)
