@@ -7,11 +7,10 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend
-from .breakpoint import KillPointReached
-from .channel import Channel
+from .kill_point import KillPointReached
 from .memory import RecentMemory
 from .request import CaseRequest
-from .serve import serve
+from .serve import Channel, serve
 
 _memory = RecentMemory()
 
@@ -19,7 +18,7 @@ _memory = RecentMemory()
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     """Run one case, or some of its steps."""
     from .execution import Execution
-    from .local_files import finish
+    from .files import finish
 
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))

@@ -9,7 +9,7 @@ import json
 import posixpath
 from typing import Any, Dict, List, Optional, cast
 
-from .backend import Files, ReadableFiles
+from .files import Files, ReadableFiles
 
 _SNAPSHOTS = ("snapshot", "zip")
 _CHANGES = ("delta", "changelog")

@@ -14,18 +14,15 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
-from .arrivals import FileArrivals, JobArrivals
-from .backend import Arrivals, Capture, Emitted, ReadableFiles
-from .breakpoint import Breakpoint
-from .capture import nothing
-from .encoding import encode_row
-from .failures import ConnectRefused, DriverFailure, grpc_details
-from .identity import identity
-from .local_files import LocalFiles
+from .arrivals import Arrivals, FileArrivals, JobArrivals
+from .backend import Emitted, identity
+from .capture import Capture, encode_row
+from .errors import DriverFailure, Reason, grpc_details
+from .files import LocalFiles, ReadableFiles, SparkFiles
+from .kill_point import Breakpoint
 from .origin import raised_by_driver
 from .request import Stream
 from .session import SESSION_SETTINGS
-from .spark_files import SparkFiles
 
 _POLLING_DELAY = "200ms"
 """How often an idle query looks for files. The files of one micro-batch appear one by one; polling seldom rarely sees only some of them."""
@@ -36,8 +33,7 @@ class Connect:
     if they are on this machine.
 
     Raises:
-        ConnectRefused: the server did not open a session.
-        StorageUnwritable: the storage cannot be written.
+        DriverFailure: the server did not open a session, or the storage cannot be written.
     """
 
     makes_directories = False
@@ -72,7 +68,7 @@ class Connect:
         java = "java_method('java.lang.System', 'getProperty', 'java.version')"
         with _refusals():
             scala, java = self._first.sql("SELECT {}, {}".format(scala, java)).collect()[0]
-        return identity(self._first.version, scala, java, {"DataFrame": DataFrame, "GroupedData": GroupedData})
+        return identity(self._first.version, scala, java, DataFrame, GroupedData)
 
     def slots(self) -> None:
         """Unknown: only its operator knows how many queries a server can run."""
@@ -149,26 +145,21 @@ class Connect:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except (
-        Exception
-    ) as error:  # ImportError, ValueError, an error of gRPC's: whatever keeps a session from being opened
-        raise ConnectRefused(grpc_details(error)) from error
+    except Exception as error:  # ImportError, ValueError, one of gRPC's: whatever keeps a session from being opened
+        raise DriverFailure(grpc_details(error), Reason.CONNECT_REFUSED) from error
 
 
 class ServerFailure(Exception):
     """What went wrong in the server's Python, as text."""
 
 
-class ServerCapture:
+class ServerCapture(Capture):
     """The rows of each micro-batch, in files that the server writes: by its Python, or by a job if the files are Spark's."""
 
-    breakpoint: Optional[Breakpoint] = None
-    sink: Optional[Callable[[Any, int], None]] = None
-
     def __init__(self, folder: str, files: Union[SparkFiles, LocalFiles]) -> None:
+        super().__init__()
         self._folder = folder
         self._files: ReadableFiles = files
-        self.running: Callable[[], None] = nothing
         if isinstance(files, LocalFiles):
             files.make_directory(folder)
             self.function = _write_by_python(folder)

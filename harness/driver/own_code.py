@@ -15,7 +15,7 @@ import threading
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .origin import of_the_standard_library
 from .query_starts import guard_pyspark
@@ -29,6 +29,8 @@ _FRAME = re.compile(r'^(\s*)File "([^"\n]+)", line (\d+), in (\S+)')
 _WORKER_GONE = "Python worker exited unexpectedly"
 _LONGEST = 2_000
 """Characters of a message that are kept."""
+_LONGEST_OUTPUT = 10_000
+"""Characters of a function's output that are kept: the last ones."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,6 @@ class Mistake:
     during: str
     traceback: str = ""
     printed: str = ""
-
-    def fields(self) -> Dict[str, Any]:
-        return dict(vars(self))
 
 
 class _Frame(NamedTuple):
@@ -61,16 +60,17 @@ def mistake_in(error: BaseException, folders: List[str], during: str) -> Optiona
         at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
         return Mistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
     frames = [
-        _Frame(one.filename, one.lineno or 0, one.name, one.line or "")
-        for one in traceback.extract_tb(error.__traceback__)
+        _Frame(entry.filename, entry.lineno or 0, entry.name, entry.line or "")
+        for entry in traceback.extract_tb(error.__traceback__)
     ]
     if _is_of_spark(frames):
         return None
     shown = repr(error)[:_LONGEST]
-    return _mistake(shown, _line(error), frames, folders, during) or Mistake(shown, None, during)
+    last = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return _mistake(shown, last, frames, folders, during) or Mistake(shown, None, during)
 
 
-def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
+def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
     """The author's mistake that the text of an error of Spark reports: the traceback of a Python worker."""
     for frames, last in _tracebacks(message):
         kind, _, said = last.partition(": ")
@@ -79,9 +79,9 @@ def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
         shown = "{}({})".format(name, said if name == "KeyError" else repr(said) if said else "")
         # Through Connect, Spark's own exception ends with the frames of the one that it reports, which follows.
         of_spark = _is_of_spark(frames) or last.startswith("pyspark.")
-        found = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
-        if found is not None:
-            return found
+        mistake = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
+        if mistake is not None:
+            return mistake
     if _WORKER_GONE in message:
         return Mistake("SystemExit, or ended its Python worker in another way", None, IN_A_UDF)
     return None
@@ -110,10 +110,10 @@ def _tracebacks(message: str) -> Iterator[Any]:
     frames: List[_Frame] = []
     indent = 0
     for line in message.splitlines():
-        found = _FRAME.match(line)
-        if found is not None:
-            indent = len(found.group(1))
-            frames.append(_Frame(found.group(2), int(found.group(3)), found.group(4), ""))
+        frame = _FRAME.match(line)
+        if frame is not None:
+            indent = len(frame.group(1))
+            frames.append(_Frame(frame.group(2), int(frame.group(3)), frame.group(4), ""))
         elif frames and line.strip():
             if len(line) - len(line.lstrip()) > indent:
                 if not frames[-1].source:
@@ -130,14 +130,6 @@ def path_inside(file: str, folders: List[str]) -> Optional[str]:
         return None
     held = [folder for folder in map(os.path.realpath, folders) if real.startswith(folder.rstrip(os.sep) + os.sep)]
     return os.path.relpath(real, max(held, key=len)).replace(os.sep, "/") if held else None
-
-
-def _line(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip()
-
-
-_LONGEST_OUTPUT = 10_000
-"""Characters of a function's output that are kept: the last ones."""
 
 
 class AuthorFailed(Exception):
@@ -181,12 +173,11 @@ class OwnCode:
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
         module, _, name = named.partition(":")
         with self._failures(BUILDING):
-            found = getattr(importlib.import_module(module), name)
-            if not callable(found):
+            function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+            if not callable(function):
                 raise TypeError("{} is not a function".format(named))
         if self._by_value:
             self._send_modules()
-        function: Callable[..., Any] = found
         return function
 
     def sink(self, named: str) -> Sink:
@@ -220,7 +211,6 @@ class OwnCode:
         function = self.function(named)
         with self._failures(BUILDING):
             _check_arguments(named, function, arguments)
-        with self._failures(BUILDING):
             frame = function(*arguments)
         with self._failures(BUILDING):
             if not (hasattr(frame, "writeStream") and hasattr(frame, "schema")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Optional
 
-from .failures import NotPermitted
+from .errors import NotPermitted
 
 _NODE = re.compile(r"^[\s:+\-'!*]*([A-Za-z]\w*)", re.MULTILINE)
 """The name of the operator of each line of a plan."""

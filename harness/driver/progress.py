@@ -7,10 +7,12 @@ Real-time queries run one micro-batch after the other, also while nothing arrive
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from .backend import Arrivals, Capture
-from .checkpoint import Checkpoint
+if TYPE_CHECKING:
+    from .arrivals import Arrivals
+    from .capture import Capture
+    from .checkpoint import Checkpoint
 
 Entry = Dict[str, Any]
 
@@ -67,12 +69,9 @@ def milliseconds(instant: str) -> int:
 
 
 def _dropped(operators: list[Entry]) -> int | None:
-    counts = [
-        int(operator["numRowsDroppedByWatermark"]) for operator in operators if "numRowsDroppedByWatermark" in operator
-    ]
-    if operators and not counts:
-        return None
-    return sum(counts)
+    name = "numRowsDroppedByWatermark"
+    counts = [int(operator[name]) for operator in operators if name in operator]
+    return None if operators and not counts else sum(counts)
 
 
 def told(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
@@ -83,13 +82,14 @@ def told(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | N
 
     ``before``: the watermark of the micro-batch before the first of them, None if there is none. Returns that of the last one, too.
     """
-    found = []
+    telling = []
     for entry in entries:
         watermark = _watermark(entry)
-        if is_data(entry) or (before is not None and watermark != before) or _removes_state(entry):
-            found.append(entry)
+        removes_state = any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
+        if _is_data(entry) or (before is not None and watermark != before) or removes_state:
+            telling.append(entry)
         before = watermark
-    return found, before
+    return telling, before
 
 
 def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
@@ -99,16 +99,12 @@ def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
     """
     last = entries[-2:]
     return (
-        len(last) == 2 and not behind(last[1]) and not is_data(last[1]) and _watermark(last[0]) == _watermark(last[1])
+        len(last) == 2 and not behind(last[1]) and not _is_data(last[1]) and _watermark(last[0]) == _watermark(last[1])
     )
 
 
-def is_data(entry: Entry) -> bool:
+def _is_data(entry: Entry) -> bool:
     return any(source.get("startOffset") != source.get("endOffset") for source in entry["sources"])
-
-
-def _removes_state(entry: Entry) -> bool:
-    return any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
 
 
 def _watermark(entry: Entry) -> str:

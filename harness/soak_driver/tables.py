@@ -8,7 +8,7 @@ import os
 from typing import Any, List, Tuple
 
 from harness.driver.checkpoint import Checkpoint
-from harness.driver.local_files import LocalFiles
+from harness.driver.files import LocalFiles
 from harness.driver.progress import milliseconds
 
 from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
