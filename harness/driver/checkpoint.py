@@ -86,8 +86,8 @@ class Checkpoint:
 
     def _parts(self, part: str) -> list[str]:
         if part in ("metadata", "state"):
-            found = posixpath.join(self.path, part)
-            return [found] if self._files.exists(found) else []
+            where = posixpath.join(self.path, part)
+            return [where] if self._files.exists(where) else []
         if part in ("offsets", "commit"):
             log = "offsets" if part == "offsets" else "commits"
             newest = self._newest(log)

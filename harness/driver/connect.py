@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
 from .arrivals import Arrivals, FileArrivals, JobArrivals
@@ -71,7 +71,7 @@ class Connect:
         return identity(self._first.version, scala, java, DataFrame, GroupedData)
 
     def slots(self) -> None:
-        """Unknown: only its operator knows how many queries a server can run."""
+        """Unknown: only the operator of a server knows how many queries it can run."""
 
     def executors(self) -> FrozenSet[str]:
         """Unknown to a client."""
@@ -162,12 +162,9 @@ class ServerCapture(Capture):
         self._files: ReadableFiles = files
         if isinstance(files, LocalFiles):
             files.make_directory(folder)
-            self.function = _write_by_python(folder)
-        else:
-            self.function = _write_by_spark(folder)
 
     def attach(self, writer: Any, _schema: Any) -> Any:
-        return writer.foreachBatch(self.function)
+        return writer.foreachBatch(_writer(self._folder, by_python=isinstance(self._files, LocalFiles)))
 
     def rows(self, batch_id: int) -> List[List[Any]]:
         rows: List[List[Any]] = self._read(_rows_file(self._folder, batch_id)) or []
@@ -180,44 +177,34 @@ class ServerCapture(Capture):
         return DriverFailure(failure["text"]) if failure["of_the_driver"] else ServerFailure(failure["text"])
 
     def _read(self, path: str) -> Any:
-        try:
+        with suppress(FileNotFoundError):
             return json.loads(self._files.read(path))
-        except FileNotFoundError:
-            return None
+        return None
 
 
-def _write_by_python(folder: str) -> Callable[[Any, int], None]:
+def _writer(folder: str, *, by_python: bool) -> Callable[[Any, int], None]:
+    """Write the rows of each micro-batch, or the error raised while collecting them."""
+
     def write(frame: Any, batch_id: int) -> None:
-        _write_rows(frame, _rows_file(folder, batch_id), _failure_file(folder), put)
+        def put(path: str, text: str) -> None:
+            if by_python:
+                hidden = path + ".hidden"
+                with open(hidden, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(hidden, path)
+            else:
+                SparkFiles(frame.sparkSession).write_lines(path, [text])
 
-    def put(path: str, text: str) -> None:
-        hidden = path + ".hidden"
-        with open(hidden, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(hidden, path)
+        try:
+            os.environ["TZ"] = "UTC"  # collect() returns naive local times
+            time.tzset()
+            schema = frame.schema
+            put(_rows_file(folder, batch_id), json.dumps([encode_row(row, schema) for row in frame.collect()]))
+        except Exception as error:
+            put(_failure_file(folder), json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
+            raise
 
     return write
-
-
-def _write_by_spark(folder: str) -> Callable[[Any, int], None]:
-    def write(frame: Any, batch_id: int) -> None:
-        files = SparkFiles(frame.sparkSession)
-        paths = _rows_file(folder, batch_id), _failure_file(folder)
-        _write_rows(frame, *paths, lambda path, text: files.write_lines(path, [text]))
-
-    return write
-
-
-def _write_rows(frame: Any, path: str, failure: str, put: Callable[[str, str], None]) -> None:
-    """Write the rows of a micro-batch, or the error raised while collecting them."""
-    try:
-        os.environ["TZ"] = "UTC"  # collect() returns naive local times
-        time.tzset()
-        schema = frame.schema
-        put(path, json.dumps([encode_row(row, schema) for row in frame.collect()]))
-    except Exception as error:
-        put(failure, json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
-        raise
 
 
 def _rows_file(folder: str, batch_id: int) -> str:

@@ -122,13 +122,12 @@ class _Builder:
         in_pandas = arguments.get("inPandas", True)
         processor = (STATEFUL_PROCESSORS if in_pandas else ROW_PROCESSORS)[arguments["with"]]
         # Since 4.0 and 4.1.
-        transform = method(
-            frame.groupBy(*arguments["by"]), "transformWithStateInPandas" if in_pandas else "transformWithState"
-        )
+        name = "transformWithStateInPandas" if in_pandas else "transformWithState"
+        transform = method(frame.groupBy(*arguments["by"]), name)
         check_packages("google.protobuf")
         initial = arguments.get("initialState")
         return transform(
-            processor(),
+            processor,
             processor.emits,
             arguments.get("outputMode", "append"),
             arguments.get("timeMode", "None"),

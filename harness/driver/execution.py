@@ -16,7 +16,7 @@ from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_in_text
 from .permission import check_frame
-from .progress import at_rest, batch_seen, executed, told
+from .progress import at_rest, batch_seen, executed, reported
 from .query_starts import allowed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -33,7 +33,7 @@ _START = Step(action="start", batches=[])
 
 
 class QueryFailed(Exception):
-    """The engine refused the query or the query failed; the case ends here. ``stage``: ``analysis``, ``start`` or ``run``."""
+    """The engine refused the query, or the query failed: the case ends. ``stage``: ``analysis``, ``start`` or ``run``."""
 
     def __init__(self, stage: str, cause: Exception) -> None:
         super().__init__(stage)
@@ -67,7 +67,7 @@ def triggered(writer: Any, name: str) -> Any:
 
 @contextmanager
 def _failures(stage: str) -> Iterator[None]:
-    """Whatever fails in the block makes the query fail; only what the host has to be told otherwise is raised as it is."""
+    """Whatever fails in the block makes the query fail; the exceptions that the host treats in another way pass."""
     try:
         yield
     except (MissingPackages, NotPermitted):
@@ -209,7 +209,7 @@ class Execution:
             raise DriverFailure("{} of {} arrivals were not placed".format(len(self._later), len(step.batches)))
 
     def _start_with(self, staged: Any, stop: Breakpoint | None = None) -> None:
-        """Start the query, whose first rows are these; None for none."""
+        """Start the query. ``staged``: its first rows, None for none."""
         early = not self._arrivals.paced and not self._checkpoint.is_planned(0)
         if staged is not None and early:
             self._arrivals.place(staged)
@@ -245,7 +245,7 @@ class Execution:
             self._drain()
 
     def _run_to_kill_point(self, step: Step) -> bool:
-        """Continue to the point where this process is to be killed; returns whether the engine has already gone past it."""
+        """Continue to the point where this process is to be killed. Return whether the engine has already gone past it."""
         if step.at == "rest":
             if not self._runs_per_action():
                 self._act(_START)
@@ -369,7 +369,7 @@ class Execution:
         recent, self._entries = self._recent()
         entries = executed(recent)
         if self._trigger == REAL_TIME:
-            entries, self._watermark = told(entries, self._watermark)
+            entries, self._watermark = reported(entries, self._watermark)
         self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:

@@ -192,7 +192,7 @@ class OwnCode:
             with self._failures(IN_THE_SINK):
                 function(*arguments)
 
-        return Sink(whole=write) if _takes_one(function) else Sink(batch=write)
+        return Sink(batch=write) if _misfit(function, 2) is None else Sink(whole=write)
 
     def _send_modules(self) -> None:
         """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
@@ -210,7 +210,18 @@ class OwnCode:
         """
         function = self.function(named)
         with self._failures(BUILDING):
-            _check_arguments(named, function, arguments)
+            why = _misfit(function, len(arguments))
+            if why is not None:
+                raise TypeError(
+                    "{}{} does not take the {} arguments of the case, the session and {} DataFrame{}: {}".format(
+                        named,
+                        inspect.signature(function),
+                        len(arguments),
+                        len(arguments) - 1,
+                        "" if len(arguments) == 2 else "s",
+                        why,
+                    )
+                )
             frame = function(*arguments)
         with self._failures(BUILDING):
             if not (hasattr(frame, "writeStream") and hasattr(frame, "schema")):
@@ -231,30 +242,15 @@ class OwnCode:
                 raise AuthorFailed(replace(mistake, printed=text), error) from error
 
 
-def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether a function takes one argument and not two."""
+def _misfit(function: Callable[..., Any], arguments: int) -> Optional[str]:
+    """Why a function does not take so many arguments; None if it does, or if it is a builtin that does not tell."""
     try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return True
-    except ValueError:  # of a builtin
-        pass
-    return False
-
-
-def _check_arguments(named: str, function: Callable[..., Any], arguments: Any) -> None:
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # of a builtin
-        return
-    try:
-        signature.bind(*arguments)
+        inspect.signature(function).bind(*range(arguments))
     except TypeError as error:
-        raise TypeError(
-            "{}{} does not take the {} arguments of the case, the session and {} DataFrame{}: {}".format(
-                named, signature, len(arguments), len(arguments) - 1, "" if len(arguments) == 2 else "s", error
-            )
-        ) from None
+        return str(error)
+    except ValueError:
+        pass
+    return None
 
 
 class _ByThread:

@@ -1,6 +1,6 @@
 """From Spark's progress entries to executed micro-batches.
 
-Real-time queries run one micro-batch after the other, also while nothing arrives: ``told`` selects those that say something, and
+A real-time query runs micro-batches without end, also while nothing arrives: ``reported`` selects those that show something, and
 ``at_rest`` decides when to go on.
 """
 
@@ -20,10 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def executed(entries: list[Entry]) -> list[Entry]:
-    """The progress of each executed batch.
-
-    Idle entries repeat a batch id without having executed anything; an executed batch has an ``addBatch`` time.
-    """
+    """Select the entries of executed micro-batches. An idle entry repeats a batch id and has no ``addBatch`` time."""
     return [entry for entry in entries if "addBatch" in entry.get("durationMs", {})]
 
 
@@ -74,33 +71,32 @@ def _dropped(operators: list[Entry]) -> int | None:
     return None if operators and not counts else sum(counts)
 
 
-def told(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
-    """The micro-batches that say something: those that read rows, the first one after each move of the watermark, and those that remove
-    state, which incremental cleanup does one micro-batch later, by the watermark for late rows.
+def reported(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
+    """Select the micro-batches that can show something, and return the watermark of the last of all.
 
-    The engine runs others for as long as nothing arrives. They cannot do anything: what the watermark lets go is gone.
+    They read rows, are the first after a move of the watermark, or remove state, which incremental cleanup does a micro-batch later, by
+    the watermark for late rows. The others, which the engine runs for as long as nothing arrives, cannot do anything.
 
-    ``before``: the watermark of the micro-batch before the first of them, None if there is none. Returns that of the last one, too.
+    ``before``: the watermark of the micro-batch before the first entry, None if there is none.
     """
-    telling = []
+    selected = []
     for entry in entries:
         watermark = _watermark(entry)
         removes_state = any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
         if _is_data(entry) or (before is not None and watermark != before) or removes_state:
-            telling.append(entry)
+            selected.append(entry)
         before = watermark
-    return telling, before
+    return selected, before
 
 
 def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
-    """Whether another micro-batch would do nothing: all rows are read, and then one ran without rows and left the watermark alone.
+    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone.
 
     ``entries``: of executed micro-batches; ``behind``: whether rows wait after that of an entry.
     """
-    last = entries[-2:]
-    return (
-        len(last) == 2 and not behind(last[1]) and not _is_data(last[1]) and _watermark(last[0]) == _watermark(last[1])
-    )
+    if len(entries) < 2 or behind(entries[-1]) or _is_data(entries[-1]):
+        return False
+    return _watermark(entries[-2]) == _watermark(entries[-1])
 
 
 def _is_data(entry: Entry) -> bool:

@@ -43,9 +43,7 @@ _ENGINE_LOST_EXIT = 70
 
 
 def serve(arguments: List[str], answer: Handler) -> int:
-    """Answer requests until standard input ends.
-
-    Requests run side by side, each in its own thread; the host decides how many at once.
+    """Answer requests side by side, each in its own thread, until standard input ends. The host decides how many run at once.
 
     ``arguments``: ``[--shared] [--storage URL] WORK [KEY=VALUE …]``. With ``--shared``, other users of the machine can change what the
     driver writes: their engines may resume a query. ``--storage`` is the URL of a directory that holds the directories of cases;
