@@ -56,20 +56,14 @@ def encode(value: Any, data_type: t.DataType) -> Any:
     return str(value)
 
 
-def nothing() -> None:
-    """Of a micro-batch that has nothing to do beside its own rows."""
-
-
 class Capture:
     """What each micro-batch of one run of a query emitted."""
 
     breakpoint: Breakpoint | None = None
     sink: Callable[[Any, int], None] | None = None
     """Gets each micro-batch too, once its rows are kept."""
-
-    def __init__(self) -> None:
-        self.running: Callable[[], None] = nothing
-        """Called while a micro-batch runs, before its rows are kept."""
+    running: Callable[[], None] | None = None
+    """Called while a micro-batch runs, before its rows are kept."""
 
     def attach(self, writer: Any, schema: Any) -> Any:
         """Let a ``DataStreamWriter`` of rows with this schema write here; returns the writer."""
@@ -110,7 +104,6 @@ class RealTimeCapture(Capture):
     """Of a real-time query. ``folder``: a directory on this machine for the rows."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__()
         Path(folder).mkdir(parents=True, exist_ok=True)
         self._folder = tempfile.mkdtemp(dir=folder)
         self._schema: Any = None
@@ -142,7 +135,6 @@ class LocalCapture(Capture):
     """
 
     def __init__(self, emitted: Callable[[int, list[list[Any]]], None] | None = None) -> None:
-        super().__init__()
         self._rows: dict[int, list[list[Any]]] = {}
         self._emitted = emitted
         self._error: Exception | None = None
@@ -157,7 +149,8 @@ class LocalCapture(Capture):
             if stop and point == "running":
                 _run_one_partition(frame)
                 stop.block_forever()
-            self.running()
+            if self.running is not None:
+                self.running()
             schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
             if self.sink is not None:

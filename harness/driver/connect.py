@@ -149,6 +149,9 @@ def _refusals() -> Iterator[None]:
         raise DriverFailure(grpc_details(error), Reason.CONNECT_REFUSED) from error
 
 
+_FAILURE = "failure"
+
+
 class ServerFailure(Exception):
     """What went wrong in the server's Python, as text."""
 
@@ -157,7 +160,6 @@ class ServerCapture(Capture):
     """The rows of each micro-batch, in files that the server writes: by its Python, or by a job if the files are Spark's."""
 
     def __init__(self, folder: str, files: Union[SparkFiles, LocalFiles]) -> None:
-        super().__init__()
         self._folder = folder
         self._files: ReadableFiles = files
         if isinstance(files, LocalFiles):
@@ -167,18 +169,18 @@ class ServerCapture(Capture):
         return writer.foreachBatch(_writer(self._folder, by_python=isinstance(self._files, LocalFiles)))
 
     def rows(self, batch_id: int) -> List[List[Any]]:
-        rows: List[List[Any]] = self._read(_rows_file(self._folder, batch_id)) or []
+        rows: List[List[Any]] = self._read(batch_id) or []
         return rows
 
     def error(self) -> Optional[Exception]:
-        failure = self._read(_failure_file(self._folder))
+        failure = self._read(_FAILURE)
         if failure is None:
             return None
         return DriverFailure(failure["text"]) if failure["of_the_driver"] else ServerFailure(failure["text"])
 
-    def _read(self, path: str) -> Any:
+    def _read(self, name: object) -> Any:
         with suppress(FileNotFoundError):
-            return json.loads(self._files.read(path))
+            return json.loads(self._files.read(_file(self._folder, name)))
         return None
 
 
@@ -199,17 +201,14 @@ def _writer(folder: str, *, by_python: bool) -> Callable[[Any, int], None]:
             os.environ["TZ"] = "UTC"  # collect() returns naive local times
             time.tzset()
             schema = frame.schema
-            put(_rows_file(folder, batch_id), json.dumps([encode_row(row, schema) for row in frame.collect()]))
+            put(_file(folder, batch_id), json.dumps([encode_row(row, schema) for row in frame.collect()]))
         except Exception as error:
-            put(_failure_file(folder), json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
+            put(_file(folder, _FAILURE), json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
             raise
 
     return write
 
 
-def _rows_file(folder: str, batch_id: int) -> str:
-    return "{}/{}.json".format(folder, batch_id)
-
-
-def _failure_file(folder: str) -> str:
-    return folder + "/failure.json"
+def _file(folder: str, name: object) -> str:
+    """Of the rows of a micro-batch, by its id, or of its failure."""
+    return "{}/{}.json".format(folder, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Iterator
 
@@ -386,10 +386,8 @@ class Execution:
     def _close(self) -> None:
         self._own_queries.stop()
         if self._query is not None:
-            try:
+            with suppress(Exception):  # a query that failed has stopped already
                 self._query.stop()
-            except Exception:  # a query that failed has stopped already
-                pass
         if not self._request.save:
             self._arrivals.close()
         allowed.forget(self._session)

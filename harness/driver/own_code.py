@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
@@ -318,8 +318,6 @@ class OwnQueries:
 
     def stop(self) -> None:
         for query in self._started:
-            try:
+            with suppress(Exception):  # a query that failed has stopped already
                 query.stop()
-            except Exception:  # a query that failed has stopped already
-                pass
         self._started = []

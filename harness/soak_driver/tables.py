@@ -95,15 +95,8 @@ def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int |
                 entry = json.loads(line)
                 (operator,) = entry["stateOperators"]
                 watermark = entry.get("eventTime", {}).get("watermark")
-                rows.append(
-                    (
-                        entry["batchId"],
-                        attempt,
-                        None if watermark is None else milliseconds(watermark),
-                        operator.get("numRowsTotal"),
-                        operator.get("numRowsDroppedByWatermark"),
-                    )
-                )
+                counts = operator.get("numRowsTotal"), operator.get("numRowsDroppedByWatermark")
+                rows.append((entry["batchId"], attempt, watermark and milliseconds(watermark), *counts))
     return sorted(rows, key=lambda row: row[:2])
 
 
@@ -111,16 +104,12 @@ def _small(spark: Any, name: str, schema: str, rows: List[Any]) -> None:
     spark.createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
 
 
-MicroBatch = Tuple[int, int, "int | None"]
-"""Id, the watermark it ran with, and the one that its commit holds for the next, in ms; None if it is not committed."""
-
-
 class LogIncomplete(Exception):
     """The offset log lacks micro-batches, so the files they read are unknown."""
 
 
-def micro_batches(checkpoint: str) -> List[MicroBatch]:
-    """All of them, in order.
+def micro_batches(checkpoint: str) -> "List[Tuple[int, int, int | None]]":
+    """Each micro-batch in order: its id, the watermark it ran with, and the next one's, None if it is not committed. In ms.
 
     Raises:
         LogIncomplete: a planned one is missing from the log.
