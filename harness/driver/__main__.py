@@ -16,7 +16,6 @@ _memory = RecentMemory()
 
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
-    """Run one case, or some of its steps."""
     from .execution import Execution
     from .files import finish
 
@@ -42,7 +41,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
 
 
 def _sender(channel: Channel, request: CaseRequest) -> Optional[Callable[[int, List[List[Any]]], None]]:
-    """Sends each micro-batch before it is committed, if the host needs to know even when this process is killed."""
+    """What sends each micro-batch before it is committed, if the host needs to know even when this process is killed."""
     if not request.tell:
         return None
     return lambda batch, rows: channel.send("emitted", case=request.case, batch=batch, rows=rows)

@@ -30,7 +30,7 @@ JSON_OPTIONS = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-"""How rows are read that the host wrote as JSON."""
+"""The options with which Spark reads the rows that the host wrote as JSON."""
 
 NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
@@ -149,7 +149,7 @@ class FileArrivals(DirectoryArrivals):
 
 
 def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, list[str]]]:
-    """The files of a micro-batch, each as its stream and its lines; always ``Stream.files`` of a stream."""
+    """Yield the files of a micro-batch, each as its stream and its lines: always ``Stream.files`` of a stream."""
     for stream, partitions in batch.items():
         padding = streams[stream].files - len(partitions)
         for rows in list(partitions) + [[]] * padding:
@@ -157,7 +157,7 @@ def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, li
 
 
 def lines(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of a file; a blank line for no rows."""
+    """Write rows as the lines of a file: a blank line for none."""
     return [json.dumps(row) for row in rows] or [""]
 
 
@@ -171,14 +171,13 @@ def stream_at(description: str, directory: Callable[[str], str], streams: Iterab
 
 
 class JobArrivals(DirectoryArrivals):
-    """``Arrivals`` through the session of an engine.
+    """``Arrivals`` through the session of an engine. ``root``: a URL.
 
     One job writes the files of one micro-batch. Its commit shows them one after another within milliseconds; the host has to check that
     no micro-batch was planned in between.
     """
 
     def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
-        """``root``: a URL."""
         self._root = root
         self._streams = streams
         self._session = session
@@ -230,7 +229,7 @@ class RecordArrivals(Arrivals):
         ]
 
     def _records(self, name: str, partitions: Partitions) -> list[Any]:
-        """What arrives of a stream in one micro-batch."""
+        """Prepare what arrives of a stream in one micro-batch."""
         raise NotImplementedError
 
 
@@ -307,7 +306,7 @@ class MemoryArrivals(RecordArrivals):
 
 
 def _offset(offset: Any) -> int:
-    """Of the only partition; 0 before the first micro-batch."""
+    """The offset of the only partition; 0 before the first micro-batch."""
     return int(_read_offset(offset).get("0", 0))
 
 
@@ -423,5 +422,5 @@ class MixedArrivals(Arrivals):
 
 
 def _offsets(offset: Any, topic: str) -> dict[int, int]:
-    """By partition; nothing before the first micro-batch."""
+    """The offset of each partition; empty before the first micro-batch."""
     return {int(partition): int(at) for partition, at in (_read_offset(offset).get(topic) or {}).items()}

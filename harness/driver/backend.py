@@ -32,8 +32,7 @@ class Backend(Protocol):
     """Whether Python workers see none of this machine's modules, so that functions are sent to them whole."""
 
     @property
-    def files(self) -> ReadableFiles:
-        """The file system that holds the directories of cases."""
+    def files(self) -> ReadableFiles: ...
 
     def identity(self) -> Dict[str, Any]:
         """The fields of the protocol's ``Identity``."""
@@ -47,8 +46,7 @@ class Backend(Protocol):
     def is_alive(self) -> bool:
         """Whether Spark still answers; an error of a dead one says nothing about its semantics."""
 
-    def new_session(self) -> Any:
-        """A session for one case."""
+    def new_session(self) -> Any: ...
 
     def end_session(self, session: Any) -> None: ...
 
@@ -99,7 +97,7 @@ def identity(spark: str, scala: str, java: str, frame: type, grouped: type) -> D
 
 
 def _operating_system() -> str:
-    """``Debian GNU/Linux 12 (bookworm), Linux 6.1.0``."""
+    """Name the system as in ``Debian GNU/Linux 12 (bookworm), Linux 6.1.0``."""
     kernel = "{} {}".format(platform.system(), platform.release())
     try:
         with open("/etc/os-release", encoding="utf-8") as lines:

@@ -70,7 +70,7 @@ class Capture:
         raise NotImplementedError
 
     def rows(self, batch_id: int) -> list[list[Any]]:
-        """The rows of a batch as lists of JSON values."""
+        """The rows of a micro-batch as lists of JSON values."""
         raise NotImplementedError
 
     def error(self) -> Exception | None:
@@ -101,7 +101,7 @@ class RowWriter:
 
 
 class RealTimeCapture(Capture):
-    """Of a real-time query. ``folder``: a directory on this machine for the rows."""
+    """The capture of a real-time query. ``folder``: a directory on this machine for the rows."""
 
     def __init__(self, folder: str) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,6 @@ class LocalCapture(Capture):
         self._error: Exception | None = None
 
     def function(self, frame: Any, batch_id: int) -> None:
-        """For ``foreachBatch``."""
         stop = self.breakpoint
         try:
             point = stop.point_in(batch_id) if stop else None

@@ -79,9 +79,9 @@ class Classic:
         return bool(self.spark.sparkContext.master.startswith("local["))
 
     def new_session(self) -> Any:
-        """It is the active session of this thread, as a user's only session would be.
+        """Make the active session of this thread, as a user's only session would be.
 
-        Some checks read the active session's settings instead of the query's (the chained-operator check of 3.1, for one).
+        Some checks read the active session's settings instead of the query's: the check for chained operators of 3.1.
         """
         session = self.spark.newSession()
         for key, value in self._session_settings.items():
@@ -117,7 +117,7 @@ class Classic:
 
     @contextmanager
     def planning_paused(self, query: Any) -> Iterator[None]:
-        """Holds the progress lock, as Spark's own StreamTest does."""
+        """Hold the progress lock, as Spark's own StreamTest does."""
         lock = query._jsq.streamingQuery().awaitProgressLock()
         lock.lock()
         try:

@@ -74,11 +74,11 @@ class Connect:
         """Unknown: only the operator of a server knows how many queries it can run."""
 
     def executors(self) -> FrozenSet[str]:
-        """Unknown to a client."""
+        """Empty: a client does not know them."""
         return frozenset()
 
     def is_alive(self) -> bool:
-        """Asks through a session of its own: the case may have lost only its session."""
+        """Ask through a session of its own: the case may have lost only its session."""
         try:
             self._first.sql("SELECT 1").collect()
         except Exception:  # gRPC raises various classes when the connection is gone
@@ -153,7 +153,7 @@ _FAILURE = "failure"
 
 
 class ServerFailure(Exception):
-    """What went wrong in the server's Python, as text."""
+    """The text of what went wrong in the server's Python."""
 
 
 class ServerCapture(Capture):
@@ -210,5 +210,5 @@ def _writer(folder: str, *, by_python: bool) -> Callable[[Any, int], None]:
 
 
 def _file(folder: str, name: object) -> str:
-    """Of the rows of a micro-batch, by its id, or of its failure."""
+    """The file with the rows of a micro-batch, named after its id, or with its failure."""
     return "{}/{}.json".format(folder, name)

@@ -23,7 +23,7 @@ class UnknownOperation(Exception):
 
 
 Read = Callable[[str, Optional[str]], Any]
-"""Makes the DataFrame of a stream, from its name in the case and the name of its source, None if the source has none."""
+"""Makes the DataFrame of a stream, from its name in the case and that of its source, if it has one."""
 
 
 def build(operations: list[Operation], read: Read, session: Any, code: OwnCode | None = None) -> Any:
@@ -56,7 +56,6 @@ class _Builder:
         return self._stream(operation["from"], operation.get("name"))
 
     def _stream(self, stream: str, name: str | None = None) -> Any:
-        """One DataFrame, however often a query reads it."""
         if (stream, name) not in self._frames:
             self._frames[stream, name] = self._read(stream, name)
         return self._frames[stream, name]

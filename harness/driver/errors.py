@@ -59,7 +59,7 @@ class NotPermitted(DriverFailure):
 
 
 def reason_of(error: BaseException, *, starting: bool = False) -> Reason:
-    """The code for an error. ``starting``: it was raised before the engine was up."""
+    """The reason that the host is given for an error. ``starting``: it was raised before the engine was up."""
     if isinstance(error, DriverFailure):
         return error.reason
     # pyspark, or the driver itself, does not import in this Python.
@@ -69,7 +69,7 @@ def reason_of(error: BaseException, *, starting: bool = False) -> Reason:
 
 
 def unwritable(url: str, why: str) -> DriverFailure:
-    """The failure of a directory of ``--storage``. ``why``: the file system's message."""
+    """The failure of the directory that ``--storage`` names. ``why``: the file system's message."""
     return DriverFailure("cannot write to {}: {}".format(url, why), Reason.STORAGE_UNWRITABLE)
 
 

@@ -1,4 +1,4 @@
-"""Runs one case step by step: start the query, deliver rows, wait until it is idle, report what was observed."""
+"""Runs a case step by step: start the query, deliver rows, wait until it is idle, report what was observed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def triggered(writer: Any, name: str) -> Any:
 
 @contextmanager
 def _failures(stage: str) -> Iterator[None]:
-    """Whatever fails in the block makes the query fail; the exceptions that the host treats in another way pass."""
+    """Make the query fail with whatever fails in the block; the exceptions that the host treats in another way pass."""
     try:
         yield
     except (MissingPackages, NotPermitted):
@@ -97,7 +97,7 @@ class Execution:
         if request.arrived is not None:
             self._arrivals.renew(request.arrived)
         self._later: list[Any] = []
-        """What arrives while the next micro-batches run."""
+        """What arrives while the next micro-batches run, staged."""
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
         self._query: Any = None
@@ -346,7 +346,6 @@ class Execution:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Whatever fails in the block is what the query failed with."""
         try:
             yield
         except Exception as error:

@@ -25,7 +25,7 @@ class ReadableFiles(Protocol):
     """The file system that holds the directories of cases. Paths are absolute; a missing one raises ``FileNotFoundError``."""
 
     def names(self, path: str) -> list[str]:
-        """The entries of a directory."""
+        """The names of the entries of a directory."""
 
     def exists(self, path: str) -> bool: ...
 
@@ -277,7 +277,7 @@ class SparkFiles:
         one_file(self._session, lines).write.mode("overwrite").text(path)
 
     def discard(self, path: str) -> None:
-        """Leaves the directory and a ``_SUCCESS`` marker: Spark cannot remove more."""
+        """Empty the directory. It stays, with a ``_SUCCESS`` marker: Spark cannot remove more."""
         self.write_lines(path, [])
 
     def _texts(self, path: str) -> Any:
@@ -285,7 +285,7 @@ class SparkFiles:
 
 
 def one_file(session: Any, lines: list[str]) -> Any:
-    """A frame that is written as one file: a column ``value`` with one line per row."""
+    """Make a frame that is written as one file: a column ``value`` with a line in each row."""
     if not lines:
         return session.range(0).selectExpr("'' AS value")
     return session.createDataFrame([(line,) for line in lines], "value STRING").coalesce(1)
@@ -293,7 +293,7 @@ def one_file(session: Any, lines: list[str]) -> Any:
 
 @contextmanager
 def _not_found(path: str, is_missing: Callable[[Exception], bool]) -> Iterator[None]:
-    """Raises ``FileNotFoundError`` for an error that says so in another way."""
+    """Raise ``FileNotFoundError`` for an error that says so in another way."""
     try:
         yield
     except Exception as error:

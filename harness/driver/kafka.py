@@ -13,12 +13,10 @@ _TIMEOUT_MS = 60000
 
 
 class Record(NamedTuple):
-    """A record to send."""
-
     topic: str
     partition: int
     timestamp: Optional[int]
-    """In ms since the epoch; None for the time when it is sent."""
+    """Milliseconds since the epoch; None for the time when the record is sent."""
     value: Optional[str]
 
 
@@ -55,14 +53,13 @@ class Broker:
         self.create(topic, partitions)
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Give a topic more partitions."""
         more = self._clients.admin.NewPartitions.increaseTo(partitions)
         with _reported("give the topic {} {} partitions".format(topic, partitions)):
             self._admin.createPartitions({topic: more}).all().get()
         self._wait_for(topic, partitions)
 
     def age_out(self, topic: str) -> None:
-        """Remove every record that a topic has."""
+        """Remove every record of a topic."""
         from py4j.java_gateway import JavaMember
 
         common = self._jvm.org.apache.kafka.common
@@ -144,7 +141,7 @@ class Broker:
 
 @contextmanager
 def _reported(doing: str) -> Iterator[None]:
-    """Says what failed, and why, in one line: py4j's own message is a stack trace."""
+    """Raise what fails in the block as a line that says what and why: py4j's own message is a stack trace."""
     try:
         yield
     except Exception as error:

@@ -49,7 +49,7 @@ class Breakpoint:
         return self._point
 
     def block_forever(self) -> None:
-        """Never returns: this process is killed once ``reached`` is set."""
+        """Never return: this process is killed once ``reached`` is set."""
         self.reached.set()
         while True:
             threading.Event().wait()

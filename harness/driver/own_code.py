@@ -15,6 +15,7 @@ import threading
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from traceback import FrameSummary
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .origin import of_the_standard_library
@@ -44,25 +45,15 @@ class Mistake:
     printed: str = ""
 
 
-class _Frame(NamedTuple):
-    file: str
-    line: int
-    function: str
-    source: str
-
-
 def mistake_in(error: BaseException, folders: List[str], during: str) -> Optional[Mistake]:
-    """The author's mistake that an exception is which one of their functions raised in this process; None if it is Spark's.
+    """The author's mistake behind an exception that their function raised in this process; None if Spark raised it.
 
     No line of theirs raised it if a module is not there, or a function has the wrong result.
     """
     if isinstance(error, SyntaxError) and error.filename and path_inside(error.filename, folders):
         at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
         return Mistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
-    frames = [
-        _Frame(entry.filename, entry.lineno or 0, entry.name, entry.line or "")
-        for entry in traceback.extract_tb(error.__traceback__)
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
     if _is_of_spark(frames):
         return None
     shown = repr(error)[:_LONGEST]
@@ -71,7 +62,7 @@ def mistake_in(error: BaseException, folders: List[str], during: str) -> Optiona
 
 
 def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
-    """The author's mistake that the text of an error of Spark reports: the traceback of a Python worker."""
+    """The author's mistake in the text of an error of Spark, which has the traceback of a Python worker; None if there is none."""
     for frames, last in _tracebacks(message):
         kind, _, said = last.partition(": ")
         name = kind.rpartition(".")[2]
@@ -87,37 +78,37 @@ def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
     return None
 
 
-def _mistake(raised: str, last: str, frames: List[_Frame], folders: List[str], during: str) -> Optional[Mistake]:
-    theirs = [frame for frame in frames if path_inside(frame.file, folders)]
-    if not theirs:
-        return None
+def _mistake(raised: str, last: str, frames: List[FrameSummary], folders: List[str], during: str) -> Optional[Mistake]:
+    at = None
     lines = []
-    for frame in theirs:
-        lines.append('File "{}", line {}, in {}'.format(path_inside(frame.file, folders), frame.line, frame.function))
-        if frame.source:
-            lines.append("  " + frame.source)
-    at = "{}:{}".format(path_inside(theirs[-1].file, folders), theirs[-1].line)
-    return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]]))
+    for frame in frames:
+        file = path_inside(frame.filename, folders)
+        if file:
+            at = "{}:{}".format(file, frame.lineno)
+            lines.append('File "{}", line {}, in {}'.format(file, frame.lineno, frame.name))
+            if frame.line:
+                lines.append("  " + frame.line)
+    return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]])) if at else None
 
 
-def _is_of_spark(frames: List[_Frame]) -> bool:
-    others = [frame for frame in frames if not of_the_standard_library(frame.file)]
-    return bool(others) and _OF_SPARK.search(others[-1].file) is not None
+def _is_of_spark(frames: List[FrameSummary]) -> bool:
+    others = [frame.filename for frame in frames if not of_the_standard_library(frame.filename)]
+    return bool(others) and _OF_SPARK.search(others[-1]) is not None
 
 
 def _tracebacks(message: str) -> Iterator[Any]:
     """The frames of each traceback in a text, and its last line."""
-    frames: List[_Frame] = []
+    frames: List[FrameSummary] = []
     indent = 0
     for line in message.splitlines():
         frame = _FRAME.match(line)
         if frame is not None:
             indent = len(frame.group(1))
-            frames.append(_Frame(frame.group(2), int(frame.group(3)), frame.group(4), ""))
+            frames.append(FrameSummary(frame.group(2), int(frame.group(3)), frame.group(4), line=""))
         elif frames and line.strip():
             if len(line) - len(line.lstrip()) > indent:
-                if not frames[-1].source:
-                    frames[-1] = frames[-1]._replace(source=line.strip())
+                if not frames[-1].line:
+                    frames[-1] = FrameSummary(*frames[-1][:3], line=line.strip())
             else:
                 yield frames, line.strip()
                 frames = []
@@ -142,12 +133,10 @@ class AuthorFailed(Exception):
 
 
 class Sink(NamedTuple):
-    """What the author's code does with the result: exactly one of both."""
+    """What the author's code does with the result: ``batch`` writes a micro-batch, ``whole`` starts queries on the streaming DataFrame."""
 
     batch: Optional[Callable[[Any, int], None]] = None
-    """Writes a micro-batch, with its id, as for ``foreachBatch``."""
     whole: Optional[Callable[[Any], None]] = None
-    """Starts queries on the streaming DataFrame."""
 
 
 class OwnCode:
@@ -267,7 +256,7 @@ class _ByThread:
         return int(self._stream.write(text))
 
     def keep(self, output: Optional[List[str]]) -> Optional[List[str]]:
-        """Keep what this thread prints from here on; returns where it was kept before."""
+        """Keep what this thread prints from here on. Return where it was kept before."""
         before: Optional[List[str]] = getattr(self._kept, "output", None)
         self._kept.output = output
         return before

@@ -52,7 +52,7 @@ class Stream(BaseModel):
 
 
 class InvariantQuery(Message):
-    """SQL over the tables of a soak."""
+    """A SQL query over the tables of a soak."""
 
     name: str
     sql: str
@@ -80,7 +80,7 @@ class Run(_SoakRequest):
 
 
 class Ask(_SoakRequest):
-    """Run queries over the results."""
+    """Run SQL over the results."""
 
     kind: Literal["ask"] = "ask"
     late: Late
@@ -150,7 +150,7 @@ class KillMoment:
     """When an engine is killed."""
 
     rows: int
-    """Not before this many rows are read."""
+    """How many rows are read before, at least."""
     when: Literal["emitted", "anywhere"]
     """``emitted``: as soon as a micro-batch has passed its rows to the sink and before its commit, so that it is replayed."""
     wait: float
@@ -176,14 +176,12 @@ def kill_moments(kills: int, rows: int, seed: int) -> tuple[KillMoment, ...]:
 
 @dataclass(frozen=True)
 class SoakRun:
-    """The result of a soak."""
-
     rows: int
-    """Rows read, as the engines reported."""
+    """The number of rows that the engines reported as read."""
     seconds: float
-    """From the first start of the query to its end, including restarts."""
+    """The time from the first start of the query to its end, including restarts."""
     kills: int
-    """Engines killed while the query ran; fewer than requested if it ended earlier."""
+    """The number of engines killed while the query ran: fewer than requested if it ended earlier."""
 
 
 class Watcher(ProgressCallback, Protocol):
@@ -274,7 +272,6 @@ class _Killer:
             self._timer.start()
 
     def cancel(self) -> None:
-        """Do not kill the engine anymore."""
         if self._timer is not None:
             self._timer.cancel()
 

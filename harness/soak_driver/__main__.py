@@ -12,7 +12,6 @@ from harness.driver.serve import Channel, serve
 
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
-    """Generate the stream, run the query, or answer questions about what came out."""
     from harness.driver.classic import Classic
 
     from . import stream, tables

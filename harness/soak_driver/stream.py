@@ -36,7 +36,7 @@ _ROW = """
 
 
 class Stream(NamedTuple):
-    """The parameters of a stream; ``harness/soak/soak.py`` describes them."""
+    """``harness/soak/soak.py`` describes the fields."""
 
     rows: int
     seed: int
