@@ -7,19 +7,17 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend
-from .breakpoint import KillPointReached
-from .channel import Channel
+from .kill_point import KillPointReached
 from .memory import RecentMemory
 from .request import CaseRequest
-from .serve import serve
+from .serve import Channel, serve
 
 _memory = RecentMemory()
 
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
-    """Run one case, or some of its steps."""
     from .execution import Execution
-    from .local_files import finish
+    from .files import finish
 
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))
@@ -43,7 +41,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
 
 
 def _sender(channel: Channel, request: CaseRequest) -> Optional[Callable[[int, List[List[Any]]], None]]:
-    """Sends each micro-batch before it is committed, if the host needs to know even when this process is killed."""
+    """What sends each micro-batch before it is committed, if the host needs to know even when this process is killed."""
     if not request.tell:
         return None
     return lambda batch, rows: channel.send("emitted", case=request.case, batch=batch, rows=rows)

@@ -19,41 +19,73 @@ import re
 import time
 from typing import Any, Callable, Iterable, Iterator
 
-from .backend import Files
+from .files import Files, SparkFiles, one_file
 from .kafka import Broker, Record
 from .origin import MissingName
 from .progress import milliseconds
-from .request import Batch, Stream
-from .spark_files import SparkFiles, one_file
+from .request import Batch, Partitions, Stream, Topic
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-"""How rows are read that the host wrote as JSON."""
+"""The options with which Spark reads the rows that the host wrote as JSON."""
 
 NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
-class WithoutTopics:
-    """What only ``Arrivals`` in topics can do; the host lets no case without them do it."""
+class Arrivals:
+    """What the query's sources read, and how rows get there."""
+
+    paced = True
+    """Whether each micro-batch reads the rows of one arrival, however many wait. If not, the rows of the next one may be placed only
+    while the micro-batch of those before it runs; and a query that finds nothing when it starts runs an empty micro-batch."""
+
+    def read(self, reader: Any, stream: str) -> Any:
+        """The streaming DataFrame of a stream, with the columns of its schema. ``reader``: a ``DataStreamReader``."""
+        raise NotImplementedError
+
+    def stream_of(self, description: str) -> str | None:
+        """The stream that a progress entry's source description names."""
+        raise NotImplementedError
+
+    def stage(self, batches: list[Batch]) -> Any:
+        """Prepare what arrives in micro-batches where no source sees it; ``place`` takes the result."""
+        raise NotImplementedError
+
+    def place(self, staged: Any) -> None:
+        """Show to the sources what is prepared."""
+        raise NotImplementedError
 
     def renew(self, _arrived: list[Batch]) -> None:
+        """Make the topics anew, with what has arrived so far. The host lets no case without topics do it, nor ``grow`` or ``age_out``."""
         raise NotImplementedError("there is no topic")
 
     def grow(self, stream: str, _partitions: int) -> None:
+        """Give the topic of a stream more partitions."""
         raise NotImplementedError("{} has no topic".format(stream))
 
     def age_out(self) -> None:
+        """Remove all records of topics, whether they are read or not."""
         raise NotImplementedError("there is no topic")
 
+    def records(self, _source: dict[str, Any]) -> list[int] | None:
+        """How many records of each partition a source of a progress entry read; None if it reads files."""
+        return None
 
-class DirectoryArrivals(WithoutTopics):
+    def behind(self, _entry: dict[str, Any]) -> bool:
+        """Whether rows wait in memory that the micro-batch of a progress entry, and those before it, have not read."""
+        return False
+
+    def close(self) -> None:
+        """Remove what lies outside the case's directory."""
+
+
+class DirectoryArrivals(Arrivals):
     """What ``Arrivals`` as files share, whoever writes them: each stream has a directory."""
 
-    paced = True
     _streams: dict[str, Stream]
 
     def directory(self, stream: str) -> str:
@@ -66,15 +98,6 @@ class DirectoryArrivals(WithoutTopics):
         declared = self._streams[stream]
         reader = reader.format("json").schema(declared.ddl).option("maxFilesPerTrigger", declared.files)
         return reader.options(**JSON_OPTIONS).load(self.directory(stream))
-
-    def behind(self, _entry: dict[str, Any]) -> bool:
-        return False
-
-    def records(self, _source: dict[str, Any]) -> None:
-        """A file is not a record."""
-
-    def close(self) -> None:
-        """The files lie in the case's directory."""
 
 
 class FileArrivals(DirectoryArrivals):
@@ -126,7 +149,7 @@ class FileArrivals(DirectoryArrivals):
 
 
 def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, list[str]]]:
-    """The files of a micro-batch, each as its stream and its lines; always ``Stream.files`` of a stream."""
+    """Yield the files of a micro-batch, each as its stream and its lines: always ``Stream.files`` of a stream."""
     for stream, partitions in batch.items():
         padding = streams[stream].files - len(partitions)
         for rows in list(partitions) + [[]] * padding:
@@ -134,7 +157,7 @@ def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, li
 
 
 def lines(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of a file; a blank line for no rows."""
+    """Write rows as the lines of a file: a blank line for none."""
     return [json.dumps(row) for row in rows] or [""]
 
 
@@ -148,14 +171,13 @@ def stream_at(description: str, directory: Callable[[str], str], streams: Iterab
 
 
 class JobArrivals(DirectoryArrivals):
-    """``Arrivals`` through the session of an engine.
+    """``Arrivals`` through the session of an engine. ``root``: a URL.
 
     One job writes the files of one micro-batch. Its commit shows them one after another within milliseconds; the host has to check that
     no micro-batch was planned in between.
     """
 
     def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
-        """``root``: a URL."""
         self._root = root
         self._streams = streams
         self._session = session
@@ -181,17 +203,38 @@ class JobArrivals(DirectoryArrivals):
                 for stream, content in files
             ]
             # Each partition of the union becomes a file.
-            union = functools.reduce(lambda one, other: one.union(other), frames)
+            union = functools.reduce(lambda whole, frame: whole.union(frame), frames)
             union.write.mode("append").partitionBy("stream").text(self._root)
 
 
 _SOURCE = "LowLatencyMemoryStream"
 
 
-class MemoryArrivals(WithoutTopics):
-    """``Arrivals`` in the JVM of the driver. They outlive a query and end with the process."""
+class RecordArrivals(Arrivals):
+    """What ``Arrivals`` as records share, of topics or in memory."""
 
     paced = False
+    _streams: dict[str, Stream]
+
+    def has(self, stream: str) -> bool:
+        return stream in self._streams
+
+    def stage(self, batches: list[Batch]) -> list[Any]:
+        return [
+            record
+            for batch in batches
+            for name, partitions in batch.items()
+            if name in self._streams
+            for record in self._records(name, partitions)
+        ]
+
+    def _records(self, name: str, partitions: Partitions) -> list[Any]:
+        """Prepare what arrives of a stream in one micro-batch."""
+        raise NotImplementedError
+
+
+class MemoryArrivals(RecordArrivals):
+    """``Arrivals`` in the JVM of the driver. They outlive a query and end with the process."""
 
     def __init__(self, spark: Any, streams: dict[str, Stream]) -> None:
         self._jvm = spark.sparkContext._jvm
@@ -201,9 +244,6 @@ class MemoryArrivals(WithoutTopics):
         """Rows that arrived before the source was made, which the first query does."""
         self._placed: dict[str, int] = {}
         """How many rows each source was given."""
-
-    def has(self, stream: str) -> bool:
-        return stream in self._streams
 
     def stream_of(self, description: str) -> str | None:
         return next((name for name, source in self._sources.items() if source.toString() == description), None)
@@ -221,13 +261,8 @@ class MemoryArrivals(WithoutTopics):
             "row.*"
         )
 
-    def stage(self, batches: list[Batch]) -> list[tuple[str, list[str]]]:
-        return [
-            (name, [line for rows in partitions for line in lines(rows)])
-            for batch in batches
-            for name, partitions in batch.items()
-            if name in self._streams
-        ]
+    def _records(self, name: str, partitions: Partitions) -> list[tuple[str, list[str]]]:
+        return [(name, [line for rows in partitions for line in lines(rows)])]
 
     def place(self, staged: list[tuple[str, list[str]]]) -> None:
         for stream, values in staged:
@@ -246,9 +281,6 @@ class MemoryArrivals(WithoutTopics):
         read = {self.stream_of(source["description"]): _offset(source.get("endOffset")) for source in entry["sources"]}
         return any(read.get(stream, count) < count for stream, count in self._placed.items())
 
-    def close(self) -> None:
-        """The rows are gone with the sources."""
-
     def _source(self, session: Any) -> Any:
         """
         Raises:
@@ -256,13 +288,13 @@ class MemoryArrivals(WithoutTopics):
         """
         from py4j.java_gateway import JavaClass
 
-        found = getattr(self._jvm.org.apache.spark.sql.execution.streaming.sources, _SOURCE)
-        if not isinstance(found, JavaClass):
+        source = getattr(self._jvm.org.apache.spark.sql.execution.streaming.sources, _SOURCE)
+        if not isinstance(source, JavaClass):
             raise MissingName(AttributeError("this release has no {}".format(_SOURCE)))
         clocks = getattr(self._jvm.org.apache.spark.sql.execution.datasources.v2, "LowLatencyClock$")
         getattr(clocks, "MODULE$").setClock(self._jvm.org.apache.spark.util.ManualClock(0))  # noqa: B009 - no Python name
         time = self._jvm.org.apache.spark.util.SystemClock()
-        return found(0, session, 1, time, self._jvm.org.apache.spark.sql.Encoders.STRING())
+        return source(0, session, 1, time, self._jvm.org.apache.spark.sql.Encoders.STRING())
 
     def _add(self, stream: str, values: list[str]) -> None:
         if values:
@@ -274,7 +306,7 @@ class MemoryArrivals(WithoutTopics):
 
 
 def _offset(offset: Any) -> int:
-    """Of the only partition; 0 before the first micro-batch."""
+    """The offset of the only partition; 0 before the first micro-batch."""
     return int(_read_offset(offset).get("0", 0))
 
 
@@ -292,60 +324,46 @@ _CONNECTOR = {
 }
 
 
-class TopicArrivals:
-    """``Arrivals`` as records. ``folder``: names the topics, which exist already if another process ran earlier steps there."""
-
-    paced = False
+class TopicArrivals(RecordArrivals):
+    """``Arrivals`` through Kafka. ``folder``: names the topics, which exist already if another process ran earlier steps there."""
 
     def __init__(self, folder: str, streams: dict[str, Stream], broker: Broker) -> None:
         self._streams = streams
         self._broker = broker
         place = hashlib.sha256(folder.encode("utf-8")).hexdigest()[:16]
         self._topics = {name: "conformance-{}-{}".format(place, name) for name in streams}
-        for name, stream in streams.items():
-            broker.create(self._topics[name], _partitions(stream))
-
-    def has(self, stream: str) -> bool:
-        return stream in self._streams
+        self._declared = {name: stream.topic or Topic(1) for name, stream in streams.items()}
+        for name, topic in self._declared.items():
+            broker.create(self._topics[name], topic.partitions)
 
     def stream_of(self, description: str) -> str | None:
-        found = _SUBSCRIBED.search(description)
-        return next((name for name, topic in self._topics.items() if found and topic == found.group(1)), None)
+        subscribed = _SUBSCRIBED.search(description)
+        return next((name for name, topic in self._topics.items() if subscribed and topic == subscribed[1]), None)
 
     def read(self, reader: Any, stream: str) -> Any:
         from pyspark.sql import functions as F
 
-        declared = self._streams[stream]
+        declared = self._declared[stream]
         records = (
             reader.format("kafka")
             .option("kafka.bootstrap.servers", self._broker.servers)
             .option("subscribe", self._topics[stream])
-            .options(**_CONNECTOR, **((declared.topic and declared.topic.options) or {}))
+            .options(**_CONNECTOR, **(declared.options or {}))
             .load()
             .where("value IS NOT NULL")
         )
-        value = F.from_json(F.col("value").cast("string"), declared.ddl, JSON_OPTIONS)
-        column = declared.topic.timestamp if declared.topic else None
-        if column is None:
+        value = F.from_json(F.col("value").cast("string"), self._streams[stream].ddl, JSON_OPTIONS)
+        if declared.timestamp is None:
             return records.select(value.alias("row")).select("row.*")
         rows = records.select(value.alias("row"), F.col("timestamp").alias(_TIMESTAMP)).select("row.*", _TIMESTAMP)
-        return rows.withColumn(column, F.col(_TIMESTAMP)).drop(_TIMESTAMP)
-
-    def stage(self, batches: list[Batch]) -> list[Record]:
-        return [
-            record
-            for batch in batches
-            for name, partitions in batch.items()
-            if name in self._streams
-            for record in self._records(name, partitions)
-        ]
+        return rows.withColumn(declared.timestamp, F.col(_TIMESTAMP)).drop(_TIMESTAMP)
 
     def place(self, staged: list[Record]) -> None:
         self._broker.send(staged)
 
     def renew(self, arrived: list[Batch]) -> None:
-        for name, stream in self._streams.items():
-            self._broker.replace(self._topics[name], _partitions(stream))
+        for name, topic in self._declared.items():
+            self._broker.replace(self._topics[name], topic.partitions)
         self.place(self.stage(arrived))
 
     def grow(self, stream: str, partitions: int) -> None:
@@ -363,35 +381,30 @@ class TopicArrivals:
         before, after = (_offsets(source.get(key), topic) for key in ("startOffset", "endOffset"))
         return [after.get(at, 0) - before.get(at, 0) for at in range(max(after, default=-1) + 1)]
 
-    def behind(self, _entry: dict[str, Any]) -> bool:
-        return False
-
     def close(self) -> None:
         self._broker.delete(sorted(self._topics.values()))
 
-    def _records(self, name: str, partitions: list[list[dict[str, Any]]]) -> list[Record]:
-        topic, declared = self._topics[name], self._streams[name].topic
-        column = declared.timestamp if declared else None
-        found = []
+    def _records(self, name: str, partitions: Partitions) -> list[Record]:
+        topic, column = self._topics[name], self._declared[name].timestamp
+        records = []
         for partition, rows in enumerate(partitions):
             for row in rows:
                 timestamp = milliseconds(row[column]) if column else None
-                value = {key: one for key, one in row.items() if key != column}
-                found.append(Record(topic, partition, timestamp, json.dumps(value)))
-        return found or [Record(topic, 0, None, None)]
+                values = {key: value for key, value in row.items() if key != column}
+                records.append(Record(topic, partition, timestamp, json.dumps(values)))
+        return records or [Record(topic, 0, None, None)]
 
 
-class MixedArrivals:
-    """``Arrivals`` of which some are files and others records, of topics or in memory."""
+class MixedArrivals(Arrivals):
+    """``Arrivals`` of which some are files and others records, of topics or in memory: these alone answer what concerns records."""
 
     paced = False
 
-    def __init__(self, files: FileArrivals, records: Any) -> None:
-        """``records``: ``TopicArrivals`` or ``MemoryArrivals``, which alone answer what concerns records."""
+    def __init__(self, files: FileArrivals, records: RecordArrivals) -> None:
         self._files = files
         self._records = records
-        self.renew, self.grow, self.age_out = records.renew, records.grow, records.age_out
-        self.records, self.behind, self.close = records.records, records.behind, records.close
+        for name in ("renew", "grow", "age_out", "records", "behind", "close"):
+            setattr(self, name, getattr(records, name))
 
     def stream_of(self, description: str) -> str | None:
         return self._records.stream_of(description) or self._files.stream_of(description)
@@ -408,10 +421,6 @@ class MixedArrivals:
         self._records.place(staged[1])
 
 
-def _partitions(stream: Stream) -> int:
-    return stream.topic.partitions if stream.topic else 1
-
-
 def _offsets(offset: Any, topic: str) -> dict[int, int]:
-    """By partition; nothing before the first micro-batch."""
+    """The offset of each partition; empty before the first micro-batch."""
     return {int(partition): int(at) for partition, at in (_read_offset(offset).get(topic) or {}).items()}

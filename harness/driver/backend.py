@@ -2,118 +2,24 @@
 
 from __future__ import annotations
 
+import platform
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Tuple
 
-from .breakpoint import Breakpoint
-from .request import Batch, Stream
+from . import PROTOCOL
+from .request import Stream
 
 if TYPE_CHECKING:
     from typing import Protocol  # novermin
+
+    from .arrivals import Arrivals
+    from .capture import Capture
+    from .files import ReadableFiles
+    from .kill_point import Breakpoint
 else:
     Protocol = object  # `typing` has it from CPython 3.8 on, and Spark 2.4 runs on 3.7
 
 Emitted = Callable[[int, List[List[Any]]], None]
 """Called with a micro-batch's id and rows before the engine can commit it, from another thread."""
-
-
-class ReadableFiles(Protocol):
-    """The file system that holds the directories of cases. Paths are absolute; a missing one raises ``FileNotFoundError``."""
-
-    def names(self, path: str) -> List[str]:
-        """The entries of a directory."""
-
-    def exists(self, path: str) -> bool: ...
-
-    def read(self, path: str) -> bytes: ...
-
-    def discard(self, path: str) -> None:
-        """Remove the directory of a case that is over."""
-
-
-class Files(ReadableFiles, Protocol):
-    """A file system in which files can be written, renamed and removed one by one."""
-
-    keeps_times: bool
-    """Whether ``set_modified`` has an effect."""
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents, unless it exists."""
-
-    def files_below(self, path: str) -> List[str]:
-        """The paths of all files in a directory, at any depth; none if it does not exist."""
-
-    def is_directory(self, path: str) -> bool: ...
-
-    def modified(self, path: str) -> int:
-        """When a file was last modified, in seconds since the epoch."""
-
-    def set_modified(self, path: str, seconds: int) -> None: ...
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file, replacing an existing one."""
-
-    def rename(self, path: str, to: str) -> None:
-        """Atomically."""
-
-    def remove(self, path: str) -> None:
-        """Remove a file, or a directory with everything in it; nothing happens if it does not exist."""
-
-
-class Arrivals(Protocol):
-    """What the query's sources read, and how rows get there."""
-
-    paced: bool
-    """Whether each micro-batch reads the rows of one arrival, however many wait. If not, the rows of the next one may be placed only
-    while the micro-batch of those before it runs; and a query that finds nothing when it starts runs an empty micro-batch."""
-
-    def read(self, reader: Any, stream: str) -> Any:
-        """The streaming DataFrame of a stream, with the columns of its schema. ``reader``: a ``DataStreamReader``."""
-
-    def stream_of(self, description: str) -> Optional[str]:
-        """The stream that a progress entry's source description names."""
-
-    def stage(self, batches: List[Batch]) -> Any:
-        """Prepare what arrives in micro-batches where no source sees it; ``place`` takes the result."""
-
-    def place(self, staged: Any) -> None:
-        """Show to the sources what is prepared."""
-
-    def renew(self, arrived: List[Batch]) -> None:
-        """Make the topics anew, with what has arrived so far."""
-
-    def grow(self, stream: str, partitions: int) -> None:
-        """Give the topic of a stream more partitions."""
-
-    def age_out(self) -> None:
-        """Remove all records of topics, whether they are read or not."""
-
-    def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
-        """How many records of each partition a source of a progress entry read; None if it does not read a topic."""
-
-    def behind(self, entry: Dict[str, Any]) -> bool:
-        """Whether rows wait in memory that the micro-batch of a progress entry, and those before it, have not read."""
-
-    def close(self) -> None:
-        """Remove what lies outside the case's directory."""
-
-
-class Capture(Protocol):
-    """What each micro-batch emitted."""
-
-    breakpoint: Optional[Breakpoint]
-    sink: Optional[Callable[[Any, int], None]]
-    """Gets each micro-batch too, once its rows are kept."""
-    running: Callable[[], None]
-    """Called while a micro-batch runs, before its rows are kept."""
-
-    def attach(self, writer: Any, schema: Any) -> Any:
-        """Let a ``DataStreamWriter`` of rows with this schema write here; returns the writer."""
-
-    def rows(self, batch_id: int) -> List[List[Any]]:
-        """The rows of a batch as lists of JSON values."""
-
-    def error(self) -> Optional[Exception]:
-        """What the last micro-batch failed with inside ``foreachBatch``."""
 
 
 class Backend(Protocol):
@@ -126,8 +32,7 @@ class Backend(Protocol):
     """Whether Python workers see none of this machine's modules, so that functions are sent to them whole."""
 
     @property
-    def files(self) -> ReadableFiles:
-        """The file system that holds the directories of cases."""
+    def files(self) -> ReadableFiles: ...
 
     def identity(self) -> Dict[str, Any]:
         """The fields of the protocol's ``Identity``."""
@@ -141,8 +46,7 @@ class Backend(Protocol):
     def is_alive(self) -> bool:
         """Whether Spark still answers; an error of a dead one says nothing about its semantics."""
 
-    def new_session(self) -> Any:
-        """A session for one case."""
+    def new_session(self) -> Any: ...
 
     def end_session(self, session: Any) -> None: ...
 
@@ -173,3 +77,31 @@ class Backend(Protocol):
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""
+
+
+def identity(spark: str, scala: str, java: str, frame: type, grouped: type) -> Dict[str, Any]:
+    """The fields of the protocol's ``Identity``. ``frame``, ``grouped``: the ``DataFrame`` and ``GroupedData`` of this client."""
+    newer = {
+        frame: ["dropDuplicatesWithinWatermark"],
+        grouped: ["applyInPandasWithState", "transformWithState", "transformWithStateInPandas"],
+    }
+    return {
+        "protocol": PROTOCOL,
+        "spark": spark,
+        "scala": scala,
+        "java": java,
+        "python": platform.python_version(),
+        "os": _operating_system(),
+        "apis": sorted(name for holder, names in newer.items() for name in names if hasattr(holder, name)),
+    }
+
+
+def _operating_system() -> str:
+    """Name the system as in ``Debian GNU/Linux 12 (bookworm), Linux 6.1.0``."""
+    kernel = "{} {}".format(platform.system(), platform.release())
+    try:
+        with open("/etc/os-release", encoding="utf-8") as lines:
+            fields = dict(line.rstrip("\n").split("=", 1) for line in lines if "=" in line)
+        return "{}, {}".format(fields["PRETTY_NAME"].strip('"'), kernel)
+    except (OSError, KeyError):
+        return kernel

@@ -1,14 +1,81 @@
-"""What each micro-batch emitted, keyed by batch id, also of real-time queries."""
+"""What each micro-batch emitted, keyed by batch id, also of real-time queries; Spark's values as JSON.
+
+``conformance/core/observation.py`` describes the encoding.
+"""
 
 from __future__ import annotations
 
+import base64
+import math
 import pickle
 import tempfile
+from datetime import timezone
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Iterator
 
-from .breakpoint import Breakpoint
-from .encoding import encode_row
+from pyspark.sql import types as t
+
+from .kill_point import Breakpoint
+
+_NTZ = getattr(t, "TimestampNTZType", ())
+
+
+def encode_row(row: Iterable[Any], schema: t.StructType) -> list[Any]:
+    """A Row as a list of JSON values in schema order."""
+    return [encode(value, field.dataType) for value, field in zip(row, schema.fields)]
+
+
+def encode(value: Any, data_type: t.DataType) -> Any:
+    """One value of the given Spark type as JSON; None stays None."""
+    if value is None:
+        return None
+    if isinstance(data_type, t.TimestampType):
+        # collect() gives naive local times, and the process runs in UTC.
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if _NTZ and isinstance(data_type, _NTZ):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    if isinstance(data_type, t.StructType):
+        return encode_row(value, data_type)
+    if isinstance(data_type, t.ArrayType):
+        return [encode(item, data_type.elementType) for item in value]
+    if isinstance(data_type, t.MapType):
+        return [[encode(k, data_type.keyType), encode(v, data_type.valueType)] for k, v in value.items()]
+    if isinstance(data_type, (t.FloatType, t.DoubleType)):
+        if math.isnan(value):
+            return "NaN"
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        return value
+    if isinstance(data_type, t.DateType):
+        return value.isoformat()
+    if isinstance(data_type, t.BinaryType):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, (bool, int, str)):
+        return value
+    return str(value)
+
+
+class Capture:
+    """What each micro-batch of one run of a query emitted."""
+
+    breakpoint: Breakpoint | None = None
+    sink: Callable[[Any, int], None] | None = None
+    """Gets each micro-batch too, once its rows are kept."""
+    running: Callable[[], None] | None = None
+    """Called while a micro-batch runs, before its rows are kept."""
+
+    def attach(self, writer: Any, schema: Any) -> Any:
+        """Let a ``DataStreamWriter`` of rows with this schema write here; returns the writer."""
+        raise NotImplementedError
+
+    def rows(self, batch_id: int) -> list[list[Any]]:
+        """The rows of a micro-batch as lists of JSON values."""
+        raise NotImplementedError
+
+    def error(self) -> Exception | None:
+        """What the last micro-batch failed with inside ``foreachBatch``."""
+        return None
 
 
 class RowWriter:
@@ -33,42 +100,35 @@ class RowWriter:
             self._file.close()
 
 
-class RealTimeCapture:
-    """What each micro-batch of one run of a query emitted. ``folder``: a directory on this machine for the rows."""
+class RealTimeCapture(Capture):
+    """The capture of a real-time query. ``folder``: a directory on this machine for the rows."""
 
     def __init__(self, folder: str) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self._folder = tempfile.mkdtemp(dir=folder)
         self._schema: Any = None
-        self.breakpoint: Breakpoint | None = None
-        self.sink: Callable[[Any, int], None] | None = None
-        self.running: Callable[[], None] = nothing
 
     def attach(self, writer: Any, schema: Any) -> Any:
-        """Let a ``DataStreamWriter`` write here."""
         self._schema = schema
         # So that the logs are written when the progress says that the micro-batch is over.
         return writer.foreach(RowWriter(self._folder)).option("asyncProgressTrackingEnabled", "false")
 
     def rows(self, batch_id: int) -> list[list[Any]]:
         files = sorted(Path(self._folder).glob("{}-*".format(batch_id)))
-        return [encode_row(row, self._schema) for file in files for row in _rows(file)]
-
-    def error(self) -> Exception | None:
-        return None
+        return [encode_row(row, self._schema) for file in files for row in _unpickled(file)]
 
 
-def _rows(file: Path) -> list[Any]:
-    found = []
+def _unpickled(file: Path) -> Iterator[Any]:
     with file.open("rb") as content:
         while True:
             try:
-                found.append(pickle.load(content))
+                row = pickle.load(content)
             except EOFError:
-                return found
+                return
+            yield row
 
 
-class LocalCapture:
+class LocalCapture(Capture):
     """Collects the rows that ``foreachBatch`` is given in this process, in no-data batches too.
 
     ``emitted``: called with each micro-batch and its rows before the engine can commit it.
@@ -78,12 +138,8 @@ class LocalCapture:
         self._rows: dict[int, list[list[Any]]] = {}
         self._emitted = emitted
         self._error: Exception | None = None
-        self.breakpoint: Breakpoint | None = None
-        self.sink: Callable[[Any, int], None] | None = None
-        self.running: Callable[[], None] = nothing
 
     def function(self, frame: Any, batch_id: int) -> None:
-        """For ``foreachBatch``."""
         stop = self.breakpoint
         try:
             point = stop.point_in(batch_id) if stop else None
@@ -92,7 +148,8 @@ class LocalCapture:
             if stop and point == "running":
                 _run_one_partition(frame)
                 stop.block_forever()
-            self.running()
+            if self.running is not None:
+                self.running()
             schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
             if self.sink is not None:
@@ -113,7 +170,6 @@ class LocalCapture:
             raise
 
     def attach(self, writer: Any, _schema: Any) -> Any:
-        """Let a ``DataStreamWriter`` write here."""
         return writer.foreachBatch(self.function)
 
     def rows(self, batch_id: int) -> list[list[Any]]:
@@ -121,10 +177,6 @@ class LocalCapture:
 
     def error(self) -> Exception | None:
         return self._error
-
-
-def nothing() -> None:
-    """Of a micro-batch that has nothing to do beside its own rows."""
 
 
 def _run_one_partition(frame: Any) -> None:

@@ -9,11 +9,11 @@ import json
 import posixpath
 from typing import Any, Dict, List, Optional, cast
 
-from .backend import Files, ReadableFiles
+from .files import Files, ReadableFiles
 
+# How the names of files of the state end.
 _SNAPSHOTS = ("snapshot", "zip")
 _CHANGES = ("delta", "changelog")
-"""How the names of files of the state end."""
 
 
 class NothingToDamage(Exception):
@@ -48,11 +48,9 @@ class Checkpoint:
         return self.next_watermark(committed)
 
     def is_planned(self, batch: int) -> bool:
-        """Whether the offsets of the batch are logged."""
         return self._files.exists(self._file("offsets", batch))
 
     def is_committed(self, batch: int) -> bool:
-        """Whether the commit of the batch is logged."""
         return self._files.exists(self._file("commits", batch))
 
     def make_directories(self) -> None:
@@ -86,8 +84,8 @@ class Checkpoint:
 
     def _parts(self, part: str) -> list[str]:
         if part in ("metadata", "state"):
-            found = posixpath.join(self.path, part)
-            return [found] if self._files.exists(found) else []
+            where = posixpath.join(self.path, part)
+            return [where] if self._files.exists(where) else []
         if part in ("offsets", "commit"):
             log = "offsets" if part == "offsets" else "commits"
             newest = self._newest(log)
@@ -136,8 +134,7 @@ class Checkpoint:
 
 
 ASKED = "spark.conformance.readState"
-"""The setting of a case that asks for it."""
-
+"""The setting of a case that asks for the rows of the state."""
 _JOIN = "symmetricHashJoin"
 _SIDES = ("left", "right")
 _OF_VARIABLES = "transformWithState"

@@ -8,17 +8,14 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
 from . import session
-from .arrivals import FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
-from .backend import Arrivals, Capture, Emitted
-from .breakpoint import Breakpoint
-from .capture import LocalCapture, RealTimeCapture
-from .failures import KafkaFailed
-from .hadoop_files import HadoopFiles
-from .identity import identity
+from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
+from .backend import Emitted, identity
+from .capture import Capture, LocalCapture, RealTimeCapture
+from .errors import DriverFailure, Reason
+from .files import HadoopFiles, LocalFiles
 from .kafka import Broker
-from .local_files import LocalFiles
+from .kill_point import Breakpoint, stop_after_commit
 from .origin import method
-from .progress_lock import stop_after_commit
 from .request import Stream
 
 
@@ -29,7 +26,7 @@ class Classic:
     the directories of cases, None if they are on this machine; ``hidden``: more settings, which are secrets.
 
     Raises:
-        StorageUnwritable: the storage cannot be written.
+        DriverFailure: the storage cannot be written.
     """
 
     sends_functions = False
@@ -53,7 +50,8 @@ class Classic:
             self.spark.version,
             jvm.scala.util.Properties.versionNumberString(),
             jvm.System.getProperty("java.version"),
-            {"DataFrame": DataFrame, "GroupedData": GroupedData},
+            DataFrame,
+            GroupedData,
         )
 
     def slots(self) -> Optional[int]:
@@ -81,9 +79,9 @@ class Classic:
         return bool(self.spark.sparkContext.master.startswith("local["))
 
     def new_session(self) -> Any:
-        """It is the active session of this thread, as a user's only session would be.
+        """Make the active session of this thread, as a user's only session would be.
 
-        Some checks read the active session's settings instead of the query's (the chained-operator check of 3.1, for one).
+        Some checks read the active session's settings instead of the query's: the check for chained operators of 3.1.
         """
         session = self.spark.newSession()
         for key, value in self._session_settings.items():
@@ -97,7 +95,7 @@ class Classic:
     def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
         topics = {name: stream for name, stream in streams.items() if stream.topic is not None}
         in_memory = {name: stream for name, stream in streams.items() if stream.in_memory}
-        others = {name: stream for name, stream in streams.items() if name not in {**topics, **in_memory}}
+        others = {name: stream for name, stream in streams.items() if name not in topics and name not in in_memory}
         files = FileArrivals(folder, others, self.files)
         if topics:
             return MixedArrivals(files, TopicArrivals(folder, topics, self._kafka(kafka)))
@@ -105,7 +103,7 @@ class Classic:
 
     def _kafka(self, servers: Optional[str]) -> Broker:
         if servers is None:
-            raise KafkaFailed("the request names topics and no broker")
+            raise DriverFailure("the request names topics and no broker", Reason.KAFKA_FAILED)
         with self._connecting:
             if self._broker is None or self._broker.servers != servers:
                 self._broker = Broker(self.spark, servers)
@@ -119,7 +117,7 @@ class Classic:
 
     @contextmanager
     def planning_paused(self, query: Any) -> Iterator[None]:
-        """Holds the progress lock, as Spark's own StreamTest does."""
+        """Hold the progress lock, as Spark's own StreamTest does."""
         lock = query._jsq.streamingQuery().awaitProgressLock()
         lock.lock()
         try:

@@ -11,21 +11,18 @@ import json
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
-from .arrivals import FileArrivals, JobArrivals
-from .backend import Arrivals, Capture, Emitted, ReadableFiles
-from .breakpoint import Breakpoint
-from .capture import nothing
-from .encoding import encode_row
-from .failures import ConnectRefused, DriverFailure, grpc_details
-from .identity import identity
-from .local_files import LocalFiles
+from .arrivals import Arrivals, FileArrivals, JobArrivals
+from .backend import Emitted, identity
+from .capture import Capture, encode_row
+from .errors import DriverFailure, Reason, grpc_details
+from .files import LocalFiles, ReadableFiles, SparkFiles
+from .kill_point import Breakpoint
 from .origin import raised_by_driver
 from .request import Stream
 from .session import SESSION_SETTINGS
-from .spark_files import SparkFiles
 
 _POLLING_DELAY = "200ms"
 """How often an idle query looks for files. The files of one micro-batch appear one by one; polling seldom rarely sees only some of them."""
@@ -36,8 +33,7 @@ class Connect:
     if they are on this machine.
 
     Raises:
-        ConnectRefused: the server did not open a session.
-        StorageUnwritable: the storage cannot be written.
+        DriverFailure: the server did not open a session, or the storage cannot be written.
     """
 
     makes_directories = False
@@ -72,17 +68,17 @@ class Connect:
         java = "java_method('java.lang.System', 'getProperty', 'java.version')"
         with _refusals():
             scala, java = self._first.sql("SELECT {}, {}".format(scala, java)).collect()[0]
-        return identity(self._first.version, scala, java, {"DataFrame": DataFrame, "GroupedData": GroupedData})
+        return identity(self._first.version, scala, java, DataFrame, GroupedData)
 
     def slots(self) -> None:
-        """Unknown: only its operator knows how many queries a server can run."""
+        """Unknown: only the operator of a server knows how many queries it can run."""
 
     def executors(self) -> FrozenSet[str]:
-        """Unknown to a client."""
+        """Empty: a client does not know them."""
         return frozenset()
 
     def is_alive(self) -> bool:
-        """Asks through a session of its own: the case may have lost only its session."""
+        """Ask through a session of its own: the case may have lost only its session."""
         try:
             self._first.sql("SELECT 1").collect()
         except Exception:  # gRPC raises various classes when the connection is gone
@@ -149,89 +145,70 @@ class Connect:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except (
-        Exception
-    ) as error:  # ImportError, ValueError, an error of gRPC's: whatever keeps a session from being opened
-        raise ConnectRefused(grpc_details(error)) from error
+    except Exception as error:  # ImportError, ValueError, one of gRPC's: whatever keeps a session from being opened
+        raise DriverFailure(grpc_details(error), Reason.CONNECT_REFUSED) from error
+
+
+_FAILURE = "failure"
 
 
 class ServerFailure(Exception):
-    """What went wrong in the server's Python, as text."""
+    """The text of what went wrong in the server's Python."""
 
 
-class ServerCapture:
+class ServerCapture(Capture):
     """The rows of each micro-batch, in files that the server writes: by its Python, or by a job if the files are Spark's."""
-
-    breakpoint: Optional[Breakpoint] = None
-    sink: Optional[Callable[[Any, int], None]] = None
 
     def __init__(self, folder: str, files: Union[SparkFiles, LocalFiles]) -> None:
         self._folder = folder
         self._files: ReadableFiles = files
-        self.running: Callable[[], None] = nothing
         if isinstance(files, LocalFiles):
             files.make_directory(folder)
-            self.function = _write_by_python(folder)
-        else:
-            self.function = _write_by_spark(folder)
 
     def attach(self, writer: Any, _schema: Any) -> Any:
-        return writer.foreachBatch(self.function)
+        return writer.foreachBatch(_writer(self._folder, by_python=isinstance(self._files, LocalFiles)))
 
     def rows(self, batch_id: int) -> List[List[Any]]:
-        rows: List[List[Any]] = self._read(_rows_file(self._folder, batch_id)) or []
+        rows: List[List[Any]] = self._read(batch_id) or []
         return rows
 
     def error(self) -> Optional[Exception]:
-        failure = self._read(_failure_file(self._folder))
+        failure = self._read(_FAILURE)
         if failure is None:
             return None
         return DriverFailure(failure["text"]) if failure["of_the_driver"] else ServerFailure(failure["text"])
 
-    def _read(self, path: str) -> Any:
+    def _read(self, name: object) -> Any:
+        with suppress(FileNotFoundError):
+            return json.loads(self._files.read(_file(self._folder, name)))
+        return None
+
+
+def _writer(folder: str, *, by_python: bool) -> Callable[[Any, int], None]:
+    """Write the rows of each micro-batch, or the error raised while collecting them."""
+
+    def write(frame: Any, batch_id: int) -> None:
+        def put(path: str, text: str) -> None:
+            if by_python:
+                hidden = path + ".hidden"
+                with open(hidden, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(hidden, path)
+            else:
+                SparkFiles(frame.sparkSession).write_lines(path, [text])
+
         try:
-            return json.loads(self._files.read(path))
-        except FileNotFoundError:
-            return None
-
-
-def _write_by_python(folder: str) -> Callable[[Any, int], None]:
-    def write(frame: Any, batch_id: int) -> None:
-        _write_rows(frame, _rows_file(folder, batch_id), _failure_file(folder), put)
-
-    def put(path: str, text: str) -> None:
-        hidden = path + ".hidden"
-        with open(hidden, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(hidden, path)
+            os.environ["TZ"] = "UTC"  # collect() returns naive local times
+            time.tzset()
+            schema = frame.schema
+            put(_file(folder, batch_id), json.dumps([encode_row(row, schema) for row in frame.collect()]))
+        except Exception as error:
+            put(_file(folder, _FAILURE), json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
+            raise
 
     return write
 
 
-def _write_by_spark(folder: str) -> Callable[[Any, int], None]:
-    def write(frame: Any, batch_id: int) -> None:
-        files = SparkFiles(frame.sparkSession)
-        paths = _rows_file(folder, batch_id), _failure_file(folder)
-        _write_rows(frame, *paths, lambda path, text: files.write_lines(path, [text]))
-
-    return write
-
-
-def _write_rows(frame: Any, path: str, failure: str, put: Callable[[str, str], None]) -> None:
-    """Write the rows of a micro-batch, or the error raised while collecting them."""
-    try:
-        os.environ["TZ"] = "UTC"  # collect() returns naive local times
-        time.tzset()
-        schema = frame.schema
-        put(path, json.dumps([encode_row(row, schema) for row in frame.collect()]))
-    except Exception as error:
-        put(failure, json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
-        raise
-
-
-def _rows_file(folder: str, batch_id: int) -> str:
-    return "{}/{}.json".format(folder, batch_id)
-
-
-def _failure_file(folder: str) -> str:
-    return folder + "/failure.json"
+def _file(folder: str, name: object) -> str:
+    """The file with the rows of a micro-batch, named after its id, or with its failure."""
+    return "{}/{}.json".format(folder, name)

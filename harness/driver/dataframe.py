@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from pyspark.sql import functions as F
-
-from .failures import NotPermitted
+from .errors import NotPermitted
 from .origin import method
 from .own_code import OwnCode
 from .permission import check_statement
@@ -25,7 +23,7 @@ class UnknownOperation(Exception):
 
 
 Read = Callable[[str, Optional[str]], Any]
-"""Makes the DataFrame of a stream, from its name in the case and the name of its source, None if the source has none."""
+"""Makes the DataFrame of a stream, from its name in the case and that of its source, if it has one."""
 
 
 def build(operations: list[Operation], read: Read, session: Any, code: OwnCode | None = None) -> Any:
@@ -34,8 +32,7 @@ def build(operations: list[Operation], read: Read, session: Any, code: OwnCode |
     ``read``: called once for a stream, however often the pipeline names it; ``code``: the modules that ``call`` names, None if calling
     is not allowed.
     """
-    builder = _Builder(read, session, code)
-    return builder.pipeline(operations)
+    return _Builder(read, session, code).pipeline(operations)
 
 
 class _Builder:
@@ -59,7 +56,6 @@ class _Builder:
         return self._stream(operation["from"], operation.get("name"))
 
     def _stream(self, stream: str, name: str | None = None) -> Any:
-        """One DataFrame, however often a query reads it."""
         if (stream, name) not in self._frames:
             self._frames[stream, name] = self._read(stream, name)
         return self._frames[stream, name]
@@ -76,7 +72,7 @@ class _Builder:
 
     def _withColumn(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         name, text = operation["withColumn"]
-        return frame.withColumn(name, F.expr(text))
+        return frame.withColumn(name, _expr(text))
 
     def _drop(self, frame: Any, operation: Operation) -> Any:
         return frame.drop(*operation["drop"])
@@ -89,9 +85,8 @@ class _Builder:
         return grouped.agg(*[expression(text) for text in operation["agg"]])
 
     def _join(self, frame: Any, operation: Operation) -> Any:
-        return frame.join(
-            self.pipeline(operation["join"]), F.expr(operation["on"]), operation.get("how", "inner").lower()
-        )
+        other, how = self.pipeline(operation["join"]), operation.get("how", "inner").lower()
+        return frame.join(other, _expr(operation["on"]), how)
 
     def _union(self, frame: Any, operation: Operation) -> Any:
         return frame.union(self.pipeline(operation["union"]))
@@ -126,13 +121,12 @@ class _Builder:
         in_pandas = arguments.get("inPandas", True)
         processor = (STATEFUL_PROCESSORS if in_pandas else ROW_PROCESSORS)[arguments["with"]]
         # Since 4.0 and 4.1.
-        transform = method(
-            frame.groupBy(*arguments["by"]), "transformWithStateInPandas" if in_pandas else "transformWithState"
-        )
+        name = "transformWithStateInPandas" if in_pandas else "transformWithState"
+        transform = method(frame.groupBy(*arguments["by"]), name)
         check_packages("google.protobuf")
         initial = arguments.get("initialState")
         return transform(
-            processor(),
+            processor,
             processor.emits,
             arguments.get("outputMode", "append"),
             arguments.get("timeMode", "None"),
@@ -166,20 +160,26 @@ class _Builder:
         return self._code.frame(operation["call"], self._session, *frames)
 
 
+def _expr(text: str) -> Any:
+    from pyspark.sql import functions
+
+    return functions.expr(text)
+
+
 def expression(text: str) -> Any:
     """A column; a bare window(...) or session_window(...) gets that name on every version (Spark itself names it from 3.4 on)."""
-    column = F.expr(text)
+    column = _expr(text)
     bare = _bare_window(text)
     return column.alias(bare) if bare else column
 
 
 def ordering(text: str) -> Any:
     """A sort order, ``total DESC NULLS LAST``: an expression and at its end the direction, ascending if there is none."""
-    found = _DIRECTION.search(text)
-    if found is None:
-        return F.expr(text)
-    column = F.expr(text[: found.start()])
-    direction, nulls = found.group(1).lower(), found.group(2)
+    written = _DIRECTION.search(text)
+    if written is None:
+        return _expr(text)
+    column = _expr(text[: written.start()])
+    direction, nulls = written.group(1).lower(), written.group(2)
     return getattr(column, "{}_nulls_{}".format(direction, nulls.lower()) if nulls else direction)()
 
 

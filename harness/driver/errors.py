@@ -1,23 +1,95 @@
-"""Errors as classes and text: the error conditions and type names of an exception and of all its causes."""
+"""Failures that say nothing about Spark's semantics, and what an exception and its causes say: Spark's conditions, class names and text."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+from enum import Enum
 from typing import Any, Iterable, Iterator
-
-from py4j.protocol import Py4JJavaError
-
-from .failures import DiskFull, DriverFailure, ExecutorsLost, FilesUnwritable, MachineOverloaded
 
 _TOO_GENERAL = {"Object", "Throwable", "Exception", "RuntimeException", "Error", "BaseException", "object"}
 _DOTTED = re.compile(r"([\w.]+)(:?)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)*)\]")
-_DEEPEST = 20
+_MOST_CAUSES = 20
+_THROWABLES = ("java_exception", "java_throwable", "_origin")
+"""Where py4j, ``keep_origins`` and pyspark keep the Java throwable of an exception."""
 _LONGEST_MESSAGE = 100_000
 _NO_DIRECTORY = "Mkdirs failed to create"
 """Hadoop's message when it cannot make a directory, whatever the reason."""
+
+
+class Reason(str, Enum):
+    """The host's ``FailureReason``, by which it tells failures apart."""
+
+    DRIVER_ERROR = "driver-error"
+    PYSPARK_MISSING = "pyspark-missing"
+    PYTHON_UNSUPPORTED = "python-unsupported"
+    STORAGE_UNWRITABLE = "storage-unwritable"
+    CONNECT_REFUSED = "connect-refused"
+    ENGINE_LOST = "engine-lost"
+    DISK_FULL = "disk-full"
+    FILES_UNWRITABLE = "files-unwritable"
+    MACHINE_OVERLOADED = "machine-overloaded"
+    EXECUTORS_LOST = "executors-lost"
+    KAFKA_FAILED = "kafka-failed"
+    NOT_PERMITTED = "not-permitted"
+
+
+class DriverFailure(Exception):
+    """The driver, the engine or the machine failed; this says nothing about Spark's semantics."""
+
+    def __init__(self, message: str, reason: Reason = Reason.DRIVER_ERROR) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class EngineLost(DriverFailure):
+    """The JVM or the server no longer answers."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Reason.ENGINE_LOST)
+
+
+class NotPermitted(DriverFailure):
+    """The case does what only ``--allow-code`` permits."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("{}; only --allow-code permits that".format(what), Reason.NOT_PERMITTED)
+
+
+def reason_of(error: BaseException, *, starting: bool = False) -> Reason:
+    """The reason that the host is given for an error. ``starting``: it was raised before the engine was up."""
+    if isinstance(error, DriverFailure):
+        return error.reason
+    # pyspark, or the driver itself, does not import in this Python.
+    if starting and isinstance(error, (ImportError, SyntaxError)):
+        return Reason.PYTHON_UNSUPPORTED
+    return Reason.DRIVER_ERROR
+
+
+def unwritable(url: str, why: str) -> DriverFailure:
+    """The failure of the directory that ``--storage`` names. ``why``: the file system's message."""
+    return DriverFailure("cannot write to {}: {}".format(url, why), Reason.STORAGE_UNWRITABLE)
+
+
+def grpc_details(error: BaseException) -> str:
+    """The server's or gRPC's own message, if there is one; pyspark puts it into a text with status and addresses."""
+    inner: BaseException | None = error
+    while inner is not None:
+        details = getattr(inner, "details", None)  # of a grpc.RpcError; pyspark raises its own class `from None`
+        if callable(details):
+            return str(details())
+        inner = inner.__cause__ or inner.__context__
+    return str(error)
+
+
+def root_cause(error: BaseException) -> Any:
+    """The innermost Java throwable behind an exception of py4j's; None if there is none."""
+    throwable = getattr(error, "java_exception", None)
+    while throwable is not None and throwable.getCause() is not None:
+        throwable = throwable.getCause()
+    return throwable
 
 
 def keep_origins() -> None:
@@ -42,7 +114,7 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     """The fields of ``ErrorSeen`` for an exception raised at the given stage."""
     classes: list[str] = []
     texts: list[str] = []
-    _walk_python(error, classes, texts, 0)
+    _walk(error, classes, texts)
     message = "\n".join(_without_repeats(texts))
     if len(message) > _LONGEST_MESSAGE:
         message = message[:_LONGEST_MESSAGE] + " … ({} characters more)".format(len(message) - _LONGEST_MESSAGE)
@@ -50,7 +122,7 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     classes += [*_qualified_classes(message), *_CONDITION.findall(message)]
     return {
         "stage": stage,
-        "classes": [c for c in _without_repeats(classes) if c not in _TOO_GENERAL],
+        "classes": [name for name in _without_repeats(classes) if name not in _TOO_GENERAL],
         "message": message,
     }
 
@@ -76,52 +148,53 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
     ``directory``: where the case runs.
     """
     message = describe(error, "run")["message"]
-    if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
-        return DiskFull("no space is left on the device of {}".format(directory))
-    if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
-        return FilesUnwritable("cannot write to {}".format(directory))
+
+    def says(*codes: int) -> bool:
+        return any(os.strerror(code) in message for code in codes)
+
+    if says(errno.ENOSPC, errno.EDQUOT):
+        return DriverFailure("no space is left on the device of {}".format(directory), Reason.DISK_FULL)
+    if _NO_DIRECTORY in message or says(errno.EACCES, errno.EROFS):
+        return DriverFailure("cannot write to {}".format(directory), Reason.FILES_UNWRITABLE)
     if "ExecutorLostFailure" in message:
-        return ExecutorsLost("the cluster lost executors repeatedly while a case ran in {}".format(directory))
+        lost = "the cluster lost executors repeatedly while a case ran in {}".format(directory)
+        return DriverFailure(lost, Reason.EXECUTORS_LOST)
     if "Python worker failed to connect back" in message:
-        return MachineOverloaded("no time or memory to start a Python worker for the case in {}".format(directory))
+        overloaded = "no time or memory to start a Python worker for the case in {}".format(directory)
+        return DriverFailure(overloaded, Reason.MACHINE_OVERLOADED)
     return None
 
 
-def _walk_python(error: BaseException | None, classes: list[str], texts: list[str], depth: int) -> None:
-    if error is None or depth > _DEEPEST:
-        return
-    classes.extend(_conditions(error))
-    classes.extend(parent.__name__ for parent in type(error).__mro__)
-    throwable = _throwable(error)
-    if throwable is not None:
-        _walk_java(throwable, classes, texts)
-    else:
-        texts.append(str(error))
-    _walk_python(error.__cause__, classes, texts, depth + 1)
+def _walk(error: BaseException | None, classes: list[str], texts: list[str]) -> None:
+    """Collect the conditions, the class names and the messages of an exception and of its causes, in Python and then in Java."""
+    for _ in range(_MOST_CAUSES + 1):
+        if error is None:
+            return
+        classes.extend(_conditions(error))
+        classes.extend(parent.__name__ for parent in type(error).__mro__)
+        throwable = _throwable(error)
+        if throwable is None:
+            texts.append(str(error))
+        for _ in range(_MOST_CAUSES):
+            if throwable is None:
+                break
+            classes.extend(_conditions(throwable))
+            java_class = throwable.getClass()
+            while java_class is not None:
+                classes.append(java_class.getSimpleName())
+                java_class = java_class.getSuperclass()
+            texts.append(throwable.getMessage() or "")
+            throwable = throwable.getCause()
+        error = error.__cause__
 
 
 def _throwable(error: BaseException) -> Any:
     """The Java throwable behind an exception, None if it is Python's own."""
-    if isinstance(error, Py4JJavaError):
-        return error.java_exception
-    kept = getattr(error, "java_throwable", None) or getattr(error, "_origin", None)
+    kept = next(filter(None, (getattr(error, name, None) for name in _THROWABLES)), None)
     # Before 3.0 pyspark raises what it converts while it handles py4j's exception.
-    if kept is None and hasattr(error, "stackTrace") and isinstance(error.__context__, Py4JJavaError):
-        return error.__context__.java_exception
+    if kept is None and hasattr(error, "stackTrace"):
+        return getattr(error.__context__, "java_exception", None)
     return kept
-
-
-def _walk_java(throwable: Any, classes: list[str], texts: list[str]) -> None:
-    for _ in range(_DEEPEST):
-        if throwable is None:
-            return
-        classes.extend(_conditions(throwable))
-        java_class = throwable.getClass()
-        while java_class is not None:
-            classes.append(java_class.getSimpleName())
-            java_class = java_class.getSuperclass()
-        texts.append(throwable.getMessage() or "")
-        throwable = throwable.getCause()
 
 
 def _conditions(error: Any) -> list[str]:

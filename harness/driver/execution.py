@@ -1,34 +1,39 @@
-"""Runs one case step by step: start the query, deliver rows, wait until it is idle, report what was observed."""
+"""Runs a case step by step: start the query, deliver rows, wait until it is idle, report what was observed."""
 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from typing import Any, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Iterator
 
-from .backend import Backend, Capture, Emitted
-from .breakpoint import Breakpoint, KillPointNotReached, KillPointReached
+from .backend import Backend, Emitted
 from .checkpoint import ASKED, Checkpoint, stored_state
 from .dataframe import build
-from .errors import describe, machine_failure
-from .failures import DriverFailure, EngineLost, NotPermitted
-from .local_files import prepare
-from .origin import DriverError, MissingName, method, raised_by_driver
-from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_told
+from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
+from .files import prepare
+from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
+from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
+from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_in_text
 from .permission import check_frame
-from .progress import at_rest, batch_seen, executed, told
+from .progress import at_rest, batch_seen, executed, reported
 from .query_starts import allowed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
-from .trigger import REAL_TIME, check_trigger, triggered
 
+if TYPE_CHECKING:
+    from .capture import Capture
+
+REAL_TIME = "realTime"
+_DURATION = "5 minutes"
+"""The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
 _START = Step(action="start", batches=[])
 
 
 class QueryFailed(Exception):
-    """The engine refused the query or the query failed; the case ends here. ``stage``: ``analysis``, ``start`` or ``run``."""
+    """The engine refused the query, or the query failed: the case ends. ``stage``: ``analysis``, ``start`` or ``run``."""
 
     def __init__(self, stage: str, cause: Exception) -> None:
         super().__init__(stage)
@@ -36,9 +41,33 @@ class QueryFailed(Exception):
         self.cause = cause
 
 
+def check_trigger(name: str) -> None:
+    """Check the trigger before the query is built, because a release without real-time mode has no source for it either.
+
+    Raises:
+        MissingName: this release has no real-time trigger (Python before 4.2).
+    """
+    if name == REAL_TIME:
+        from pyspark.sql.streaming import DataStreamWriter
+
+        check_argument(partial(DataStreamWriter.trigger, None), name)
+
+
+def triggered(writer: Any, name: str) -> Any:
+    """The ``DataStreamWriter`` with the trigger ``default``, ``once``, ``availableNow`` or ``realTime``.
+
+    Raises:
+        MissingName: this release does not have the trigger (``availableNow`` before 3.3).
+    """
+    if name == "default":
+        return writer
+    check_argument(writer.trigger, name)
+    return writer.trigger(**{name: _DURATION if name == REAL_TIME else True})
+
+
 @contextmanager
 def _failures(stage: str) -> Iterator[None]:
-    """Whatever fails in the block makes the query fail; only what the host has to be told otherwise is raised as it is."""
+    """Make the query fail with whatever fails in the block; the exceptions that the host treats in another way pass."""
     try:
         yield
     except (MissingPackages, NotPermitted):
@@ -61,16 +90,14 @@ class Execution:
         self._backend = backend
         self._session = backend.new_session()
         self._request = request
-        self._operations = request.query
-        self._output_mode = request.output_mode
-        self._trigger = request.trigger
+        self._operations, self._output_mode, self._trigger = request.query, request.output_mode, request.trigger
         self._conf = dict(request.conf)
         self._code = OwnCode(request.code, backend.sends_functions) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams, request.kafka)
         if request.arrived is not None:
             self._arrivals.renew(request.arrived)
         self._later: list[Any] = []
-        """What arrives while the next micro-batches run."""
+        """What arrives while the next micro-batches run, staged."""
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
         self._query: Any = None
@@ -126,23 +153,23 @@ class Execution:
         return len(self._executors - self._backend.executors())
 
     def _describe(self, failure: QueryFailed) -> dict[str, Any]:
+        cause = failure.cause
         if not self._backend.is_alive():
-            raise EngineLost(str(failure.cause)) from failure.cause
-        if isinstance(failure.cause, AuthorFailed):
-            described = describe(failure.cause.error, failure.stage)
-            return {**described, "own_code": failure.cause.mistake.fields()}
-        described = describe(failure.cause, failure.stage)
+            raise EngineLost(str(cause)) from cause
+        if isinstance(cause, AuthorFailed):
+            return {**describe(cause.error, failure.stage), "own_code": dict(vars(cause.mistake))}
+        described = describe(cause, failure.stage)
         if self._code is not None and self._code.used:
-            mistake = mistake_told(described["message"], self._code.folders)
+            mistake = mistake_in_text(described["message"], self._code.folders)
             if mistake is not None:
-                return {**described, "own_code": mistake.fields()}
-        failed = machine_failure(failure.cause, self._request.directory)
+                return {**described, "own_code": dict(vars(mistake))}
+        failed = machine_failure(cause, self._request.directory)
         if failed is not None:
-            raise failed from failure.cause
-        if raised_by_driver(failure.cause):
-            raise failure.cause
-        if isinstance(failure.cause, DriverFailure) or DriverError.__name__ in described["classes"]:
-            raise DriverFailure(described["message"]) from failure.cause
+            raise failed from cause
+        if raised_by_driver(cause):
+            raise cause
+        if isinstance(cause, DriverFailure) or DriverError.__name__ in described["classes"]:
+            raise DriverFailure(described["message"]) from cause
         return described
 
     def _step_seen(self, number: int, batches: list[dict[str, Any]], error: Any, started: float) -> dict[str, Any]:
@@ -182,7 +209,7 @@ class Execution:
             raise DriverFailure("{} of {} arrivals were not placed".format(len(self._later), len(step.batches)))
 
     def _start_with(self, staged: Any, stop: Breakpoint | None = None) -> None:
-        """Start the query, whose first rows are these; None for none."""
+        """Start the query. ``staged``: its first rows, None for none."""
         early = not self._arrivals.paced and not self._checkpoint.is_planned(0)
         if staged is not None and early:
             self._arrivals.place(staged)
@@ -218,7 +245,7 @@ class Execution:
             self._drain()
 
     def _run_to_kill_point(self, step: Step) -> bool:
-        """Continue to the point where this process is to be killed; returns whether the engine has already gone past it."""
+        """Continue to the point where this process is to be killed. Return whether the engine has already gone past it."""
         if step.at == "rest":
             if not self._runs_per_action():
                 self._act(_START)
@@ -304,20 +331,23 @@ class Execution:
         return self._code.sink(self._request.sink)
 
     def _drain(self) -> None:
-        try:
+        with self._running():
             self._query.processAllAvailable()
             while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
                 time.sleep(0.02)
                 self._query.processAllAvailable()  # raises what the query failed with
             self._own_queries.drain()
-        except Exception as error:
-            raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
 
     def _await_termination(self) -> None:
-        try:
+        with self._running():
             self._query.awaitTermination()
             self._own_queries.drain()
             self._own_queries.stop()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        try:
+            yield
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
 
@@ -338,7 +368,7 @@ class Execution:
         recent, self._entries = self._recent()
         entries = executed(recent)
         if self._trigger == REAL_TIME:
-            entries, self._watermark = told(entries, self._watermark)
+            entries, self._watermark = reported(entries, self._watermark)
         self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:
@@ -355,10 +385,8 @@ class Execution:
     def _close(self) -> None:
         self._own_queries.stop()
         if self._query is not None:
-            try:
+            with suppress(Exception):  # a query that failed has stopped already
                 self._query.stop()
-            except Exception:  # a query that failed has stopped already
-                pass
         if not self._request.save:
             self._arrivals.close()
         allowed.forget(self._session)

@@ -6,19 +6,17 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
-from .failures import KafkaFailed
+from .errors import DriverFailure, Reason, root_cause
 
 _STRINGS = "org.apache.kafka.common.serialization.StringSerializer"
 _TIMEOUT_MS = 60000
 
 
 class Record(NamedTuple):
-    """A record to send."""
-
     topic: str
     partition: int
     timestamp: Optional[int]
-    """In ms since the epoch; None for the time when it is sent."""
+    """Milliseconds since the epoch; None for the time when the record is sent."""
     value: Optional[str]
 
 
@@ -26,14 +24,14 @@ class Broker:
     """``servers``: ``host:port``, or several, separated by commas. Its methods may be called from several threads.
 
     Raises:
-        KafkaFailed: the connector is missing, or the address is none.
+        DriverFailure: the connector is missing, or the address is none.
     """
 
     def __init__(self, spark: Any, servers: str) -> None:
         self.servers = servers
         self._jvm = spark.sparkContext._jvm
         self._clients = self._jvm.org.apache.kafka.clients
-        with _told("connect to {}".format(servers)):
+        with _reported("connect to {}".format(servers)):
             self._admin = self._clients.admin.AdminClient.create(self._settings())
             self._producer = self._clients.producer.KafkaProducer(
                 self._settings(**{"acks": "all", "key.serializer": _STRINGS, "value.serializer": _STRINGS})
@@ -41,7 +39,7 @@ class Broker:
 
     def create(self, topic: str, partitions: int) -> None:
         """Make a topic that forgets nothing, unless it exists."""
-        with _told("create the topic {}".format(topic)):
+        with _reported("create the topic {}".format(topic)):
             if self._exists(topic):
                 return
             new = self._clients.admin.NewTopic(topic, partitions, 1)
@@ -55,21 +53,20 @@ class Broker:
         self.create(topic, partitions)
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Give a topic more partitions."""
         more = self._clients.admin.NewPartitions.increaseTo(partitions)
-        with _told("give the topic {} {} partitions".format(topic, partitions)):
+        with _reported("give the topic {} {} partitions".format(topic, partitions)):
             self._admin.createPartitions({topic: more}).all().get()
         self._wait_for(topic, partitions)
 
     def age_out(self, topic: str) -> None:
-        """Remove every record that a topic has."""
+        """Remove every record of a topic."""
         from py4j.java_gateway import JavaMember
 
         common = self._jvm.org.apache.kafka.common
         # py4j finds no static method that has the name of another method.
         static = "z:org.apache.kafka.clients.admin.RecordsToDelete"
         all_of_them = JavaMember("beforeOffset", None, static, self._jvm._gateway_client)(-1)
-        with _told("remove the records of {}".format(topic)):
+        with _reported("remove the records of {}".format(topic)):
             partitions = self._jvm.java.util.HashMap()
             for partition in range(self._partitions(topic)):
                 partitions.put(common.TopicPartition(topic, partition), all_of_them)
@@ -79,7 +76,7 @@ class Broker:
         """Send records; when this returns, every reader sees them."""
         if not records:
             return
-        with _told("send to the topic {}".format(records[0].topic)):
+        with _reported("send to the topic {}".format(records[0].topic)):
             sent = [
                 self._producer.send(
                     self._clients.producer.ProducerRecord(
@@ -99,7 +96,7 @@ class Broker:
         would be lost with it.
         """
         names = ", ".join(topics)
-        with _told("remove the topics {}".format(names)):
+        with _reported("remove the topics {}".format(names)):
             present = [topic for topic in topics if self._exists(topic)]
             if present:
                 self._admin.deleteTopics(present).all().get()
@@ -122,7 +119,7 @@ class Broker:
         limit = time.monotonic() + _TIMEOUT_MS / 1000
         while not done():
             if time.monotonic() > limit:
-                raise KafkaFailed("Kafka " + failure)
+                raise DriverFailure("Kafka " + failure, Reason.KAFKA_FAILED)
             time.sleep(0.02)
 
     def _exists(self, topic: str) -> bool:
@@ -131,8 +128,8 @@ class Broker:
     def _partitions(self, topic: str) -> int:
         described = self._admin.describeTopics([topic])
         # The clients of Spark before 3.3 do not have the one, newer ones lose the other.
-        found = described.allTopicNames() if "allTopicNames" in dir(described) else described.all()
-        return int(found.get().get(topic).partitions().size())
+        topics = described.allTopicNames() if "allTopicNames" in dir(described) else described.all()
+        return int(topics.get().get(topic).partitions().size())
 
     def _settings(self, **more: str) -> Any:
         settings = self._jvm.java.util.Properties()
@@ -143,13 +140,11 @@ class Broker:
 
 
 @contextmanager
-def _told(doing: str) -> Iterator[None]:
-    """Says what failed, and why, in one line: py4j's own message is a stack trace."""
+def _reported(doing: str) -> Iterator[None]:
+    """Raise what fails in the block as a line that says what and why: py4j's own message is a stack trace."""
     try:
         yield
     except Exception as error:
-        cause = getattr(error, "java_exception", None)
-        while cause is not None and cause.getCause() is not None:
-            cause = cause.getCause()
+        cause = root_cause(error)
         why = cause.toString() if cause is not None else "{}: {}".format(type(error).__name__, error)
-        raise KafkaFailed("Kafka did not {}: {}".format(doing, why)) from error
+        raise DriverFailure("Kafka did not {}: {}".format(doing, why), Reason.KAFKA_FAILED) from error

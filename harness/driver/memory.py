@@ -8,10 +8,7 @@ from typing import Dict, List, Optional
 
 
 class RecentMemory:
-    """Remembers a measurement: one takes 15 ms of CPU time, a hundredth of what a case takes, and memory grows slowly.
-
-    ``seconds``: how old an answer may be.
-    """
+    """Remembers a measurement for some seconds: it takes 15 ms of CPU time, a hundredth of a case, and memory grows slowly."""
 
     def __init__(self, seconds: float = 5.0) -> None:
         self._seconds = seconds
@@ -32,21 +29,18 @@ def memory() -> int | None:
     Shared pages (Spark's Python workers are forks of one daemon) count once.
     """
     try:
-        resident = _pss(os.getpid())
         children = _children()
-        left = list(children.get(os.getpid(), []))
-        while left:
-            child = left.pop()
-            left.extend(children.get(child, []))
-            resident += _pss(child)
-        return resident
+        family = [os.getpid()]
+        for process in family:  # it grows on the way
+            family += children.get(process, [])
+        return sum(map(_pss, family))
     except (OSError, ValueError):
         return None
 
 
 def _children() -> Dict[int, List[int]]:
-    """Every process of the machine, by its parent."""
-    found: Dict[int, List[int]] = {}
+    """The children of each process of the machine."""
+    children: Dict[int, List[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -55,8 +49,8 @@ def _children() -> Dict[int, List[int]]:
                     parent = int(file.read().rpartition(")")[2].split()[1])
             except OSError:  # it has ended
                 continue
-            found.setdefault(parent, []).append(int(name))
-    return found
+            children.setdefault(parent, []).append(int(name))
+    return children
 
 
 def _pss(pid: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator
 
 _STANDARD_LIBRARY = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")})
 _OTHER_PACKAGES = ("site-packages", "dist-packages")
-"""They are installed below the standard library."""
+"""The folders of installed packages, which lie below the standard library."""
 
 
 class DriverError(Exception):

@@ -13,9 +13,10 @@ import re
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from traceback import FrameSummary
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .origin import of_the_standard_library
 from .query_starts import guard_pyspark
@@ -29,6 +30,8 @@ _FRAME = re.compile(r'^(\s*)File "([^"\n]+)", line (\d+), in (\S+)')
 _WORKER_GONE = "Python worker exited unexpectedly"
 _LONGEST = 2_000
 """Characters of a message that are kept."""
+_LONGEST_OUTPUT = 10_000
+"""Characters of a function's output that are kept: the last ones."""
 
 
 @dataclass(frozen=True)
@@ -41,37 +44,25 @@ class Mistake:
     traceback: str = ""
     printed: str = ""
 
-    def fields(self) -> Dict[str, Any]:
-        return dict(vars(self))
-
-
-class _Frame(NamedTuple):
-    file: str
-    line: int
-    function: str
-    source: str
-
 
 def mistake_in(error: BaseException, folders: List[str], during: str) -> Optional[Mistake]:
-    """The author's mistake that an exception is which one of their functions raised in this process; None if it is Spark's.
+    """The author's mistake behind an exception that their function raised in this process; None if Spark raised it.
 
     No line of theirs raised it if a module is not there, or a function has the wrong result.
     """
     if isinstance(error, SyntaxError) and error.filename and path_inside(error.filename, folders):
         at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
         return Mistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
-    frames = [
-        _Frame(one.filename, one.lineno or 0, one.name, one.line or "")
-        for one in traceback.extract_tb(error.__traceback__)
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
     if _is_of_spark(frames):
         return None
     shown = repr(error)[:_LONGEST]
-    return _mistake(shown, _line(error), frames, folders, during) or Mistake(shown, None, during)
+    last = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return _mistake(shown, last, frames, folders, during) or Mistake(shown, None, during)
 
 
-def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
-    """The author's mistake that the text of an error of Spark reports: the traceback of a Python worker."""
+def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
+    """The author's mistake in the text of an error of Spark, which has the traceback of a Python worker; None if there is none."""
     for frames, last in _tracebacks(message):
         kind, _, said = last.partition(": ")
         name = kind.rpartition(".")[2]
@@ -79,45 +70,45 @@ def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
         shown = "{}({})".format(name, said if name == "KeyError" else repr(said) if said else "")
         # Through Connect, Spark's own exception ends with the frames of the one that it reports, which follows.
         of_spark = _is_of_spark(frames) or last.startswith("pyspark.")
-        found = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
-        if found is not None:
-            return found
+        mistake = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
+        if mistake is not None:
+            return mistake
     if _WORKER_GONE in message:
         return Mistake("SystemExit, or ended its Python worker in another way", None, IN_A_UDF)
     return None
 
 
-def _mistake(raised: str, last: str, frames: List[_Frame], folders: List[str], during: str) -> Optional[Mistake]:
-    theirs = [frame for frame in frames if path_inside(frame.file, folders)]
-    if not theirs:
-        return None
+def _mistake(raised: str, last: str, frames: List[FrameSummary], folders: List[str], during: str) -> Optional[Mistake]:
+    at = None
     lines = []
-    for frame in theirs:
-        lines.append('File "{}", line {}, in {}'.format(path_inside(frame.file, folders), frame.line, frame.function))
-        if frame.source:
-            lines.append("  " + frame.source)
-    at = "{}:{}".format(path_inside(theirs[-1].file, folders), theirs[-1].line)
-    return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]]))
+    for frame in frames:
+        file = path_inside(frame.filename, folders)
+        if file:
+            at = "{}:{}".format(file, frame.lineno)
+            lines.append('File "{}", line {}, in {}'.format(file, frame.lineno, frame.name))
+            if frame.line:
+                lines.append("  " + frame.line)
+    return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]])) if at else None
 
 
-def _is_of_spark(frames: List[_Frame]) -> bool:
-    others = [frame for frame in frames if not of_the_standard_library(frame.file)]
-    return bool(others) and _OF_SPARK.search(others[-1].file) is not None
+def _is_of_spark(frames: List[FrameSummary]) -> bool:
+    others = [frame.filename for frame in frames if not of_the_standard_library(frame.filename)]
+    return bool(others) and _OF_SPARK.search(others[-1]) is not None
 
 
 def _tracebacks(message: str) -> Iterator[Any]:
     """The frames of each traceback in a text, and its last line."""
-    frames: List[_Frame] = []
+    frames: List[FrameSummary] = []
     indent = 0
     for line in message.splitlines():
-        found = _FRAME.match(line)
-        if found is not None:
-            indent = len(found.group(1))
-            frames.append(_Frame(found.group(2), int(found.group(3)), found.group(4), ""))
+        frame = _FRAME.match(line)
+        if frame is not None:
+            indent = len(frame.group(1))
+            frames.append(FrameSummary(frame.group(2), int(frame.group(3)), frame.group(4), line=""))
         elif frames and line.strip():
             if len(line) - len(line.lstrip()) > indent:
-                if not frames[-1].source:
-                    frames[-1] = frames[-1]._replace(source=line.strip())
+                if not frames[-1].line:
+                    frames[-1] = FrameSummary(*frames[-1][:3], line=line.strip())
             else:
                 yield frames, line.strip()
                 frames = []
@@ -132,14 +123,6 @@ def path_inside(file: str, folders: List[str]) -> Optional[str]:
     return os.path.relpath(real, max(held, key=len)).replace(os.sep, "/") if held else None
 
 
-def _line(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip()
-
-
-_LONGEST_OUTPUT = 10_000
-"""Characters of a function's output that are kept: the last ones."""
-
-
 class AuthorFailed(Exception):
     """A function of the author failed by its own fault. ``mistake``: what it did; ``error``: what it raised."""
 
@@ -150,12 +133,10 @@ class AuthorFailed(Exception):
 
 
 class Sink(NamedTuple):
-    """What the author's code does with the result: exactly one of both."""
+    """What the author's code does with the result: ``batch`` writes a micro-batch, ``whole`` starts queries on the streaming DataFrame."""
 
     batch: Optional[Callable[[Any, int], None]] = None
-    """Writes a micro-batch, with its id, as for ``foreachBatch``."""
     whole: Optional[Callable[[Any], None]] = None
-    """Starts queries on the streaming DataFrame."""
 
 
 class OwnCode:
@@ -181,12 +162,11 @@ class OwnCode:
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
         module, _, name = named.partition(":")
         with self._failures(BUILDING):
-            found = getattr(importlib.import_module(module), name)
-            if not callable(found):
+            function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+            if not callable(function):
                 raise TypeError("{} is not a function".format(named))
         if self._by_value:
             self._send_modules()
-        function: Callable[..., Any] = found
         return function
 
     def sink(self, named: str) -> Sink:
@@ -201,7 +181,7 @@ class OwnCode:
             with self._failures(IN_THE_SINK):
                 function(*arguments)
 
-        return Sink(whole=write) if _takes_one(function) else Sink(batch=write)
+        return Sink(batch=write) if _misfit(function, 2) is None else Sink(whole=write)
 
     def _send_modules(self) -> None:
         """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
@@ -219,8 +199,18 @@ class OwnCode:
         """
         function = self.function(named)
         with self._failures(BUILDING):
-            _check_arguments(named, function, arguments)
-        with self._failures(BUILDING):
+            why = _misfit(function, len(arguments))
+            if why is not None:
+                raise TypeError(
+                    "{}{} does not take the {} arguments of the case, the session and {} DataFrame{}: {}".format(
+                        named,
+                        inspect.signature(function),
+                        len(arguments),
+                        len(arguments) - 1,
+                        "" if len(arguments) == 2 else "s",
+                        why,
+                    )
+                )
             frame = function(*arguments)
         with self._failures(BUILDING):
             if not (hasattr(frame, "writeStream") and hasattr(frame, "schema")):
@@ -241,30 +231,15 @@ class OwnCode:
                 raise AuthorFailed(replace(mistake, printed=text), error) from error
 
 
-def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether a function takes one argument and not two."""
+def _misfit(function: Callable[..., Any], arguments: int) -> Optional[str]:
+    """Why a function does not take so many arguments; None if it does, or if it is a builtin that does not tell."""
     try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return True
-    except ValueError:  # of a builtin
-        pass
-    return False
-
-
-def _check_arguments(named: str, function: Callable[..., Any], arguments: Any) -> None:
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # of a builtin
-        return
-    try:
-        signature.bind(*arguments)
+        inspect.signature(function).bind(*range(arguments))
     except TypeError as error:
-        raise TypeError(
-            "{}{} does not take the {} arguments of the case, the session and {} DataFrame{}: {}".format(
-                named, signature, len(arguments), len(arguments) - 1, "" if len(arguments) == 2 else "s", error
-            )
-        ) from None
+        return str(error)
+    except ValueError:
+        pass
+    return None
 
 
 class _ByThread:
@@ -281,7 +256,7 @@ class _ByThread:
         return int(self._stream.write(text))
 
     def keep(self, output: Optional[List[str]]) -> Optional[List[str]]:
-        """Keep what this thread prints from here on; returns where it was kept before."""
+        """Keep what this thread prints from here on. Return where it was kept before."""
         before: Optional[List[str]] = getattr(self._kept, "output", None)
         self._kept.output = output
         return before
@@ -332,8 +307,6 @@ class OwnQueries:
 
     def stop(self) -> None:
         for query in self._started:
-            try:
+            with suppress(Exception):  # a query that failed has stopped already
                 query.stop()
-            except Exception:  # a query that failed has stopped already
-                pass
         self._started = []

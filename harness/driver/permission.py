@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Optional
 
-from .failures import NotPermitted
+from .errors import NotPermitted
 
 _NODE = re.compile(r"^[\s:+\-'!*]*([A-Za-z]\w*)", re.MULTILINE)
 """The name of the operator of each line of a plan."""
@@ -27,9 +27,9 @@ _CALLS = re.compile(
     r"|session_user|xpath\w*|(?:from|to|schema_of)_xml)\("
 )
 _HIDDEN_COLUMN = re.compile(r"(?<!\w)_metadata#")
-"""Of every source of files, since 3.3; it shows paths."""
+"""A column of every source of files, since 3.3; it shows paths."""
 _ALL_FIELDS = "spark.sql.debug.maxToStringFields"
-"""Plans leave out what exceeds it."""
+"""The setting with the number of fields that a plan shows."""
 
 
 def refused_statement(plan: str) -> Optional[str]:
@@ -68,7 +68,7 @@ def check_statement(session: Any, text: str) -> None:
         parsed = inner.sessionState().sqlParser().parsePlan(text)
     except Exception:  # the caller gets the same error, which belongs to the case
         return
-    _raise(refused_statement(_shown(session, parsed)))
+    _refuse(refused_statement(_shown(session, parsed)))
 
 
 def check_frame(session: Any, frame: Any) -> None:
@@ -78,7 +78,7 @@ def check_frame(session: Any, frame: Any) -> None:
         NotPermitted: it does more than compute.
     """
     if getattr(session, "_jsparkSession", None) is not None:
-        _raise(refused_plan(_shown(session, frame._jdf.queryExecution().analyzed())))
+        _refuse(refused_plan(_shown(session, frame._jdf.queryExecution().analyzed())))
 
 
 def _shown(session: Any, plan: Any) -> str:
@@ -89,6 +89,6 @@ def _shown(session: Any, plan: Any) -> str:
         session.conf.unset(_ALL_FIELDS)
 
 
-def _raise(why: Optional[str]) -> None:
+def _refuse(why: Optional[str]) -> None:
     if why is not None:
         raise NotPermitted(why)

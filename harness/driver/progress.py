@@ -1,16 +1,18 @@
 """From Spark's progress entries to executed micro-batches.
 
-Real-time queries run one micro-batch after the other, also while nothing arrives: ``told`` selects those that say something, and
+A real-time query runs micro-batches without end, also while nothing arrives: ``reported`` selects those that show something, and
 ``at_rest`` decides when to go on.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from .backend import Arrivals, Capture
-from .checkpoint import Checkpoint
+if TYPE_CHECKING:
+    from .arrivals import Arrivals
+    from .capture import Capture
+    from .checkpoint import Checkpoint
 
 Entry = Dict[str, Any]
 
@@ -18,10 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def executed(entries: list[Entry]) -> list[Entry]:
-    """The progress of each executed batch.
-
-    Idle entries repeat a batch id without having executed anything; an executed batch has an ``addBatch`` time.
-    """
+    """Select the entries of executed micro-batches. An idle entry repeats a batch id and has no ``addBatch`` time."""
     return [entry for entry in entries if "addBatch" in entry.get("durationMs", {})]
 
 
@@ -67,48 +66,41 @@ def milliseconds(instant: str) -> int:
 
 
 def _dropped(operators: list[Entry]) -> int | None:
-    counts = [
-        int(operator["numRowsDroppedByWatermark"]) for operator in operators if "numRowsDroppedByWatermark" in operator
-    ]
-    if operators and not counts:
-        return None
-    return sum(counts)
+    name = "numRowsDroppedByWatermark"
+    counts = [int(operator[name]) for operator in operators if name in operator]
+    return None if operators and not counts else sum(counts)
 
 
-def told(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
-    """The micro-batches that say something: those that read rows, the first one after each move of the watermark, and those that remove
-    state, which incremental cleanup does one micro-batch later, by the watermark for late rows.
+def reported(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
+    """Select the micro-batches that can show something, and return the watermark of the last of all.
 
-    The engine runs others for as long as nothing arrives. They cannot do anything: what the watermark lets go is gone.
+    They read rows, are the first after a move of the watermark, or remove state, which incremental cleanup does a micro-batch later, by
+    the watermark for late rows. The others, which the engine runs for as long as nothing arrives, cannot do anything.
 
-    ``before``: the watermark of the micro-batch before the first of them, None if there is none. Returns that of the last one, too.
+    ``before``: the watermark of the micro-batch before the first entry, None if there is none.
     """
-    found = []
+    selected = []
     for entry in entries:
         watermark = _watermark(entry)
-        if is_data(entry) or (before is not None and watermark != before) or _removes_state(entry):
-            found.append(entry)
+        removes_state = any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
+        if _is_data(entry) or (before is not None and watermark != before) or removes_state:
+            selected.append(entry)
         before = watermark
-    return found, before
+    return selected, before
 
 
 def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
-    """Whether another micro-batch would do nothing: all rows are read, and then one ran without rows and left the watermark alone.
+    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone.
 
     ``entries``: of executed micro-batches; ``behind``: whether rows wait after that of an entry.
     """
-    last = entries[-2:]
-    return (
-        len(last) == 2 and not behind(last[1]) and not is_data(last[1]) and _watermark(last[0]) == _watermark(last[1])
-    )
+    if len(entries) < 2 or behind(entries[-1]) or _is_data(entries[-1]):
+        return False
+    return _watermark(entries[-2]) == _watermark(entries[-1])
 
 
-def is_data(entry: Entry) -> bool:
+def _is_data(entry: Entry) -> bool:
     return any(source.get("startOffset") != source.get("endOffset") for source in entry["sources"])
-
-
-def _removes_state(entry: Entry) -> bool:
-    return any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
 
 
 def _watermark(entry: Entry) -> str:

@@ -28,8 +28,6 @@ class QueryStarted(Exception):
 
 
 class _Allowed:
-    """Who may start queries."""
-
     def __init__(self) -> None:
         self._thread = threading.local()
         self._sessions: Dict[int, Any] = {}
@@ -62,12 +60,8 @@ class _Allowed:
 
 
 allowed = _Allowed()
-
-
 _guarded: Set[type] = set()
 _guarding = threading.Lock()
-
-
 _CLASSIC, _CONNECT = "pyspark.sql.streaming", "pyspark.sql.connect.streaming.readwriter"
 
 
@@ -79,7 +73,7 @@ def guard_pyspark() -> None:
 
 
 def guard(writer: type) -> None:
-    """Let the methods of a class ``DataStreamWriter`` that start a query raise ``QueryStarted`` for whom `allowed` does not include."""
+    """Let the methods of a ``DataStreamWriter`` that start a query raise ``QueryStarted``, unless ``allowed`` includes the caller."""
     with _guarding:
         if writer not in _guarded:
             _guarded.add(writer)

@@ -15,22 +15,16 @@ Batch = Dict[str, Partitions]
 
 @dataclass(frozen=True)
 class Topic:
-    """The topic of Kafka that a stream is read from."""
-
     partitions: int
     timestamp: Optional[str] = None
-    """The column that is the timestamp of the record."""
     options: Optional[Dict[str, str]] = None
-    """More options of the reader."""
 
 
 @dataclass(frozen=True)
 class Stream:
     ddl: str
     files: int
-    """Files of each micro-batch."""
     topic: Optional[Topic] = None
-    """None for a stream that is not read from Kafka."""
     in_memory: bool = False
 
     @classmethod
@@ -48,7 +42,6 @@ class Change:
     trigger: Optional[str] = None
     query: Optional[List[Dict[str, Json]]] = None
     partitions: Optional[Dict[str, int]] = None
-    """Stream → the partitions of its topic."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +80,9 @@ class CaseRequest:
     restore: Optional[str] = None
     save: Optional[str] = None
     sink: Optional[str] = None
-    """``module:function`` of the author's that gets each micro-batch."""
     code: Optional[List[str]] = None
-    """Folders of the modules that ``call`` names; None if calling is not allowed."""
     kafka: Optional[str] = None
-    """``host:port`` of the broker that has the topics."""
     arrived: Optional[List[Batch]] = None
-    """What the topics, made anew, have before the first step; None leaves them as they are."""
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> CaseRequest:

@@ -7,14 +7,33 @@ import glob
 import json
 import os
 import sys
+import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, List
 
 from .backend import Backend
-from .channel import Channel
-from .failures import EngineLost, PysparkMissing, reason_of
+from .errors import DriverFailure, EngineLost, Reason, keep_origins, reason_of
+
+
+class Channel:
+    """JSON lines over the real standard output; other output (of the JVM, pyspark, a user's function) goes to standard error."""
+
+    def __init__(self) -> None:
+        self._sending = threading.Lock()
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send one message of a kind. Safe to call from several threads."""
+        fields["kind"] = kind
+        line = json.dumps(fields, separators=(",", ":")) + "\n"
+        with self._sending:
+            self._out.write(line)
+            self._out.flush()
+
 
 Handler = Callable[[Channel, Backend, Dict[str, Any]], None]
 """Answers one request; what it raises is sent to the host as ``failed``."""
@@ -24,9 +43,7 @@ _ENGINE_LOST_EXIT = 70
 
 
 def serve(arguments: List[str], answer: Handler) -> int:
-    """Answer requests until standard input ends.
-
-    Requests run side by side, each in its own thread; the host decides how many at once.
+    """Answer requests side by side, each in its own thread, until standard input ends. The host decides how many run at once.
 
     ``arguments``: ``[--shared] [--storage URL] WORK [KEY=VALUE …]``. With ``--shared``, other users of the machine can change what the
     driver writes: their engines may resume a query. ``--storage`` is the URL of a directory that holds the directories of cases;
@@ -43,8 +60,8 @@ def serve(arguments: List[str], answer: Handler) -> int:
         channel.send("failed", reason=reason_of(error, starting=True), message=_message(error))
         return 3
     threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case")
-    for request in channel.requests():
-        threads.submit(_answer, channel, backend, answer, request)
+    for line in sys.stdin:
+        threads.submit(_answer, channel, backend, answer, json.loads(line))
     # The host has closed our standard input or was killed, so nobody reads the rest. The JVM ends with this process.
     sys.stderr.flush()
     os._exit(0)
@@ -56,20 +73,20 @@ def find_pyspark() -> None:
     Images have Spark in ``SPARK_HOME`` or ``/opt/spark`` and set no ``PYTHONPATH``.
 
     Raises:
-        PysparkMissing: there is none.
+        DriverFailure: there is none.
     """
     if find_spec("pyspark") is not None:
         return
     home = os.environ.get("SPARK_HOME") or "/opt/spark"
     sys.path[1:1] = [home + "/python", *glob.glob(home + "/python/lib/py4j-*-src.zip")]
     if find_spec("pyspark") is None:
-        raise PysparkMissing("{} finds no pyspark, and there is none in {}/python".format(sys.executable, home))
+        nowhere = "{} finds no pyspark, and there is none in {}/python".format(sys.executable, home)
+        raise DriverFailure(nowhere, Reason.PYSPARK_MISSING)
 
 
 def _start(arguments: List[str]) -> Backend:
     from .classic import Classic
     from .connect import Connect
-    from .errors import keep_origins
     from .session import remember
 
     keep_origins()
@@ -99,11 +116,11 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
             traceback.print_exc()
             sys.stderr.flush()
             # Without a case: every case in this engine is affected.
-            channel.send("failed", reason=EngineLost.reason, message="{}: {}".format(type(error).__name__, error))
+            channel.send("failed", reason=Reason.ENGINE_LOST, message="{}: {}".format(type(error).__name__, error))
             os._exit(_ENGINE_LOST_EXIT)
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 
 
 def _message(error: BaseException) -> str:
     """A known failure says everything itself; anything else needs its traceback."""
-    return str(error) if reason_of(error) != "driver-error" else traceback.format_exc()
+    return str(error) if reason_of(error) is not Reason.DRIVER_ERROR else traceback.format_exc()

@@ -1,8 +1,6 @@
-"""The one Spark session of a process with a JVM, the settings of every session, and what makes py4j and the JVM start fast.
+"""The first Spark session of a process with a JVM, the settings of every session, and what makes py4j and the JVM start fast.
 
-A JVM searches its jars one after another until it finds a class. Spark's own order is that of its directory's
-entries, which no file system promises. All jars stay behind those that are loaded most from, so nothing is missing.
-
+A JVM searches its jars in order until it finds a class. Spark's order is that of its directory's entries, which no file system promises.
 Each question of py4j is a round trip, and for a name that is not a class the JVM searches all jars.
 """
 
@@ -19,20 +17,20 @@ FIRST_JARS = "spark.conformance.firstJars"
 
 
 def order_class_path(settings: Dict[str, str], home: str) -> None:
-    """Let the class path begin with the jars that the settings name, without versions and in their order.
+    """Let the class path begin with the jars that the settings name, without versions and in their order; all others follow.
 
-    ``settings``: of the JVM; somebody's own beginning of the class path stays as it is. ``home``: the directory of this Spark.
+    ``settings``: of the JVM; a beginning of the class path that they name stays as it is. ``home``: the directory of this Spark.
     """
     names = settings.pop(FIRST_JARS, "").split()
     if not names or CLASS_PATH in settings:
         return
     jars = os.path.join(home, "jars")
-    found = sorted(os.listdir(jars)) if os.path.isdir(jars) else []
+    present = sorted(os.listdir(jars)) if os.path.isdir(jars) else []
     first: List[str] = []
     for name in names:
         # spark-sql: spark-sql_2.12-3.5.9.jar
         ours = re.compile(re.escape(name) + r"(_2\.\d+)?-\d.*\.jar")
-        first += [os.path.join(jars, jar) for jar in found if ours.fullmatch(jar)]
+        first += [os.path.join(jars, jar) for jar in present if ours.fullmatch(jar)]
     if first:
         settings[CLASS_PATH] = os.pathsep.join(first)
 
@@ -52,11 +50,11 @@ def remember() -> None:
 def _remembering(look_up: Callable[[Any, str], Any], kinds: Any, package: type) -> Callable[[Any, str], Any]:
     @functools.wraps(look_up)
     def attribute(self: Any, name: str) -> Any:
-        found = look_up(self, name)
-        if isinstance(found, kinds) and (not isinstance(found, package) or name.islower()):
+        value = look_up(self, name)
+        if isinstance(value, kinds) and (not isinstance(value, package) or name.islower()):
             # Python asks `__getattr__` only for what is not here.
-            self.__dict__[name] = found
-        return found
+            self.__dict__[name] = value
+        return value
 
     return attribute
 
@@ -109,10 +107,7 @@ _FIRST_WHOSE_QUERIES_KEEP_THEM = 3
 
 
 def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
-    """Start Spark, in local mode by default.
-
-    ``work``: a directory for scratch files; ``conf``: static settings of the target; ``hidden``: settings that are secrets.
-    """
+    """Start Spark, in local mode by default. The parameters are those of ``classic.Classic``."""
     from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
@@ -136,10 +131,9 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
 
 
 def settings_of_each(spark: Any) -> dict[str, str]:
-    """What to set in each new session, because the context does not have it (any more).
+    """The settings to make in each new session, because the context does not have them any more.
 
-    Before 3.0 a query runs with the settings of the context, even if its session has overridden them. So they are taken out of the context,
-    and a new session would be without them.
+    Before 3.0 a query runs with the settings of the context, even if its session has overridden them: this takes them out of the context.
     """
     if int(spark.version.split(".")[0]) >= _FIRST_WHOSE_QUERIES_KEEP_THEM:
         return {}

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Iterator
+from datetime import datetime
+from typing import Any, Iterator, NamedTuple
 
 from .origin import own_failures_marked
 
@@ -21,13 +22,12 @@ class MissingPackages(Exception):
         )
 
 
-class StateFunction:
+class StateFunction(NamedTuple):
     """A function for ``applyInPandasWithState``, and the DDL of its output and state."""
 
-    def __init__(self, function: Any, emits: str, keeps: str) -> None:
-        self.function = function
-        self.emits = emits
-        self.keeps = keeps
+    function: Any
+    emits: str
+    keeps: str
 
 
 @own_failures_marked
@@ -43,8 +43,6 @@ def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: An
 @own_failures_marked
 def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Like ``count_until_watermark``, but passes the timeout as a ``datetime``, which the API allows too."""
-    from datetime import datetime
-
     yield from _count_until_watermark(
         key, frames, state, lambda ms: state.setTimeoutTimestamp(datetime.fromtimestamp(ms / 1000))
     )

@@ -91,13 +91,18 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
     """Emit every row's key and event time as soon as it arrives, with its number within the group, from 1."""
 
     emits = "key STRING, event_time TIMESTAMP, number BIGINT"
-    hours_back = 0
-    ttl_ms: Optional[int] = None
-    """How long the number is kept after its last update; for ever without it."""
+
+    def __init__(self, hours_back: int = 0, ttl_ms: Optional[int] = None) -> None:
+        """
+        ``hours_back``: how much too early each event time is emitted; ``ttl_ms``: how long a number that no row updates is kept, in
+        processing time, for ever without it.
+        """
+        self._hours_back = hours_back
+        self._ttl_ms = ttl_ms
 
     @own_failures_marked
     def init(self, handle: Any) -> None:
-        self._count = handle.getValueState("count", "count BIGINT", self.ttl_ms)
+        self._count = handle.getValueState("count", "count BIGINT", self._ttl_ms)
 
     @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
@@ -116,38 +121,21 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
 
         for frame in frames:
             times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].sort_values()
-            times = times.array - pd.Timedelta(hours=self.hours_back)
+            times = times.array - pd.Timedelta(hours=self._hours_back)
             numbers = list(range(count + 1, count + len(frame) + 1))
             count += len(frame)
             yield len(frame), [pd.DataFrame({"key": key, "event_time": times, "number": numbers})]
 
 
-class NumberRowsAnHourBack(NumberRows):
-    """Like ``number_rows``, but emits each event time one hour too early."""
-
-    hours_back = 1
-
-
-class NumberRowsForADay(NumberRows):
-    """Like ``number_rows``, but a number that no row has updated for a day of processing time is forgotten."""
-
-    ttl_ms = 24 * 60 * 60 * 1000
-
-
-class NumberRowsForAMillisecond(NumberRows):
-    """The same after a millisecond, so that every micro-batch starts from 1."""
-
-    ttl_ms = 1
-
-
 STATEFUL_PROCESSORS: dict[str, Any] = {
-    "count_until_watermark": CountUntilWatermark,
-    "number_rows": NumberRows,
-    "number_rows_an_hour_back": NumberRowsAnHourBack,
-    "number_rows_for_a_day": NumberRowsForADay,
-    "number_rows_for_a_millisecond": NumberRowsForAMillisecond,
+    "count_until_watermark": CountUntilWatermark(),
+    "number_rows": NumberRows(),
+    "number_rows_an_hour_back": NumberRows(hours_back=1),
+    "number_rows_for_a_day": NumberRows(ttl_ms=24 * 60 * 60 * 1000),
+    # Every micro-batch starts from 1.
+    "number_rows_for_a_millisecond": NumberRows(ttl_ms=1),
 }
-"""Over pandas frames."""
+"""The processors over pandas frames, by the name in ``transformWithState: {with: …}``."""
 
 
 class CountUntilWatermarkByRows(CountUntilWatermark):
@@ -167,32 +155,16 @@ class CountUntilWatermarkByRows(CountUntilWatermark):
         return Row(key=key, event_time=time, count=count, watermark=watermark_ms)
 
 
-class _ByRows(NumberRows):
+class NumberRowsByRows(NumberRows):
     """``number_rows`` over rows."""
 
     def _numbered(self, key: str, rows: Iterator[Any], count: int) -> Iterator[Tuple[int, List[Any]]]:
         from pyspark.sql import Row
 
         times = sorted((_time(row) for row in rows), key=lambda time: (time is None, time or _EPOCH))
-        back = timedelta(hours=self.hours_back)
+        back = timedelta(hours=self._hours_back)
         for number, time in enumerate(times, count + 1):
             yield 1, [Row(key=key, event_time=None if time is None else time - back, number=number)]
-
-
-class NumberRowsByRows(_ByRows, NumberRows):
-    """``number_rows`` over rows."""
-
-
-class NumberRowsAnHourBackByRows(_ByRows, NumberRowsAnHourBack):
-    """``number_rows_an_hour_back`` over rows."""
-
-
-class NumberRowsForADayByRows(_ByRows, NumberRowsForADay):
-    """``number_rows_for_a_day`` over rows."""
-
-
-class NumberRowsForAMillisecondByRows(_ByRows, NumberRowsForAMillisecond):
-    """``number_rows_for_a_millisecond`` over rows."""
 
 
 def _time(row: Any) -> Optional[datetime]:
@@ -210,10 +182,10 @@ def _latest_ms(row: Any) -> int:
 
 
 ROW_PROCESSORS: dict[str, Any] = {
-    "count_until_watermark": CountUntilWatermarkByRows,
-    "number_rows": NumberRowsByRows,
-    "number_rows_an_hour_back": NumberRowsAnHourBackByRows,
-    "number_rows_for_a_day": NumberRowsForADayByRows,
-    "number_rows_for_a_millisecond": NumberRowsForAMillisecondByRows,
+    "count_until_watermark": CountUntilWatermarkByRows(),
+    "number_rows": NumberRowsByRows(),
+    "number_rows_an_hour_back": NumberRowsByRows(hours_back=1),
+    "number_rows_for_a_day": NumberRowsByRows(ttl_ms=24 * 60 * 60 * 1000),
+    "number_rows_for_a_millisecond": NumberRowsByRows(ttl_ms=1),
 }
-"""By the name in ``transformWithState: {with: …, inPandas: false}``."""
+"""The same over rows: ``inPandas: false``."""

@@ -184,7 +184,7 @@ class Done(Message):
 
 
 class FailureReason(StrEnum):
-    """Why there is no answer; ``harness/driver/failures.py`` raises them."""
+    """Why there is no answer; ``harness/driver/errors.py`` raises them."""
 
     DRIVER_ERROR = "driver-error"
     """An exception of the driver's own."""

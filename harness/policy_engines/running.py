@@ -35,13 +35,13 @@ class PolicyEngine:
     """An engine whose own classes answer for its watermark policies."""
 
     name: str
-    """Of its column: ``flink-1.20.5``."""
+    """The name of its column: ``flink-1.20.5``."""
     title: str
     program: str
     """The Java source file that drives it."""
     policies: tuple[str, ...]
     decides: str
-    """What of an entry its classes decide, for the reader."""
+    """What its classes decide about an entry of a trace, for the reader."""
     jars: tuple[Jar, ...]
     release: str | None = None
     """The value that the policies' parameter ``release`` must have."""
@@ -81,8 +81,6 @@ ENGINES: Mapping[str, PolicyEngine] = {
     name: _engine(name, **entry) for name, entry in read_data("harness.policy_engines", "engines.yaml").items()
 }
 """Name → engine, in the order of columns."""
-
-
 JDK = JavaRequirement(majors=(11, 17, 21), modules=("jdk.compiler",))
 """Java compiles the program when it starts it."""
 _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP", *OPTION_VARIABLES)
@@ -103,7 +101,7 @@ class PolicyEngineFailed(HarnessError):
 
 
 class RunningPolicyEngine:
-    """Answers questions in order. From ``started``."""
+    """A running engine, which answers questions in order; ``started`` makes it."""
 
     def __init__(self, engine: PolicyEngine, java: Java, process: subprocess.Popen[str], printed: IO[str]) -> None:
         self.engine = engine
@@ -186,7 +184,8 @@ def obstacle(environ: Mapping[str, str] = os.environ) -> HarnessError | None:
 
 def _answer(record: Mapping[str, Any], question: PolicyQuestion) -> PolicyAnswer:
     steps = tuple(
-        {key: tuple(one) if isinstance(one, list) else one for key, one in step.items()} for step in record["steps"]
+        {key: tuple(value) if isinstance(value, list) else value for key, value in step.items()}
+        for step in record["steps"]
     )
     failure = record.get("failure")
     if failure is None and len(steps) != len(question.trace.entries):

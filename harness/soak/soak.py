@@ -36,24 +36,23 @@ class Stream(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: int
-    """All of them, including the last one, which is far ahead and closes every window but its own."""
+    """The number of rows. The last one is far ahead and closes every window but its own."""
     seed: int
     batches: int
-    """Micro-batches of the stream; the last row has one of its own."""
+    """The number of micro-batches; the last row has a further one to itself."""
     files: int
     """Files of each micro-batch: the number of tasks that read it, and of partitions of its state."""
     span_s: int = 600
-    """Event time that a micro-batch advances, in seconds."""
+    """How far event time advances in a micro-batch, in seconds."""
     delay_s: int = 600
-    """Delay of the watermark, in seconds."""
+    """The delay of the watermark, in seconds."""
     window_s: int = 300
-    """Length of a window, in seconds."""
     sensors: int = 16
-    """Keys in addition to the window."""
+    """The number of keys in each window."""
 
 
 class InvariantQuery(Message):
-    """SQL over the tables of a soak."""
+    """A SQL query over the tables of a soak."""
 
     name: str
     sql: str
@@ -64,13 +63,11 @@ class InvariantQuery(Message):
 class _SoakRequest(Message):
     case: str = CASE
     folder: str
-    """Of the soak: an absolute path, the same on every machine that takes part."""
+    """Holds the soak's files: an absolute path, the same on every machine that takes part."""
     stream: Stream
 
 
 class Generate(_SoakRequest):
-    """Generate the input."""
-
     kind: Literal["generate"] = "generate"
 
 
@@ -83,7 +80,7 @@ class Run(_SoakRequest):
 
 
 class Ask(_SoakRequest):
-    """Run queries over the results."""
+    """Run SQL over the results."""
 
     kind: Literal["ask"] = "ask"
     late: Late
@@ -93,22 +90,17 @@ class Ask(_SoakRequest):
 Request: TypeAlias = Generate | Run | Ask
 
 
-class SoakEngine:
+class SoakEngine(DriverConnection):
     """Sends one engine a request at a time.
 
     Args:
-        transport: to a program that was just started; owned by the engine from here on.
         patience: seconds without a message after which it counts as lost.
-        redact: removes secrets from a text.
-
-    Raises:
-        EngineFailed: it did not introduce itself.
     """
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
+        super().__init__(transport, start_timeout=program.START_SECONDS, redact=redact)
         self._patience = patience
-        self._connection = DriverConnection(transport, start_timeout=program.START_SECONDS, redact=redact)
-        self.identity = self._connection.hello.identity
+        self.identity = self.hello.identity
 
     @classmethod
     def start(
@@ -118,9 +110,7 @@ class SoakEngine:
 
         Args:
             root: holds its working directory; the caller removes it.
-            options: its cluster, by default one thread per core of this machine; its settings, which else are Spark's defaults;
-                and its variables.
-            patience: see `SoakEngine`.
+            options: its cluster, by default one thread per core of this machine, its settings and its variables.
 
         Raises:
             HarnessError: this machine cannot run it, or it did not start.
@@ -146,17 +136,9 @@ class SoakEngine:
             EngineFailed: the engine died, was silent for too long or broke the protocol; it was ended.
         """
         doing = f"{request.kind!r} of the soak"
-        with self._connection.conversation(CASE, request) as mailbox:
-            while not isinstance(answer := self._connection.next_answer(mailbox, self._patience, doing), Done):
+        with self.conversation(CASE, request) as mailbox:
+            while not isinstance(answer := self.next_answer(mailbox, self._patience, doing), Done):
                 yield answer
-
-    def kill(self) -> None:
-        """End it at once by SIGKILL; from any thread."""
-        self._connection.kill()
-
-    def close(self) -> None:
-        """End it and everything it started; may be called twice."""
-        self._connection.close()
 
 
 _EARLIEST, _LATEST = 0.05, 0.9
@@ -168,11 +150,11 @@ class KillMoment:
     """When an engine is killed."""
 
     rows: int
-    """Not before this many rows are read."""
+    """How many rows are read before, at least."""
     when: Literal["emitted", "anywhere"]
     """``emitted``: as soon as a micro-batch has passed its rows to the sink and before its commit, so that it is replayed."""
     wait: float
-    """Of ``anywhere``: how long after the end of a micro-batch, in durations of that one."""
+    """With ``anywhere``: how long after the end of a micro-batch, as a multiple of its duration."""
 
 
 def kill_moments(kills: int, rows: int, seed: int) -> tuple[KillMoment, ...]:
@@ -194,26 +176,21 @@ def kill_moments(kills: int, rows: int, seed: int) -> tuple[KillMoment, ...]:
 
 @dataclass(frozen=True)
 class SoakRun:
-    """The result of a soak."""
-
     rows: int
-    """Rows read, as the engines reported."""
+    """The number of rows that the engines reported as read."""
     seconds: float
-    """From the first start of the query to its end, including restarts."""
+    """The time from the first start of the query to its end, including restarts."""
     kills: int
-    """Engines killed while the query ran; fewer than requested if it ended earlier."""
+    """The number of engines killed while the query ran: fewer than requested if it ended earlier."""
 
 
 class Watcher(ProgressCallback, Protocol):
-    """Is told about progress."""
-
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        """Rows read so far and per second, the watermark in ms, and the engines killed so far."""
+        """Take the rows read so far and per second, the watermark in ms, and the engines killed so far."""
 
 
 class Soak:
-    """One soak.
-
+    """
     Args:
         folder: holds its files: an absolute path, the same for every engine.
         kills: how many engines to kill, at moments that follow from the stream's seed.
@@ -222,9 +199,7 @@ class Soak:
     def __init__(
         self, start: Callable[[], SoakEngine], folder: str, stream: Stream, kills: int, watcher: Watcher
     ) -> None:
-        self._start = start
-        self._folder = folder
-        self._stream = stream
+        self._start, self._folder, self._stream = start, folder, stream
         self._moments = list(kill_moments(kills, stream.rows, stream.seed))
         self._watcher = watcher
         self._rows: dict[int, int] = {}
@@ -254,7 +229,7 @@ class Soak:
             engine.close()
 
     def _read_to_end(self, engine: SoakEngine, attempt: int) -> bool:
-        """Let an engine read on; False if it was killed."""
+        """Let an engine read on. Return False if it was killed."""
         killer = _Killer(engine, self._moments[0] if self._moments else None)
         try:
             for answer in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
@@ -297,7 +272,6 @@ class _Killer:
             self._timer.start()
 
     def cancel(self) -> None:
-        """Do not kill the engine anymore."""
         if self._timer is not None:
             self._timer.cancel()
 

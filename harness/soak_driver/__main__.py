@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, Dict
 
 from harness.driver.backend import Backend
-from harness.driver.channel import Channel
 from harness.driver.request import snake_case
-from harness.driver.serve import serve
+from harness.driver.serve import Channel, serve
 
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
-    """Generate the stream, run the query, or answer questions about what came out."""
     from harness.driver.classic import Classic
 
-    from . import query, stream, tables
+    from . import stream, tables
 
     assert isinstance(backend, Classic)
     case, folder = message["case"], message["folder"]
@@ -23,9 +22,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     if message["kind"] == "generate":
         stream.generate(backend.spark, folder, spec)
     elif message["kind"] == "run":
-        query.run(
-            backend, folder, spec, message["attempt"], lambda kind, **fields: channel.send(kind, case=case, **fields)
-        )
+        stream.run(backend, folder, spec, message["attempt"], partial(channel.send, case=case))
     else:
         tables.register(backend.spark, folder, spec, message["late"])
         for question in message["questions"]:

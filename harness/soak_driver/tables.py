@@ -8,7 +8,7 @@ import os
 from typing import Any, List, Tuple
 
 from harness.driver.checkpoint import Checkpoint
-from harness.driver.local_files import LocalFiles
+from harness.driver.files import LocalFiles
 from harness.driver.progress import milliseconds
 
 from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
@@ -67,8 +67,8 @@ def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
         ],
     )
     _small(spark, "attempts", "batch BIGINT, attempt BIGINT", attempts(folder))
-    told = "batch BIGINT, attempt BIGINT, watermark BIGINT, state BIGINT, dropped BIGINT"
-    _small(spark, "told", told, progress(folder))
+    columns = "batch BIGINT, attempt BIGINT, watermark BIGINT, state BIGINT, dropped BIGINT"
+    _small(spark, "told", columns, progress(folder))
     for name, text in _VIEWS.items():
         view = spark.sql(text.format(window_s=stream.window_s))
         (view.cache() if name in _KEPT else view).createOrReplaceTempView(name)
@@ -76,16 +76,16 @@ def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
 
 def attempts(folder: str) -> List[Tuple[int, int]]:
     """Micro-batch and engine number of each attempt whose output is complete: Spark then writes ``_SUCCESS``."""
-    found = []
+    pairs = []
     for marker in glob.glob(os.path.join(attempt_at(glob.escape(folder), "*", "*"), "_SUCCESS")):
         batch, attempt = os.path.dirname(marker).split(os.sep)[-2:]
-        found.append((int(batch.partition("=")[2]), int(attempt.partition("=")[2])))
-    return sorted(found)
+        pairs.append((int(batch.partition("=")[2]), int(attempt.partition("=")[2])))
+    return sorted(pairs)
 
 
 def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int | None]]":
     """Micro-batch, engine number, watermark, keys in the state and groups dropped, from the progress that each engine wrote."""
-    found = []
+    rows = []
     for path in glob.glob(os.path.join(glob.escape(folder), PROGRESS, "*.jsonl")):
         attempt = int(os.path.basename(path).partition(".")[0])
         with open(path, encoding="utf-8") as lines:
@@ -95,32 +95,21 @@ def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int |
                 entry = json.loads(line)
                 (operator,) = entry["stateOperators"]
                 watermark = entry.get("eventTime", {}).get("watermark")
-                found.append(
-                    (
-                        entry["batchId"],
-                        attempt,
-                        None if watermark is None else milliseconds(watermark),
-                        operator.get("numRowsTotal"),
-                        operator.get("numRowsDroppedByWatermark"),
-                    )
-                )
-    return sorted(found, key=lambda row: row[:2])
+                counts = operator.get("numRowsTotal"), operator.get("numRowsDroppedByWatermark")
+                rows.append((entry["batchId"], attempt, watermark and milliseconds(watermark), *counts))
+    return sorted(rows, key=lambda row: row[:2])
 
 
 def _small(spark: Any, name: str, schema: str, rows: List[Any]) -> None:
     spark.createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
 
 
-MicroBatch = Tuple[int, int, "int | None"]
-"""Id, the watermark it ran with, and the one that its commit holds for the next, in ms; None if it is not committed."""
-
-
 class LogIncomplete(Exception):
     """The offset log lacks micro-batches, so the files they read are unknown."""
 
 
-def micro_batches(checkpoint: str) -> List[MicroBatch]:
-    """All of them, in order.
+def micro_batches(checkpoint: str) -> "List[Tuple[int, int, int | None]]":
+    """Each micro-batch in order: its id, the watermark it ran with, and the next one's, None if it is not committed. In ms.
 
     Raises:
         LogIncomplete: a planned one is missing from the log.
@@ -137,12 +126,12 @@ def files_read(checkpoint: str) -> List[Tuple[int, str]]:
     its engine was killed between the two; the next micro-batch then includes those files.
     """
     reached = [(batch, _offset(os.path.join(checkpoint, "offsets", str(batch)))) for batch in _planned(checkpoint)]
-    found = []
+    files = []
     for entry, path in _source_log(os.path.join(checkpoint, "sources", "0")):
         batch = next((batch for batch, offset in reached if offset >= entry), None)
         if batch is not None:
-            found.append((batch, path.rpartition("/")[2]))
-    return sorted(found)
+            files.append((batch, path.rpartition("/")[2]))
+    return sorted(files)
 
 
 def _planned(checkpoint: str) -> List[int]:
@@ -164,10 +153,10 @@ def _offset(path: str) -> int:
 
 def _source_log(log: str) -> "set[Tuple[int, str]]":
     """Entry number and path of each file in the source's log; a compacted entry repeats all earlier ones."""
-    found: "set[Tuple[int, str]]" = set()
+    files: "set[Tuple[int, str]]" = set()
     for name in os.listdir(log):
         if name.partition(".")[0].isdigit() and name.partition(".")[2] in ("", "compact"):
             with open(os.path.join(log, name), encoding="utf-8") as file:
                 entries: List[Any] = [json.loads(line) for line in file.read().split("\n")[1:] if line]
-            found.update((int(entry["batchId"]), str(entry["path"])) for entry in entries)
-    return found
+            files.update((int(entry["batchId"]), str(entry["path"])) for entry in entries)
+    return files

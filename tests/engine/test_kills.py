@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.driver.arrivals import FileArrivals
-from harness.driver.local_files import LocalFiles
+from harness.driver.files import LocalFiles
 from harness.driver.request import Stream
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest

@@ -4,7 +4,7 @@ import pytest
 
 from harness.driver import arrivals as module
 from harness.driver.arrivals import FileArrivals, lines, stream_at
-from harness.driver.local_files import LocalFiles
+from harness.driver.files import LocalFiles
 from harness.driver.request import Stream
 
 STREAMS = {"a": Stream("v INT", 2), "b": Stream("v INT", 1)}

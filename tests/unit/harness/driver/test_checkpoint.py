@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.driver.checkpoint import Checkpoint, NothingToDamage
-from harness.driver.local_files import LocalFiles
+from harness.driver.files import LocalFiles
 
 OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
 

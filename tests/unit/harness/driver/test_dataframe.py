@@ -7,6 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from harness.driver.dataframe import build
+
 
 class Recorded:
     """Stands for a DataFrame or a column: it keeps the calls that made it."""
@@ -30,33 +32,25 @@ def calls():
     return []
 
 
-@pytest.fixture
-def dataframe(monkeypatch, calls):
-    """The module, imported with as much of pyspark as it needs to be imported."""
-    before = dict(sys.modules)
-    for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions"):
+@pytest.fixture(autouse=True)
+def _as_much_of_pyspark_as_is_called(monkeypatch, calls):
+    for name in ("pyspark", "pyspark.sql"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    functions = SimpleNamespace(expr=lambda text: Recorded(calls, text))
-    sys.modules["pyspark.sql"].functions = sys.modules["pyspark.sql.functions"] = functions
-    import harness.driver.dataframe
-
-    yield harness.driver.dataframe
-    for name in set(sys.modules) - set(before):
-        del sys.modules[name]
+    sys.modules["pyspark.sql"].functions = SimpleNamespace(expr=lambda text: Recorded(calls, text))
 
 
-def built(dataframe, calls, *operations):
-    return whole(dataframe, calls, {"from": "a"}, *operations)
+def built(calls, *operations):
+    return whole(calls, {"from": "a"}, *operations)
 
 
-def whole(dataframe, calls, *operations):
+def whole(calls, *operations):
     def read(stream, source):
         made = f"{source}={stream}" if source else stream
         calls.append(f"read({made})")
         return Recorded(calls, made)
 
     session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
-    return dataframe.build(list(operations), read, session).text
+    return build(list(operations), read, session).text
 
 
 @pytest.mark.parametrize(
@@ -71,21 +65,18 @@ def whole(dataframe, calls, *operations):
         ("descending", "descending"),
     ],
 )
-def test_a_sort_order(dataframe, calls, text, column):
-    assert built(dataframe, calls, {"orderBy": [text]}) == f"a.orderBy({column})"
+def test_a_sort_order(calls, text, column):
+    assert built(calls, {"orderBy": [text]}) == f"a.orderBy({column})"
 
 
-def test_a_limit(dataframe, calls):
-    assert built(dataframe, calls, {"limit": 3}) == "a.limit(3)"
+def test_a_limit(calls):
+    assert built(calls, {"limit": 3}) == "a.limit(3)"
 
 
-def test_every_view_is_there_before_the_query_and_after_all_frames(dataframe, calls):
+def test_every_view_is_there_before_the_query_and_after_all_frames(calls):
     inner = [{"from": "a"}, {"sql": "SELECT 1 FROM a", "as": "b"}]
     views = {"b": [{"from": "b"}], "c": inner}
-    assert (
-        built(dataframe, calls, {"sql": "SELECT 2 FROM a, b, c", "as": "a", "views": views})
-        == "sql(SELECT 2 FROM a, b, c)"
-    )
+    assert built(calls, {"sql": "SELECT 2 FROM a, b, c", "as": "a", "views": views}) == "sql(SELECT 2 FROM a, b, c)"
     assert [call for call in calls if not call.startswith("read(")] == [
         "a.createOrReplaceTempView(b)",
         "b.createOrReplaceTempView(b)",
@@ -94,12 +85,12 @@ def test_every_view_is_there_before_the_query_and_after_all_frames(dataframe, ca
     ]
 
 
-def test_a_stream_that_is_named_twice_is_read_once(dataframe, calls):
-    whole(dataframe, calls, {"from": "a"}, {"union": [{"from": "a"}]})
+def test_a_stream_that_is_named_twice_is_read_once(calls):
+    whole(calls, {"from": "a"}, {"union": [{"from": "a"}]})
     assert calls == ["read(a)", "a.union(a)"]
 
 
-def test_only_the_streams_of_the_query_are_read(dataframe, calls):
+def test_only_the_streams_of_the_query_are_read(calls):
     """With source evolution Spark refuses a source without a name where it is read."""
-    whole(dataframe, calls, {"from": "a", "name": "orders"}, {"union": [{"from": "b", "name": "refunds"}]})
+    whole(calls, {"from": "a", "name": "orders"}, {"union": [{"from": "b", "name": "refunds"}]})
     assert calls == ["read(orders=a)", "read(refunds=b)", "orders=a.union(refunds=b)"]

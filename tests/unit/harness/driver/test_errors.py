@@ -1,27 +1,21 @@
-"""The Java throwable behind an exception, wherever a release of pyspark leaves it."""
+"""The codes of failures, the reason that a Connect server gives, and the Java throwable behind an exception of any pyspark."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import SimpleNamespace
 
 import pytest
+
+from harness.driver import errors
+from harness.driver.errors import EngineLost, Reason, grpc_details, reason_of, unwritable
+from harness.engine.protocol import FailureReason
 
 
 class Py4JJavaError(Exception):
     def __init__(self, java_exception):
         super().__init__("An error occurred while calling o1.start.")
         self.java_exception = java_exception
-
-
-@pytest.fixture
-def errors(monkeypatch):
-    monkeypatch.setitem(sys.modules, "py4j.protocol", SimpleNamespace(Py4JJavaError=Py4JJavaError))
-    monkeypatch.delitem(sys.modules, "harness.driver.errors", raising=False)
-    module = importlib.import_module("harness.driver.errors")
-    yield module
-    sys.modules.pop("harness.driver.errors")
 
 
 class JavaClass:
@@ -81,7 +75,7 @@ def raised_by_py4j():
 
 
 @pytest.mark.parametrize("raised", [raised_by_2_4, raised_by_3_4, raised_by_py4j])
-def test_the_causes_of_an_error_are_those_of_the_throwable(errors, raised):
+def test_the_causes_of_an_error_are_those_of_the_throwable(raised):
     with pytest.raises(Exception) as caught:  # noqa: PT011 — each release has its own
         raised()
     seen = errors.describe(caught.value, "run")
@@ -89,7 +83,7 @@ def test_the_causes_of_an_error_are_those_of_the_throwable(errors, raised):
     assert {"StreamingQueryException", "NoSuchElementException"} <= set(seen["classes"])
 
 
-def test_what_python_raises_while_it_handles_an_error_of_java_is_pythons(errors):
+def test_what_python_raises_while_it_handles_an_error_of_java_is_pythons():
     def fails():
         try:
             raise Py4JJavaError(FAILED)
@@ -101,7 +95,7 @@ def test_what_python_raises_while_it_handles_an_error_of_java_is_pythons(errors)
     assert errors.describe(caught.value, "run")["classes"] == ["KeyError", "LookupError"]
 
 
-def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(errors, monkeypatch):
+def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(monkeypatch):
     utils = SimpleNamespace()
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(utils=utils))
@@ -111,3 +105,46 @@ def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(
     utils.convert_exception = lambda thrown: CapturedException(thrown.getMessage(), "")
     errors.keep_origins()
     assert utils.convert_exception(throwable).java_throwable is throwable
+
+
+def test_the_codes_of_the_driver_are_those_of_the_protocol():
+    assert {reason.value for reason in Reason} == {reason.value for reason in FailureReason}
+
+
+@pytest.mark.parametrize(
+    ("error", "starting", "reason"),
+    [
+        (unwritable("hdfs://host/tests", "refused"), True, "storage-unwritable"),
+        (EngineLost("gone"), False, "engine-lost"),
+        (ModuleNotFoundError("pandas"), True, "python-unsupported"),
+        (ModuleNotFoundError("pandas"), False, "driver-error"),
+        (KeyError("x"), True, "driver-error"),
+    ],
+)
+def test_the_code_of_an_error(error, starting, reason):
+    assert reason_of(error, starting=starting) == reason
+
+
+class RpcError(Exception):
+    """As much of gRPC's as is needed."""
+
+    def details(self):
+        return "Invalid authentication token"
+
+
+def converted(error):
+    """As pyspark raises its own class ``from None``."""
+    try:
+        raise error
+    except RpcError:
+        raise RuntimeError("status = UNAUTHENTICATED, details = ...") from None
+
+
+def test_the_reason_of_a_server_is_grpcs_own():
+    with pytest.raises(RuntimeError) as raised:
+        converted(RpcError())
+    assert grpc_details(raised.value) == "Invalid authentication token"
+
+
+def test_without_grpc_it_is_the_errors_text():
+    assert grpc_details(ImportError("grpcio >= 1.48 must be installed")) == "grpcio >= 1.48 must be installed"

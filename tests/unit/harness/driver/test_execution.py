@@ -8,24 +8,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.failures import DriverFailure, reason_of
-from harness.driver.local_files import LocalFiles
-
-
-@pytest.fixture
-def execution(monkeypatch):
-    """The module, imported with as much of pyspark as it needs to be imported."""
-    before = dict(sys.modules)
-    for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions", "py4j", "py4j.protocol"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    sys.modules["pyspark.sql"].functions = sys.modules["pyspark.sql.functions"]
-    sys.modules["py4j.protocol"].Py4JJavaError = type("Py4JJavaError", (Exception,), {})
-    import harness.driver.execution
-
-    yield harness.driver.execution
-    for name in set(sys.modules) - set(before):
-        del sys.modules[name]
-
+from harness.driver import execution
+from harness.driver.dataframe import UnknownOperation
+from harness.driver.errors import DriverFailure, reason_of
+from harness.driver.files import LocalFiles
 
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
 LACKS = "def groupBy(self, *names):\n    return object()\n"
@@ -53,7 +39,7 @@ def backend(one):
     )
 
 
-def request(execution, tmp_path, operation):
+def request(tmp_path, operation):
     return execution.CaseRequest(
         case="x",
         directory=str(tmp_path / "x"),
@@ -69,20 +55,20 @@ def request(execution, tmp_path, operation):
     )
 
 
-def steps(execution, tmp_path, text, operation):
-    asked = request(execution, tmp_path, operation)
+def steps(tmp_path, text, operation):
+    asked = request(tmp_path, operation)
     asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
     return list(execution.Execution(backend(frame(text)), asked).run())
 
 
-def test_what_pyspark_refuses_is_an_error_of_the_step(execution, tmp_path):
-    (step,) = steps(execution, tmp_path, REFUSES, {"where": "x > 1"})
+def test_what_pyspark_refuses_is_an_error_of_the_step(tmp_path):
+    (step,) = steps(tmp_path, REFUSES, {"where": "x > 1"})
     assert step["error"] == {"stage": "analysis", "classes": ["ValueError"], "message": "cannot resolve x > 1"}
 
 
-def test_a_method_that_the_release_lacks_is_one_too(execution, tmp_path):
+def test_a_method_that_the_release_lacks_is_one_too(tmp_path):
     operation = {"applyInPandasWithState": {"by": ["k"], "with": "count_rows"}}
-    (step,) = steps(execution, tmp_path, LACKS, operation)
+    (step,) = steps(tmp_path, LACKS, operation)
     assert step["error"] == {
         "stage": "analysis",
         "classes": ["AttributeError"],
@@ -90,11 +76,11 @@ def test_a_method_that_the_release_lacks_is_one_too(execution, tmp_path):
     }
 
 
-def called(execution, tmp_path, text, one=None, operation=None):
+def called(tmp_path, text, one=None, operation=None):
     """The error of a case that calls ``build`` of a module with this text."""
     (tmp_path / "src" / "acme_jobs").mkdir(parents=True, exist_ok=True)
     (tmp_path / "src" / "acme_jobs" / "totals.py").write_text(textwrap.dedent(text))
-    asked = request(execution, tmp_path, operation or {"call": "acme_jobs.totals:build"})
+    asked = request(tmp_path, operation or {"call": "acme_jobs.totals:build"})
     asked = execution.CaseRequest(**{**vars(asked), "code": [str(tmp_path), str(tmp_path / "src")]})
     asked.streams["a"] = asked.streams["b"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
     before = {*sys.modules}, [*sys.path]
@@ -108,16 +94,15 @@ def called(execution, tmp_path, text, one=None, operation=None):
     return step["error"]
 
 
-def test_a_function_that_the_user_has_not_written_is_their_mistake(execution, tmp_path):
-    error = called(execution, tmp_path, "", operation={"call": "no_such_module:totals"})
+def test_a_function_that_the_user_has_not_written_is_their_mistake(tmp_path):
+    error = called(tmp_path, "", operation={"call": "no_such_module:totals"})
     assert (error["stage"], error["classes"]) == ("analysis", ["ModuleNotFoundError", "ImportError"])
     assert error["own_code"]["raised"] == """ModuleNotFoundError("No module named 'no_such_module'")"""
     assert error["own_code"]["at"] is None
 
 
-def test_what_the_users_function_raises_names_its_line_and_what_it_printed(execution, tmp_path):
+def test_what_the_users_function_raises_names_its_line_and_what_it_printed(tmp_path):
     error = called(
-        execution,
         tmp_path,
         """
         import os
@@ -147,8 +132,8 @@ def test_what_the_users_function_raises_names_its_line_and_what_it_printed(execu
     }
 
 
-def test_what_spark_refuses_of_it_is_none(execution, tmp_path):
-    error = called(execution, tmp_path, "def build(spark, events):\n    return events.where('x > 1')\n")
+def test_what_spark_refuses_of_it_is_none(tmp_path):
+    error = called(tmp_path, "def build(spark, events):\n    return events.where('x > 1')\n")
     assert error == {"stage": "analysis", "classes": ["ValueError"], "message": "cannot resolve x > 1"}
 
 
@@ -165,15 +150,15 @@ def test_what_spark_refuses_of_it_is_none(execution, tmp_path):
     ],
     ids=range(7),
 )
-def test_every_other_mistake_of_a_function_is_one_too_and_none_hangs(execution, tmp_path, text, raised):
-    error = called(execution, tmp_path, text)
+def test_every_other_mistake_of_a_function_is_one_too_and_none_hangs(tmp_path, text, raised):
+    error = called(tmp_path, text)
     assert error["stage"] == "analysis"
     assert raised in error["own_code"]["raised"]
 
 
-def test_a_function_gets_the_streams_that_the_case_names(execution, tmp_path):
+def test_a_function_gets_the_streams_that_the_case_names(tmp_path):
     text = "def build(spark, *frames):\n    raise ValueError(len(frames))\n"
-    error = called(execution, tmp_path, text, operation={"call": "acme_jobs.totals:build", "with": ["a", "b", "a"]})
+    error = called(tmp_path, text, operation={"call": "acme_jobs.totals:build", "with": ["a", "b", "a"]})
     assert error["own_code"]["raised"] == "ValueError(3)"
 
 
@@ -186,24 +171,25 @@ def test_a_function_gets_the_streams_that_the_case_names(execution, tmp_path):
         ({"withWatermark": ["t"]}, "ValueError"),
     ],
 )
-def test_a_mistake_of_the_driver_is_never_an_error_of_spark(execution, tmp_path, operation, error):
-    with pytest.raises(
-        (LookupError, ValueError, AttributeError, sys.modules["harness.driver.dataframe"].UnknownOperation)
-    ) as caught:
-        steps(execution, tmp_path, LACKS, operation)
+def test_a_mistake_of_the_driver_is_never_an_error_of_spark(tmp_path, monkeypatch, operation, error):
+    for name in ("pyspark", "pyspark.sql"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    sys.modules["pyspark.sql"].functions = SimpleNamespace(expr=str)
+    with pytest.raises((LookupError, ValueError, AttributeError, UnknownOperation)) as caught:
+        steps(tmp_path, LACKS, operation)
     assert type(caught.value).__name__ == error
     assert reason_of(caught.value) == "driver-error"
 
 
-def test_errors_of_the_servers_python_are_not_taken_for_errors_of_spark(execution, tmp_path):
-    asked = request(execution, tmp_path, {"where": "x > 1"})
+def test_errors_of_the_servers_python_are_not_taken_for_errors_of_spark(tmp_path):
+    asked = request(tmp_path, {"where": "x > 1"})
     running = execution.Execution(backend(frame(REFUSES)), asked)
     with pytest.raises(DriverFailure, match="KeyError: 'rows'"):
         running._describe(execution.QueryFailed("run", DriverFailure("KeyError: 'rows'")))
 
 
-def test_nor_is_what_a_state_function_did_wrong(execution, tmp_path):
-    asked = request(execution, tmp_path, {"where": "x > 1"})
+def test_nor_is_what_a_state_function_did_wrong(tmp_path):
+    asked = request(tmp_path, {"where": "x > 1"})
     running = execution.Execution(backend(frame(REFUSES)), asked)
     seen = ValueError("An exception was thrown from the Python worker: driver.origin.DriverError: KeyError: 'k'")
     with pytest.raises(DriverFailure, match="KeyError: 'k'"):
@@ -226,13 +212,13 @@ def test_nor_is_what_a_state_function_did_wrong(execution, tmp_path):
     ],
     ids=range(7),
 )
-def test_classes_of_an_error_whose_cause_is_text_only(execution, text, classes):
+def test_classes_of_an_error_whose_cause_is_text_only(text, classes):
     assert execution.describe(ValueError(text), "run")["classes"][1:] == classes
 
 
-def repartitioned(execution, tmp_path, repartition):
+def repartitioned(tmp_path, repartition):
     """The steps of a case that divides its state anew, on a backend with this method."""
-    asked = request(execution, tmp_path, {"where": "x > 1"})
+    asked = request(tmp_path, {"where": "x > 1"})
     restart = execution.Step(action="restart", batches=[], how="graceful", repartition=3)
     asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
     asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
@@ -241,18 +227,14 @@ def repartitioned(execution, tmp_path, repartition):
     return list(execution.Execution(there, asked).run())
 
 
-def test_the_state_is_divided_before_the_query_starts_again(execution, tmp_path):
+def test_the_state_is_divided_before_the_query_starts_again(tmp_path):
     told = []
-    (step,) = repartitioned(
-        execution, tmp_path, lambda _, checkpoint, partitions: told.append((checkpoint, partitions))
-    )
+    (step,) = repartitioned(tmp_path, lambda _, checkpoint, partitions: told.append((checkpoint, partitions)))
     assert told == [(str(tmp_path / "x" / "checkpoint"), 3)]
     assert step["error"]["stage"] == "analysis"  # of the query, which this backend refuses
 
 
-def test_a_release_that_cannot_divide_state_says_so_where_the_query_would_start(execution, tmp_path):
-    (step,) = repartitioned(
-        execution, tmp_path, lambda session, *_: execution.method(session, "_streamingCheckpointManager")
-    )
+def test_a_release_that_cannot_divide_state_says_so_where_the_query_would_start(tmp_path):
+    (step,) = repartitioned(tmp_path, lambda session, *_: execution.method(session, "_streamingCheckpointManager"))
     assert (step["error"]["stage"], step["error"]["classes"]) == ("start", ["AttributeError"])
     assert "_streamingCheckpointManager" in step["error"]["message"]

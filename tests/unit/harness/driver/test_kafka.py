@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from harness.driver import kafka
-from harness.driver.failures import KafkaFailed, reason_of
+from harness.driver.errors import DriverFailure, reason_of
 from harness.driver.kafka import Broker, Record
 
 
@@ -78,7 +78,7 @@ def test_a_topic_that_is_not_there_is_only_made(admin, broker):
 def test_a_topic_that_the_broker_does_not_remove_is_told(admin, broker, monkeypatch):
     admin.listTopics.return_value.names.return_value.get.return_value = {"t"}
     monkeypatch.setattr(kafka, "_TIMEOUT_MS", 0)
-    with pytest.raises(KafkaFailed, match=r"^Kafka did not remove the topics t$"):
+    with pytest.raises(DriverFailure, match=r"^Kafka did not remove the topics t$"):
         broker.replace("t", 1)
 
 
@@ -113,7 +113,7 @@ def test_what_a_broker_refuses_is_one_line(jvm, broker):
     refused = JavaError("org.apache.kafka.common.errors.TimeoutException: no broker")
     jvm.org.apache.kafka.clients.producer.KafkaProducer.return_value.flush.side_effect = refused
     with pytest.raises(
-        KafkaFailed, match=r"^Kafka did not send to the topic t: .*TimeoutException: no broker$"
+        DriverFailure, match=r"^Kafka did not send to the topic t: .*TimeoutException: no broker$"
     ) as error:
         broker.send([Record("t", 0, None, "{}")])
     assert reason_of(error.value) == "kafka-failed"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.driver.own_code import mistake_told
+from harness.driver.own_code import mistake_in_text
 
 OLD = """\
 Writing job aborted.
@@ -30,7 +30,7 @@ def text(folder, template=OLD):
 
 
 def test_a_udf_that_raises_is_named_by_its_line(tmp_path):
-    found = mistake_told(text(tmp_path), [str(tmp_path)])
+    found = mistake_in_text(text(tmp_path), [str(tmp_path)])
     assert (found.raised, found.at, found.during) == ("KeyError('MY_ENV_VAR')", "acme_jobs/totals.py:12", "in a UDF")
     assert found.traceback == (
         "File \"acme_jobs/totals.py\", line 12, in shout\n  return os.environ[name]\nKeyError: 'MY_ENV_VAR'"
@@ -59,31 +59,31 @@ KeyError: 'MY_ENV_VAR'
 
 
 def test_through_connect_it_is_what_was_raised_first(tmp_path):
-    found = mistake_told(text(tmp_path, THROUGH_CONNECT), [str(tmp_path)])
+    found = mistake_in_text(text(tmp_path, THROUGH_CONNECT), [str(tmp_path)])
     assert (found.raised, found.at, found.during) == ("KeyError('MY_ENV_VAR')", "acme_jobs/totals.py:12", "in a UDF")
 
 
 def test_other_errors_show_their_text(tmp_path):
     told = text(tmp_path, OLD).replace("KeyError: 'MY_ENV_VAR'", "acme_jobs.errors.Refused: no price: 0")
-    assert mistake_told(told, [str(tmp_path)]).raised == "Refused('no price: 0')"
+    assert mistake_in_text(told, [str(tmp_path)]).raised == "Refused('no price: 0')"
 
 
 def test_a_file_elsewhere_is_not_the_authors(tmp_path):
-    assert mistake_told(text("/opt/other"), [str(tmp_path)]) is None
+    assert mistake_in_text(text("/opt/other"), [str(tmp_path)]) is None
 
 
 def test_what_pyspark_raises_is_sparks_although_their_function_called_it(tmp_path):
     inner = '  File "/opt/pyspark/sql/types.py", line 3, in verify\n    raise TypeError(1)\nTypeError: 1'
     told = text(tmp_path).replace("KeyError: 'MY_ENV_VAR'", inner)
-    assert mistake_told(told, [str(tmp_path)]) is None
+    assert mistake_in_text(told, [str(tmp_path)]) is None
 
 
 def test_a_worker_that_ended_is_the_authors(tmp_path):
     said = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
-    found = mistake_told(said, [str(tmp_path)])
+    found = mistake_in_text(said, [str(tmp_path)])
     assert (found.raised, found.at) == ("SystemExit, or ended its Python worker in another way", None)
 
 
 @pytest.mark.parametrize("told", ["", "x\n" * 10_000, 'File "a", line 1, in b'], ids=range(3))
 def test_any_other_text_is_none(told, tmp_path):
-    assert mistake_told(told, [str(tmp_path)]) is None
+    assert mistake_in_text(told, [str(tmp_path)]) is None

@@ -114,8 +114,7 @@ def test_a_capture_keeps_the_rows_and_then_calls_the_sink(monkeypatch):
     sql = ModuleType("pyspark.sql")
     vars(sql)["types"] = SimpleNamespace(**types)
     monkeypatch.setitem(sys.modules, "pyspark.sql", sql)
-    for name in ("harness.driver.encoding", "harness.driver.capture"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(sys.modules, "harness.driver.capture", raising=False)
     from harness.driver.capture import LocalCapture
 
     calls = []
@@ -140,8 +139,7 @@ def test_a_capture_keeps_the_rows_and_then_calls_the_sink(monkeypatch):
     capture.sink = lambda _frame, batch: calls.append(f"sink {batch}, {len(capture.rows(batch))} row")
     capture.function(Frame(), 1)
     assert calls[1:] == ["persist", "collect", "sink 1, 1 row", "unpersist"]
-    for name in ("harness.driver.encoding", "harness.driver.capture"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("harness.driver.capture", None)
 
 
 TYPES = (

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.failures import NotPermitted, reason_of
+from harness.driver.errors import NotPermitted, reason_of
 from harness.driver.permission import check_frame, check_statement, refused_plan, refused_statement
 
 STREAM = """\

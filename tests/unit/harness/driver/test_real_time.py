@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.driver.progress import at_rest, told
+from harness.driver.progress import at_rest, reported
 
 
 def entry(id, watermark, read=0):
@@ -17,19 +17,19 @@ FIRST, DATA, MOVED, SAME = entry(0, "00:00"), entry(1, "00:00", 2), entry(2, "12
 
 
 def test_micro_batches_are_told_that_read_rows_or_follow_a_move_of_the_watermark():
-    assert told([FIRST, DATA, MOVED, SAME, SAME], None) == ([DATA, MOVED], "12:50")
+    assert reported([FIRST, DATA, MOVED, SAME, SAME], None) == ([DATA, MOVED], "12:50")
 
 
 def test_the_watermark_of_an_earlier_step_counts():
-    assert told([SAME, SAME], "12:50") == ([], "12:50")
-    assert told([SAME], "00:00") == ([SAME], "12:50")
-    assert told([], "12:50") == ([], "12:50")
+    assert reported([SAME, SAME], "12:50") == ([], "12:50")
+    assert reported([SAME], "00:00") == ([SAME], "12:50")
+    assert reported([], "12:50") == ([], "12:50")
 
 
 def test_a_micro_batch_without_rows_that_removes_state_is_told():
     removes = {**SAME, "stateOperators": [{"numRowsRemoved": 0}, {"numRowsRemoved": 5}]}
     keeps = {**SAME, "stateOperators": [{"numRowsRemoved": 0}]}
-    assert told([DATA, MOVED, removes, keeps], "00:00") == ([DATA, MOVED, removes], "12:50")
+    assert reported([DATA, MOVED, removes, keeps], "00:00") == ([DATA, MOVED, removes], "12:50")
 
 
 def test_a_query_is_at_rest_after_a_micro_batch_without_rows_that_leaves_the_watermark_alone():

@@ -70,7 +70,7 @@ NOON_MS = 12 * 3600 * 1000
 
 
 def test_a_count_emits_at_its_timer(processors):
-    counting = processors["count_until_watermark"]()
+    counting = processors["count_until_watermark"]
     handle = begun(counting)
     counting.handleInitialState(("a",), ROW(("a", 5, AT)), None)
     assert (
@@ -96,7 +96,7 @@ def test_a_count_emits_at_its_timer(processors):
     ],
 )
 def test_rows_are_numbered_by_event_time_across_micro_batches(processors, name, hours_back, ttl_ms):
-    numbering = processors[name]()
+    numbering = processors[name]
     handle = begun(numbering)
     later = AT + timedelta(seconds=1)
     first = list(numbering.handleInputRows(("a",), iter([ROW((later,)), ROW((AT,))]), None))

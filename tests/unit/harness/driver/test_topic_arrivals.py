@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.driver.arrivals import FileArrivals, MixedArrivals, TopicArrivals
+from harness.driver.files import LocalFiles
 from harness.driver.kafka import Record
-from harness.driver.local_files import LocalFiles
 from harness.driver.request import Stream, Topic
 
 

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from harness.driver.execution import check_trigger, triggered
 from harness.driver.origin import MissingName
-from harness.driver.trigger import check_trigger, triggered
 
 
 class New:
