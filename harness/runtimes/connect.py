@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from conformance.core.case import Case
@@ -136,7 +137,7 @@ class ConnectRuntime:
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
-        environment = prepare(with_requirements(client_of(target), self.requirements), on_progress=on_progress)
+        environment = prepare(with_requirements(target, (*target.connect, *self.requirements)), on_progress=on_progress)
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: connecting to {self.endpoint}")
         variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}
@@ -156,25 +157,16 @@ class ConnectRuntime:
                 raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
         spark = engine.identity.spark
-        if (number := _number(spark)) != target.version:
+        number: SparkVersion | str = spark
+        with suppress(NotAVersion):
+            number = SparkVersion.parse(spark)
+        if number != target.version:
             engine.close()
             raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""
-
-
-def client_of(target: Target) -> Target:
-    """The target with the packages that its Connect client needs."""
-    return replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
-
-
-def _number(spark: str) -> SparkVersion | str:
-    try:
-        return SparkVersion.parse(spark)
-    except NotAVersion:
-        return spark
 
 
 @dataclass(frozen=True, eq=False)
