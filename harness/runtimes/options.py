@@ -12,7 +12,6 @@ from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Storage, StorageUrl
 from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint
-from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import EngineSettings, LocalRuntime
 from harness.targets.targets import Targets
@@ -99,11 +98,11 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         return LocalRuntime(root, storage=cases, kafka=Kafka(options.kafka), **settings)
     # The import of the container client is slow, so do it only here.
     from harness.runtimes.containers.confinement import Confinement
-    from harness.runtimes.containers.images import Images
+    from harness.runtimes.containers.images import Images, configured, parse
     from harness.runtimes.containers.runtime import ContainerRuntime
 
     versions = [target.version for target in Targets.load().entries]
-    images = Images({**Configuration.read(Path.cwd()).images, **parse(options.images, versions)})
+    images = Images({**configured(Path.cwd()), **parse(options.images, versions)})
     limits = {"memory": options.memory, "cpus": options.cpus}
     confinement = Confinement(**{name: limit for name, limit in limits.items() if limit is not None})  # type: ignore[arg-type]
     folder = root if keep else None

@@ -23,8 +23,8 @@ from harness.runtimes.containers import daemon
 from harness.runtimes.containers.attached import AttachedTransport
 from harness.runtimes.containers.client import APIError, LogConfig, NotFound
 from harness.runtimes.containers.confinement import WORK, Confinement
-from harness.runtimes.containers.daemon import DaemonRefused, Owner, abilities, connect, explained
-from harness.runtimes.containers.images import Account, Image, Images, choose_account
+from harness.runtimes.containers.daemon import DaemonRefused, Owner, connect, explained, missing_limits
+from harness.runtimes.containers.images import Image, Images, choose_account
 from harness.runtimes.containers.volume import Volume, packed
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.targets.targets import Target, tuning
@@ -68,12 +68,12 @@ class ContainerRuntime:
         self._plain = plain
         self._own_code = own_code
         self._client = connect()
-        self._abilities = abilities(self._client)
-        self._unlimited = self._abilities.missing
+        self._missing_limits = missing_limits(self._client)
+        self._unreported = [limit for limit in self._missing_limits if limit != "swap"]
         self._owner = Owner.new()
         self._lock = threading.Lock()
         self._volume: Volume | None = None
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, str] = {}
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
@@ -116,14 +116,11 @@ class ContainerRuntime:
             transport.close()
             raise
         engine = self._engine(transport, image, target, f"{WORK}/{work}")
-        if not _is_release(engine.identity.spark, target):
+        spark, release = engine.identity.spark, str(target.version)
+        if spark != release and not spark.startswith((f"{release}-", f"{release}.")):  # with a vendor's suffix
             engine.close()
-            raise UnusableImage(
-                image,
-                target,
-                f"it contains Spark {engine.identity.spark}. "
-                f"Choose another: --image {target.version}=registry/spark:tag",
-            )
+            why = f"it contains Spark {spark}. Choose another: --image {release}=registry/spark:tag"
+            raise UnusableImage(image, target, why)
         if engine.identity.python not in target.python:
             on_progress(
                 f"Spark {target.version} does not support Python {engine.identity.python}, only {specifier(target.python)}"
@@ -173,7 +170,7 @@ class ContainerRuntime:
 
     def _report_missing_limits(self, on_progress: ProgressCallback) -> None:
         with self._lock:
-            missing, self._unlimited = self._unlimited, ()
+            missing, self._unreported = self._unreported, []
         if missing:
             on_progress(f"this container engine cannot limit {' and '.join(missing)}")
 
@@ -183,27 +180,21 @@ class ContainerRuntime:
                 self._volume = Volume(self._client, self._owner, self._confinement.volume)
             return self._volume
 
-    def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
+    def _create(self, image: Image, target: Target, account: str, volume: Volume, work: str) -> Any:
         """The container, not started yet: its output is not read before it is attached."""
         settings = self._settings(target) | worker_settings(self._copies(work))
         try:
             return self._client.create(
                 image.reference,
-                command=[
-                    "-m",
-                    "driver",
-                    "--shared",
-                    work,
-                    *(f"{key}={value}" for key, value in settings.items()),
-                ],
+                command=["-m", "driver", "--shared", work, *(f"{key}={value}" for key, value in settings.items())],
                 labels=self._owner.labels,
                 entrypoint=["python3"],
                 working_dir=f"{work}/engine",
-                user=str(account),
+                user=account,
                 volumes=volume.mounts,
                 stdin_open=True,
                 log_config=LogConfig(type="none"),
-                **self._confinement.arguments(self._abilities),
+                **self._confinement.arguments(self._missing_limits),
             )
         except (APIError, NotFound) as error:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
@@ -224,7 +215,7 @@ class ContainerRuntime:
             volumes=volume.mounts if volume else None,
         )
 
-    def _account(self, image: Image, target: Target) -> Account:
+    def _account(self, image: Image, target: Target) -> str:
         if image.id not in self._accounts:
             account = choose_account(self._passwd(image), image.user)
             if account is None:
@@ -266,8 +257,3 @@ def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
 def _python_rejects_driver(log: str) -> bool:
     """Whether Python's own message says so: an interpreter that cannot parse or import the driver ends before it can send one of ours."""
     return "No module named" in log or "SyntaxError" in log
-
-
-def _is_release(spark: str, target: Target) -> bool:
-    """Whether a version is the target's, apart from a vendor's suffix."""
-    return spark == str(target.version) or spark.startswith((f"{target.version}-", f"{target.version}."))

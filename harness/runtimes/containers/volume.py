@@ -105,14 +105,8 @@ class _Stream(io.RawIOBase):
         self._chunks = iter(chunks)
         self._left = b""
 
-    def readable(self) -> bool:
-        return True
-
     def read(self, size: int = -1) -> bytes:
-        while size < 0 or len(self._left) < size:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                break
+        while (size < 0 or len(self._left) < size) and (chunk := next(self._chunks, None)) is not None:
             self._left += chunk
         cut = len(self._left) if size < 0 else size
         given, self._left = self._left[:cut], self._left[cut:]
