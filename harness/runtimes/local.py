@@ -94,12 +94,12 @@ class LocalRuntime(EngineSettings):
             except HarnessError as error:  # only the cases that read topics lack something
                 on_progress(str(error))
                 kafka = error
-        of_kafka = kafka.settings if isinstance(kafka, KafkaAccess) else {}
+        of_kafka = dict(kafka.settings) if isinstance(kafka, KafkaAccess) else {}
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
-        urls = filter(None, (self.storage and self.storage.url, self.cluster and self.cluster.master))
-        urls = filter(None, (self.storage and self.storage.url, self.cluster and self.cluster.master))
+        urls = [self.storage.url] if self.storage else []
+        urls += [self.cluster.master] if self.cluster else []
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
         settings |= of_kafka | (_MANY_TASKS if needs.real_time else {})
         recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
