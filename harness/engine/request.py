@@ -233,17 +233,6 @@ def looks_at_plans(case: Case) -> bool:
     return any(_plan_wanted(step, case) for step in case.steps)
 
 
-def alters_its_checkpoint(case: Case) -> bool:
-    """Whether the case changes the checkpoint while no query runs."""
-    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
-    return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
-
-
-def repartitions_its_state(case: Case) -> bool:
-    """Whether the case has Spark divide its state into another number of partitions."""
-    return any(isinstance(step.action, Restart) and step.action.repartition is not None for step in case.steps)
-
-
 def _plan_wanted(step: Step, case: Case) -> bool:
     expectations = [step.expect, *(entry.steps.get(step.number) for entry in case.differs)]
     if step.number == 1:

@@ -8,20 +8,14 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
-from harness.engine.request import (
-    alters_its_checkpoint,
-    has_operation,
-    kills_its_engine,
-    looks_at_plans,
-    repartitions_its_state,
-)
+from harness.engine.request import has_operation, kills_its_engine, looks_at_plans
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -119,12 +113,14 @@ class ConnectRuntime:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
-        if repartitions_its_state(case):
+        restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+        if any(restart.repartition is not None for restart in restarts):
             return "what divides state into other partitions is in the JVM, which Connect does not reach"
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
-        if self.storage is not None and alters_its_checkpoint(case):
+        altered = any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
+        if self.storage is not None and altered:
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 

@@ -27,11 +27,9 @@ def variables_named(names: Iterable[str]) -> dict[str, str]:
         WrongUsage: some have no value; the message contains only names, because values may be secret.
     """
     wanted = tuple(dict.fromkeys(names))
-    missing = [name for name in wanted if name not in os.environ]
-    if missing:
-        raise WrongUsage(
-            f"--env: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set in this environment"
-        )
+    if missing := [name for name in wanted if name not in os.environ]:
+        are = "is" if len(missing) == 1 else "are"
+        raise WrongUsage(f"--env: {', '.join(missing)} {are} not set in this environment")
     return {name: os.environ[name] for name in wanted}
 
 
