@@ -23,8 +23,6 @@ Moved: TypeAlias = Mapping[str, Records]
 Sources: TypeAlias = frozenset[tuple[str, str | None]]
 """What a query reads: each stream with the name of its source, None if it has none."""
 
-_ONE_WITHOUT_ROWS = (1,)
-
 
 class MisalignedBatches(Exception):
     """Rows were not read in the micro-batches that they were meant for: the run must be repeated, not judged."""
@@ -32,9 +30,11 @@ class MisalignedBatches(Exception):
     def __init__(self, step: int, meant: Sequence[Moved], batches: Sequence[BatchSeen]) -> None:
         ids = ", ".join(str(batch.id) for batch in batches) or "none"
         wanted = "; ".join(map(_shown, meant)) or "nothing"
+        read = [_moved(batch) for batch in batches]
+        of_topics = f", which read {'; '.join(map(_shown, read))}" if any(any(moved.values()) for moved in read) else ""
         super().__init__(
             f"the rows of step {step} were not read as the case means: one data batch for each of: {wanted}; "
-            f"data batches seen: {ids}{_records_read(batches)}"
+            f"data batches seen: {ids}{of_topics}"
         )
         self.step = step
         self.batches = tuple(batch.id for batch in batches)
@@ -68,20 +68,16 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
 
 def _as_meant(read: Sequence[Moved], meant: Sequence[Moved], in_parts: bool) -> bool:
     """``in_parts``: several micro-batches may share the records of one arrival, as many as Spark likes."""
-    if not in_parts:
-        return list(read) == list(meant)
-    together = [
-        {
-            name: _sum([one[name] for one in batches if name in one])
-            for name in {name for one in batches for name in one}
-        }
-        for batches in (read, meant)
-    ]
-    return together[0] == together[1]
+    return _together(read) == _together(meant) if in_parts else list(read) == list(meant)
 
 
-def _sum(records: Sequence[Records]) -> Records:
-    of_topic = [one for one in records if one is not None]
+def _together(batches: Sequence[Moved]) -> Moved:
+    streams = {stream for moved in batches for stream in moved}
+    return {stream: _sum(moved[stream] for moved in batches if stream in moved) for stream in streams}
+
+
+def _sum(records: Iterable[Records]) -> Records:
+    of_topic = [counts for counts in records if counts is not None]
     return tuple(map(sum, zip_longest(*of_topic, fillvalue=0))) if of_topic else None
 
 
@@ -102,11 +98,10 @@ class _Arrivals:
         self._seen = self._sources
         """The sources that some query of the case has read."""
         self._arrived: dict[str, list[Records]] = {name: [] for name in case.streams}
-        """What has arrived on each stream so far."""
         self._waiting: dict[str, deque[Records]] = {name: deque() for name in case.streams}
         self._uncommitted: Moved | None = None
         self._newest: Moved | None = None
-        """What the newest micro-batch read; None if there is none."""
+        """What the newest micro-batch read; None before the first."""
         self.known = True
         """Whether it can be said what the last step was meant to read."""
 
@@ -127,8 +122,7 @@ class _Arrivals:
 
     def _next(self, waiting: deque[Records]) -> Records:
         """Take what the next micro-batch reads."""
-        taken = [waiting.popleft() for _ in range(len(waiting) if self._trigger == "once" else 1)]
-        return _sum(taken)
+        return _sum([waiting.popleft() for _ in range(len(waiting) if self._trigger == "once" else 1)])
 
     def _restarted(self, action: Restart) -> list[Moved]:
         before = self._killed(action) if action.how == "kill" and action.add else []
@@ -179,7 +173,7 @@ def _names(query: Pipeline) -> Sources:
 
 def _records(rows: Partitioned) -> Records:
     """The records that an arrival is: one a row or, without any, one without a value."""
-    return _without_zeros(tuple(map(len, rows.partitions))) or _ONE_WITHOUT_ROWS
+    return _without_zeros(tuple(map(len, rows.partitions))) or (1,)
 
 
 def _moved(batch: BatchSeen) -> Moved:
@@ -205,13 +199,3 @@ def _only(moved: Moved, streams: Iterable[str]) -> Moved:
 def _shown(moved: Moved) -> str:
     counts = {name: f" ({', '.join(map(str, records))} records)" if records else "" for name, records in moved.items()}
     return ", ".join(f"{name}{counts[name]}" for name in sorted(moved))
-
-
-def _records_read(batches: Sequence[BatchSeen]) -> str:
-    """What was read of topics, for a message."""
-    read = [_moved(batch) for batch in batches]
-    return (
-        f", which read {'; '.join(map(_shown, read))}"
-        if any(records for one in read for records in one.values())
-        else ""
-    )

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
@@ -67,20 +66,8 @@ def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
     return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})
 
 
-@dataclass(frozen=True)
-class MalformedMessage:
-    """A line that is not a message of the protocol."""
-
-    line: str
-    why: str
-
-
-@dataclass(frozen=True)
-class StreamEnded:
-    """The driver has closed its output."""
-
-
-Delivery: TypeAlias = AnyAnswer | MalformedMessage | StreamEnded
+Delivery: TypeAlias = AnyAnswer | str | None
+"""A message, the beginning of a line that is not a message with the reason, or None once the driver has closed its output."""
 Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 """Receives the messages for one listener."""
 
@@ -105,7 +92,7 @@ class Dispatcher:
             self._lock.wait_for(lambda: case not in self._mailboxes)
             self._mailboxes[case] = mailbox
             if self._ended:
-                mailbox.put(StreamEnded())
+                mailbox.put(None)
         try:
             yield mailbox
         finally:
@@ -118,7 +105,7 @@ class Dispatcher:
         try:
             message = ANSWERS.validate_json(line)
         except ValidationError as error:
-            self._to_all(MalformedMessage(line, str(error)))
+            self._to_all(f"{line[:200]!r} ({error})")
             return
         case = None if isinstance(message, Hello) else message.case
         with self._lock:
@@ -132,7 +119,7 @@ class Dispatcher:
         """No more lines will come."""
         with self._lock:
             self._ended = True
-        self._to_all(StreamEnded())
+        self._to_all(None)
 
     def _to_all(self, delivery: Delivery) -> None:
         with self._lock:
@@ -140,8 +127,8 @@ class Dispatcher:
                 mailbox.put(delivery)
 
 
-_LOG_LINES = 200
-_SHOWN_LINES = 15
+_LOG_LINES = 15
+"""How many lines of the driver's log an error shows."""
 _CLOSING_SECONDS = 10.0
 
 
@@ -220,12 +207,11 @@ class DriverConnection:
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self.log_tail()
             ) from None
         match delivered:
-            case StreamEnded():
-                raise EngineDied(
-                    f"the engine's process ended with {self.transport.ending()} at {doing}", log=self.log_tail()
-                )
-            case MalformedMessage(line=line, why=why):
-                raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {line[:200]!r} ({why})")
+            case None:
+                ending = self.transport.ending()
+                raise EngineDied(f"the engine's process ended with {ending} at {doing}", log=self.log_tail())
+            case str(malformed):
+                raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {malformed}")
             case Failed() as failed:
                 raise self._error(failed, doing)
             case _:
@@ -249,33 +235,28 @@ class DriverConnection:
     def log_tail(self) -> str:
         """The end of what the driver wrote to standard error."""
         time.sleep(0.1)  # the last lines may still be in the pipe
-        return "\n".join(list(self._log)[-_SHOWN_LINES:])
+        return "\n".join(list(self._log))
 
     def _introduction(self, timeout: float) -> Hello:
         with self._dispatcher.listening(None) as mailbox:
             # Not earlier: a message without a mailbox is lost.
             for thread in self._readers:
                 thread.start()
-            match answer := self.next_answer(mailbox, timeout, "startup"):
-                case Hello(identity=identity) if identity.protocol == VERSION:
-                    return answer
-                case Hello(identity=identity):
-                    raise EngineFailed(
-                        f"the driver speaks version {identity.protocol} of the protocol, this harness speaks {VERSION}"
-                    )
-                case other:
-                    raise self.unexpected(other, "startup")
+            answer = self.next_answer(mailbox, timeout, "startup")
+        if not isinstance(answer, Hello):
+            raise self.unexpected(answer, "startup")
+        if (version := answer.identity.protocol) != VERSION:
+            raise EngineFailed(f"the driver speaks version {version} of the protocol, this harness speaks {VERSION}")
+        return answer
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
-        match failed.reason:
-            case _ if doing == "startup":
-                return EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
-            case FailureReason.ENGINE_LOST:
-                return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
-            case FailureReason.MACHINE_OVERLOADED | FailureReason.EXECUTORS_LOST:
-                return TooBusy(f"the driver failed at {doing}: {failed.message}")
-            case _:
-                return DriverFailed(f"the driver failed at {doing}:\n{failed.message}")
+        if doing == "startup":
+            return EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
+        if failed.reason is FailureReason.ENGINE_LOST:
+            return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
+        if failed.reason in (FailureReason.MACHINE_OVERLOADED, FailureReason.EXECUTORS_LOST):
+            return TooBusy(f"the driver failed at {doing}: {failed.message}")
+        return DriverFailed(f"the driver failed at {doing}:\n{failed.message}")
 
     def _send(self, request: Message) -> None:
         try:
@@ -283,14 +264,12 @@ class DriverConnection:
                 self.transport.write(request.model_dump_json(by_alias=True, exclude_none=True))
         except TransportClosed as error:
             self._join()
-            raise EngineDied(
-                f"the engine's process had already ended with {self.transport.ending()}", log=self.log_tail()
-            ) from error
+            ending = self.transport.ending()
+            raise EngineDied(f"the engine's process had already ended with {ending}", log=self.log_tail()) from error
 
     def _join(self) -> None:
-        """Wait for the last lines, but not forever."""
         for thread in self._readers:
-            if thread.ident is not None:
+            if thread.ident is not None:  # it was started
                 thread.join(_CLOSING_SECONDS)
 
     def _read_answers(self) -> None:
@@ -304,7 +283,7 @@ class DriverConnection:
 
 
 ANSWERED_BEFORE_FINISH = 5
-"""Cases after which an engine has loaded most of what any engine loads."""
+"""After so many cases an engine has loaded most of what any engine loads."""
 
 
 class DriverEngine:
@@ -367,10 +346,10 @@ class DriverEngine:
             self._running += 1
         try:
             with self._connection.conversation(request.case, request) as mailbox:
-                seen = self._follow(request, mailbox, step_timeout, steps, emitted)
+                observation = self._follow(request, mailbox, step_timeout, steps, emitted)
             with self._counting:
                 self._answered += 1
-            return seen
+            return observation
         except EngineFailed as error:
             error.steps, error.emitted = tuple(steps), tuple(emitted)
             raise
@@ -389,10 +368,8 @@ class DriverEngine:
         names = {request.directory: "<case>", self._work: "<engine>"}
         deadline = time.monotonic() + step_timeout
         while True:
-            number = request.first + len(steps)
-            doing = (
-                f"step {number} of {request.case}" if len(steps) < len(request.steps) else f"the end of {request.case}"
-            )
+            where = f"step {request.first + len(steps)}" if len(steps) < len(request.steps) else "the end"
+            doing = f"{where} of {request.case}"
             answer = self._connection.next_answer(mailbox, step_timeout, doing, deadline=deadline)
             if getattr(answer, "case", None) != request.case:
                 raise self._connection.unexpected(answer, doing)

@@ -53,7 +53,7 @@ class _Operation:
     to: str | None = None
     content: FileContent | None = None
     guessed: bool = False
-    """Found by looking into a new folder, instead of an event."""
+    """Whether it was found by looking into a new folder and not told by an event."""
 
 
 class FileRecorder:
@@ -70,7 +70,7 @@ class FileRecorder:
 
     def __init__(self, root: Path, keep: Path, *, loose: str | None = None) -> None:
         self._keep = keep
-        self._loose = loose
+        self._loose = (f"{loose}/",) if loose else ()
         self._folders: dict[int, str] = {}
         self._operations: list[_Operation] = []
         self._links: dict[str, Path] = {}
@@ -115,7 +115,7 @@ class FileRecorder:
         return tuple(self._finished())
 
     def _finished(self) -> Iterator[FileOperation]:
-        if any(operation.guessed and not self._is_loose(operation.path) for operation in self._operations):
+        if any(operation.guessed and not operation.path.startswith(self._loose) for operation in self._operations):
             made = frozenset(operation.path for operation in self._operations if operation.kind == "make-folder")
             raise RecordingIncomplete("files came into new folders before these were watched", made)
         for at, operation in enumerate(self._operations):
@@ -126,11 +126,9 @@ class FileRecorder:
                 continue
             yield FileOperation(operation.kind, operation.path, operation.content, operation.to)
 
-    def _is_loose(self, path: str) -> bool:
-        return self._loose is not None and path.startswith(f"{self._loose}/")
-
     @staticmethod
     def _removed(path: str, later: Sequence[_Operation]) -> bool:
+        """Whether a file is removed later, under its name or the one it gets."""
         for operation in later:
             if operation.path == path and operation.kind == "remove":
                 return True
@@ -161,9 +159,14 @@ class FileRecorder:
                 self._event(_join(self._folders[watch], name), mask, cookie)
 
     def _event(self, path: str, mask: int, cookie: int) -> None:
-        if mask & _CREATE:
-            self._created(path, folder=bool(mask & _IS_FOLDER))
+        if mask & _CREATE and mask & _IS_FOLDER:
+            self._new_folder(path)
+        elif mask & _CREATE:
+            self._forget_guess(path)
+            self._created(path)
         elif mask & _CLOSE_WRITE:
+            if self._forget_guess(path):
+                self._created(path)
             self._written(path)
         elif mask & _MOVED_FROM:
             self._moving[cookie] = path
@@ -172,21 +175,26 @@ class FileRecorder:
         elif mask & _DELETE:
             self._operations.append(_Operation("remove", path))
 
-    def _created(self, path: str, *, folder: bool) -> None:
-        if folder:
-            self._known.add(path)
-            self._operations.append(_Operation("make-folder", path))
-            self._watch(path)
-            return
-        self._forget_guess(path)
-        self._operations.append(_Operation("create", path))
-        self._link(path)
+    def _new_folder(self, path: str) -> None:
+        self._known.add(path)
+        self._operations.append(_Operation("make-folder", path))
+        self._watch(path)
 
-    def _written(self, path: str) -> None:
-        if self._forget_guess(path):
-            self._operations.append(_Operation("create", path))
-            self._link(path)
-        self._operations.append(_Operation("write", path, content=self._content(self._links.get(path), path)))
+    def _created(self, path: str, *, guessed: bool = False) -> None:
+        """Note a new file, and keep its content by a link."""
+        self._operations.append(_Operation("create", path, guessed=guessed))
+        self._known.add(path)
+        link = self._keep / str(next(self._numbers))
+        try:
+            os.link(self._root / path, link)
+        except FileNotFoundError:
+            self._links.pop(path, None)
+        else:
+            self._links[path] = link
+
+    def _written(self, path: str, *, guessed: bool = False) -> None:
+        content = self._content(self._links.get(path), path)
+        self._operations.append(_Operation("write", path, content=content, guessed=guessed))
 
     def _renamed(self, path: str | None, to: str) -> None:
         if path is None:
@@ -224,33 +232,19 @@ class FileRecorder:
             if existing:
                 self._known.add(inside)
             if entry.is_dir():
-                if not existing and not any(
-                    one.kind == "make-folder" and one.path == inside for one in self._operations
-                ):
+                if not existing and _Operation("make-folder", inside) not in self._operations:
                     self._operations.append(_Operation("make-folder", inside))
                 self._watch(inside, existing=existing)
             elif not existing and inside not in self._known:
                 # It may have come before the folder was watched; an event that still comes takes the place of this.
-                self._operations.append(_Operation("create", inside, guessed=True))
-                self._link(inside)
-                content = self._content(self._links.get(inside), inside)
-                self._operations.append(_Operation("write", inside, content=content, guessed=True))
+                self._created(inside, guessed=True)
+                self._written(inside, guessed=True)
 
     def _forget_guess(self, path: str) -> bool:
         """Drop what was found by looking; returns whether there was such an operation."""
         before = len(self._operations)
-        self._operations = [one for one in self._operations if not (one.guessed and one.path == path)]
+        self._operations = [known for known in self._operations if not (known.guessed and known.path == path)]
         return len(self._operations) < before
-
-    def _link(self, path: str) -> None:
-        self._known.add(path)
-        link = self._keep / str(next(self._numbers))
-        try:
-            os.link(self._root / path, link)
-        except FileNotFoundError:
-            self._links.pop(path, None)
-        else:
-            self._links[path] = link
 
     def _content(self, link: Path | None, path: str) -> FileContent | None:
         for place in (link, self._root / path):
@@ -264,14 +258,12 @@ class FileRecorder:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """What is in a folder, oldest first; without what goes away meanwhile."""
-    found = []
-    try:
+    entries = []
+    with suppress(FileNotFoundError):
         for entry in os.scandir(folder):
             with suppress(FileNotFoundError):
-                found.append((entry.stat().st_ctime_ns, entry.name, entry))
-    except FileNotFoundError:
-        return []
-    return [entry for _, _, entry in sorted(found)]
+                entries.append((entry.stat().st_ctime_ns, entry.name, entry))
+    return [entry for _, _, entry in sorted(entries)]
 
 
 def _join(folder: str, name: str) -> str:

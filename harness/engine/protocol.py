@@ -242,23 +242,16 @@ class Rows(Message):
 
 
 AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed | Progressed | Rows
-Answer: TypeAlias = Annotated[AnyAnswer, Field(discriminator="kind")]
-
-ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Answer)
+ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discriminator="kind")])
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
-    """Each message's name and its JSON Schema, as published in ``harness/engine/messages/``."""
+    """Each message's name and its JSON Schema; ``python -m harness.engine.protocol harness/engine/messages`` writes them."""
     for message in (CaseRequest, Hello, StepAnswer, Emitted, Reached, Done, Failed, Progressed, Rows):
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
 
 
-def publish(folder: Path) -> None:
-    """Write the schemas: ``python -m harness.engine.protocol harness/engine/messages``."""
-    for name, schema in schemas():
-        (folder / f"{name}.schema.json").write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    publish(Path(sys.argv[1]))
+    for name, schema in schemas():
+        Path(sys.argv[1], f"{name}.schema.json").write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")

@@ -13,7 +13,6 @@ from conformance.core.case import (
     Backlog,
     Case,
     Idle,
-    KafkaSource,
     Partitioned,
     Restart,
     Row,
@@ -51,12 +50,12 @@ class Segment:
 def segments_of(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, ...]:
     """Some steps of a case, split where an engine is killed; all of them by default."""
     last = last or len(case.steps)
-    found = []
+    segments = []
     for step in case.steps[first - 1 : last]:
         if isinstance(step.action, Restart) and step.action.how == "kill" and not (step.number == first > 1):
-            found.append(Segment(first, step.number, killed=True))
+            segments.append(Segment(first, step.number, killed=True))
             first = step.number
-    return (*found, Segment(first, last))
+    return (*segments, Segment(first, last))
 
 
 def kills_its_engine(case: Case) -> bool:
@@ -75,15 +74,11 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
             seen = seen.model_copy(update={"columns": observation.columns_of(seen)})
             if steps and steps[-1].number == seen.number:
                 before = steps.pop()
-                seen = seen.model_copy(
-                    update={
-                        "batches": (*before.batches, *seen.batches),
-                        "wall_ms": before.wall_ms + seen.wall_ms,
-                        "interrupted": before.interrupted,
-                    }
-                )
+                batches, wall_ms = (*before.batches, *seen.batches), before.wall_ms + seen.wall_ms
+                whole = {"batches": batches, "wall_ms": wall_ms, "interrupted": before.interrupted}
+                seen = seen.model_copy(update=whole)
             steps.append(seen)
-    columns = next((one.columns for one in reversed(observations) if one.columns), ())
+    columns = next((segment.columns for segment in reversed(observations) if segment.columns), ())
     return Observation.of(observations[0].case, columns, tuple(steps))
 
 
@@ -166,7 +161,7 @@ def broker_for(case: Case, engine: Engine) -> str | None:
 
 def has_operation(case: Case, operation: str) -> bool:
     """Whether some query of the case has an operation of this name."""
-    return any(one.name == operation for one in case.operations())
+    return any(part.name == operation for part in case.operations())
 
 
 def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
@@ -184,19 +179,15 @@ def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
 
 
 def _stream(name: str, case: Case) -> StreamRequest:
-    topic = case.topics.get(name)
-    of_topic = (
-        TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=_options(topic)) if topic else None
-    )
-    arrivals = [one for step in case.steps for one in arrivals_of(step.action, case.streams)]
+    of_topic = None
+    if topic := case.topics.get(name):
+        # https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html
+        given = {"maxOffsetsPerTrigger": topic.max_offsets_per_trigger, "failOnDataLoss": topic.fail_on_data_loss}
+        options = {option: str(value).lower() for option, value in given.items() if value is not None}
+        of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=options)
+    arrivals = [arrival for step in case.steps for arrival in arrivals_of(step.action, case.streams)]
     files = max((len(arrival[name].partitions) for arrival in arrivals if name in arrival), default=1) or 1
     return StreamRequest(ddl=case.streams[name].ddl, files=files, topic=of_topic, in_memory=name in case.in_memory)
-
-
-def _options(topic: KafkaSource) -> dict[str, str]:
-    """https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html"""
-    given = {"maxOffsetsPerTrigger": topic.max_offsets_per_trigger, "failOnDataLoss": topic.fail_on_data_loss}
-    return {name: str(value).lower() for name, value in given.items() if value is not None}
 
 
 def _step(step: Step, case: Case) -> StepRequest:
@@ -232,28 +223,14 @@ def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
 
 
 def _row(row: Row, schema: Schema) -> dict[str, Json]:
-    values = (
-        {field.name: value for field, value in zip(schema.fields, row, strict=True)}
-        if isinstance(row, tuple)
-        else dict(row)
-    )
+    names = [field.name for field in schema.fields]
+    values = dict(zip(names, row, strict=True)) if isinstance(row, tuple) else row
     return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
 
 
 def looks_at_plans(case: Case) -> bool:
     """Whether some step of the case expects something of a plan."""
     return any(_plan_wanted(step, case) for step in case.steps)
-
-
-def alters_its_checkpoint(case: Case) -> bool:
-    """Whether the case changes the checkpoint while no query runs."""
-    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
-    return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
-
-
-def repartitions_its_state(case: Case) -> bool:
-    """Whether the case has Spark divide its state into another number of partitions."""
-    return any(isinstance(step.action, Restart) and step.action.repartition is not None for step in case.steps)
 
 
 def _plan_wanted(step: Step, case: Case) -> bool:

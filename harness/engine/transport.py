@@ -75,11 +75,8 @@ class SubprocessTransport:
     def __init__(self, command: Sequence[str], *, cwd: Path = OUTSIDE, env: Mapping[str, str] = os.environ) -> None:
         self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
-
-    @property
-    def pid(self) -> int:
-        """Of the process group's leader."""
-        return self._process.pid
+        self.pid = self._process.pid
+        """The leader of the process group."""
 
     def write(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -110,7 +107,7 @@ class SubprocessTransport:
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
@@ -130,7 +127,7 @@ class SubprocessTransport:
         self._end_input()
         for how in (signal.SIGTERM, signal.SIGKILL):
             try:
-                os.killpg(self._process.pid, how)
+                os.killpg(self.pid, how)
             except ProcessLookupError:
                 break
             try:
@@ -138,7 +135,7 @@ class SubprocessTransport:
             except subprocess.TimeoutExpired:
                 continue
             try:
-                os.killpg(self._process.pid, 0)
+                os.killpg(self.pid, 0)
             except ProcessLookupError:  # no process of the group is left
                 break
         self._process.wait(_ENDING_SECONDS)

@@ -1,4 +1,4 @@
-"""Directories for environments and cached answers: where they are, which there are, and their removal."""
+"""The cache: where environments and answers are, what stands there and is made by one process at a time, and its removal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
+
+from harness.progress import ProgressCallback
+
+Made = TypeVar("Made")
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
@@ -27,6 +32,25 @@ def answers_file(environ: Mapping[str, str] = os.environ) -> Path:
     if chosen := environ.get("CONFORMANCE_ANSWERS"):
         return Path(chosen).expanduser().resolve()
     return cache_dir(environ) / "answers.sqlite"
+
+
+def make_once(
+    path: Path, ready: Callable[[], Made | None], make: Callable[[], Made], on_progress: ProgressCallback
+) -> Made:
+    """What stands at a path of the cache; one process at a time makes it if it is not ready, and the others say that they wait."""
+    if (made := ready()) is not None:
+        return made
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{path}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        on_progress(f"waiting for another process that is making {path.name}")
+        lock.acquire()
+    try:
+        return make() if (made := ready()) is None else made
+    finally:
+        lock.release()
 
 
 _OURS = re.compile(r"\d+\.\d+\.\d+-[0-9a-f]{12}")
@@ -53,7 +77,8 @@ def stored_environments(cache: Path) -> Iterator[StoredEnvironment]:
     Only folders that have the name and the files of one: ``CONFORMANCE_CACHE`` may be a folder with others of the user. A link is none.
     """
     for root in sorted((cache / "environments").glob("*/")):
-        if not root.is_symlink() and _is_ours(root):
+        made = _OURS.fullmatch(root.name) and any((root / name).is_file() for name in _FILES)
+        if not root.is_symlink() and (made or _REMOVED.fullmatch(root.name)):
             yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
 
 
@@ -63,26 +88,17 @@ def remove_environment(environment: StoredEnvironment) -> str | None:
     Returns:
         Why it is kept: an engine runs in it, or another process makes it; None if it is gone.
     """
-    lock = FileLock(f"{environment.root}.lock")
     try:
-        lock.acquire(timeout=0)
+        with FileLock(f"{environment.root}.lock", timeout=0):
+            if (process := _user(environment.root)) is not None:
+                return f"process {process} runs in it"
+            # Renamed first: another process must not find an environment of which half is removed.
+            gone = environment.root.with_name(f".removed-{uuid.uuid4().hex[:8]}")
+            environment.root.rename(gone)
+            shutil.rmtree(gone)
     except Timeout:
         return "another process makes it"
-    try:
-        if (process := _user(environment.root)) is not None:
-            return f"process {process} runs in it"
-        # Renamed first: another process must not find an environment of which half is removed.
-        gone = environment.root.with_name(f".removed-{uuid.uuid4().hex[:8]}")
-        environment.root.rename(gone)
-        shutil.rmtree(gone)
-    finally:
-        lock.release()
     return None
-
-
-def _is_ours(root: Path) -> bool:
-    made = _OURS.fullmatch(root.name) and any((root / name).is_file() for name in _FILES)
-    return bool(made or _REMOVED.fullmatch(root.name))
 
 
 def _user(root: Path) -> int | None:

@@ -13,6 +13,7 @@ import os
 import stat
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -66,13 +67,11 @@ class ClassArchive:
         """
         if _all_may_write(self.directory):
             return None
-        for found in sorted(self.directory.glob(f"{self.key}-*.jsa")):
-            try:
-                if found.name == self._name(found) and not _all_may_write(found):
-                    return found
-                found.unlink()
-            except OSError:  # another process has replaced it
-                continue
+        for archive in sorted(self.directory.glob(f"{self.key}-*.jsa")):
+            with suppress(OSError):  # another process has replaced it
+                if archive.name == self._name(archive) and not _all_may_write(archive):
+                    return archive
+                archive.unlink()
         return None
 
     def record(self) -> Recording | None:
@@ -118,10 +117,7 @@ class ClassArchive:
 
 def _all_may_write(path: Path) -> bool:
     """Whether every user of the machine may write a file or a directory; not if there is none."""
-    try:
-        return bool(path.stat().st_mode & stat.S_IWOTH)
-    except OSError:
-        return False
+    return path.exists() and bool(path.stat().st_mode & stat.S_IWOTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +131,9 @@ class Recording:
 
     def keep(self) -> None:
         """Its JVM has exited: put what it wrote in place, if anything."""
-        try:
+        with suppress(OSError):  # the JVM could not write it, or the disk is full: the next run tries again
             self.archive.keep(self.partial)
-        except OSError:  # the JVM could not write it, or the disk is full: the next run tries again
-            pass
-        finally:
-            self.discard()
+        self.discard()
 
     def discard(self) -> None:
         """Let another engine write it."""

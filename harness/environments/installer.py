@@ -13,21 +13,19 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
-from filelock import FileLock
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming, which
-from harness.environments.cache_directory import cache_dir
+from harness.environments.cache_directory import cache_dir, make_once
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
@@ -70,7 +68,6 @@ _PIP_TO_UV = {
 }
 _ALSO = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 """uv's own variables with their older names: if one is set, pip's setting is not needed."""
-_SECTIONS = ("global", "install")
 
 
 def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
@@ -96,20 +93,17 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
 
 def index_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """pip's settings for package sources, from its variables and files, under the names that its files use."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for path in _files(environ):
         parser = configparser.RawConfigParser()
-        try:
+        with suppress(configparser.Error, UnicodeDecodeError):
             parser.read(path, encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError):
-            continue
-        for section in _SECTIONS:
-            if parser.has_section(section):
-                found |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
+            for section in filter(parser.has_section, ("global", "install")):
+                settings |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
     for setting in _PIP_TO_UV:
         if value := environ.get("PIP_" + setting.upper().replace("-", "_")):
-            found[setting] = value
-    return found
+            settings[setting] = value
+    return settings
 
 
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -146,7 +140,7 @@ def find_uv(environ: Mapping[str, str] = os.environ) -> str | None:
 
         return str(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
-        cached = _cached_uv(environ)
+        cached = cache_dir(environ) / "uv" / "bin" / _UV
         return which("uv", environ) or (str(cached) if cached.is_file() else None)
 
 
@@ -156,23 +150,12 @@ def obtain_uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
     Raises:
         HarnessError: there is no pip, it failed, or the index has another file.
     """
-    if found := find_uv(environ):
-        return found
-    program = _cached_uv(environ)
-    place = program.parents[1]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{place}.lock"):
-        if not program.is_file():
-            on_progress("downloading uv, which makes the environments")
-            _install_uv(place, environ)
-    return str(program)
+    place = cache_dir(environ) / "uv"
+    return make_once(place, lambda: find_uv(environ), lambda: _install_uv(place, environ, on_progress), on_progress)
 
 
-def _cached_uv(environ: Mapping[str, str]) -> Path:
-    return cache_dir(environ) / "uv" / "bin" / _UV
-
-
-def _install_uv(place: Path, environ: Mapping[str, str]) -> None:
+def _install_uv(place: Path, environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
+    on_progress("downloading uv, which makes the environments")
     if find_spec("pip") is None:
         raise _no_uv("there is no pip to download it with")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
@@ -198,6 +181,7 @@ def _install_uv(place: Path, environ: Mapping[str, str]) -> None:
         # What a killed process left has no program in it.
         shutil.rmtree(place, ignore_errors=True)
         made.rename(place)
+    return str(place / "bin" / _UV)
 
 
 @dataclass(frozen=True)
@@ -211,14 +195,13 @@ class Python:
 def newest(pythons: Iterable[Python], wanted: SpecifierSet) -> Python | None:
     """The newest in the range, the first of equals; None if there is none."""
     # max keeps the first of equals, so the order of PATH decides among builds of the same version.
-    return max(
-        (python for python in pythons if python.version in wanted), key=lambda python: python.version, default=None
-    )
+    fitting = (python for python in pythons if python.version in wanted)
+    return max(fitting, key=lambda python: python.version, default=None)
 
 
 def specifier(wanted: SpecifierSet) -> str:
     """A range with its lower end first: ``>=3.8,<3.12``."""
-    return ",".join(str(one) for one in sorted(wanted, key=lambda one: Version(one.version.removesuffix(".*"))))
+    return ",".join(map(str, sorted(wanted, key=lambda end: Version(end.version.removesuffix(".*")))))
 
 
 def search_path(environ: Mapping[str, str]) -> str:
@@ -227,10 +210,8 @@ def search_path(environ: Mapping[str, str]) -> str:
     pyenv's shims are left out: they only work for the versions that the current project has chosen.
     """
     own = Path(sys.base_prefix) if os.name == "nt" else Path(sys.base_prefix, "bin")
-    folders = [str(own)]
-    folders += [
-        one for one in environ.get("PATH", "").split(os.pathsep) if one and not one.rstrip("/").endswith("/shims")
-    ]
+    on_path = filter(None, environ.get("PATH", "").split(os.pathsep))
+    folders = [str(own), *(folder for folder in on_path if not folder.rstrip("/").endswith("/shims"))]
     for root in (environ.get("PYENV_ROOT"), environ.get("HOME") and f"{environ['HOME']}/.pyenv"):
         if root:
             folders += map(str, sorted(Path(root, "versions").glob("*/bin")))
@@ -271,31 +252,14 @@ class InstallFailed(HarnessError):
         self.tail = tuple(tail)
 
 
-class Installer(Protocol):
-    """Makes environments. `Uv` is the only implementation outside tests."""
-
-    def venv(self, directory: Path, python: Path, *, on_progress: ProgressCallback) -> None:
-        """Make a virtual environment with this interpreter. Raises InstallFailed."""
-
-    def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
-        """Install into the environment of this interpreter; a file whose sha256 is another than the known one fails it.
-
-        Raises:
-            InstallFailed: it cannot be installed, or is another file.
-        """
-
-    def pythons(self) -> tuple[Python, ...]:
-        """The CPythons on PATH, of pyenv and of uv."""
-
-    def download_python(self, wanted: SpecifierSet, *, on_progress: ProgressCallback) -> None:
-        """Download the newest interpreter in the range. Raises InstallFailed."""
-
-
 class Uv:
-    """uv as a program."""
+    """Makes environments with uv.
+
+    Args:
+        binary: its path, from ``find_uv`` or ``obtain_uv``.
+    """
 
     def __init__(self, binary: str, environ: Mapping[str, str] = os.environ) -> None:
-        """``binary``: its path, from ``find_uv`` or ``obtain_uv``."""
         self._binary = binary
         environ = as_seen_from_here(environ)
         self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
@@ -305,10 +269,16 @@ class Uv:
         self._environ.setdefault("UV_HTTP_TIMEOUT", "300")
 
     def venv(self, directory: Path, python: Path, *, on_progress: ProgressCallback) -> None:
+        """Make a virtual environment with this interpreter. Raises InstallFailed."""
         command = ("venv", "--quiet", "--no-project", "--python", str(python), str(directory))
         self._run("Making the environment", *command, on_progress=on_progress)
 
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
+        """Install into the environment of this interpreter.
+
+        Raises:
+            InstallFailed: it cannot be installed, or has another sha256 than the known one.
+        """
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
         command = ["pip", "install", "--no-cache", "--verify-hashes", "--python", str(python)]
@@ -330,6 +300,7 @@ class Uv:
             )
 
     def pythons(self) -> tuple[Python, ...]:
+        """The CPythons on PATH, of pyenv and of uv."""
         answer = run(
             [self._binary, "python", "list", "--only-installed", "--output-format", "json"],
             cwd=OUTSIDE,
@@ -345,6 +316,7 @@ class Uv:
             return ()
 
     def download_python(self, wanted: SpecifierSet, *, on_progress: ProgressCallback) -> None:
+        """Download the newest interpreter in the range. Raises InstallFailed."""
         command = ("python", "install", "--no-bin", f"cpython{specifier(wanted)}")
         self._run(f"Downloading CPython {specifier(wanted)}", *command, on_progress=on_progress)
 
@@ -379,7 +351,7 @@ class Uv:
         return run_streaming(command, environ, on_line, keep=_TAIL_LINES)
 
 
-def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCallback) -> str | None:
+def download(installer: Uv, wanted: SpecifierSet, on_progress: ProgressCallback) -> str | None:
     """Download an interpreter. None on success, else the reason in one line."""
     try:
         installer.download_python(wanted, on_progress=on_progress)

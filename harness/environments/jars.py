@@ -13,15 +13,13 @@ import shutil
 import subprocess
 import tempfile
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from filelock import FileLock
-
 from conformance.core.child_process import OUTSIDE, run
-from harness.environments.cache_directory import cache_dir
+from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.environment import Environment
 from harness.environments.java import NotAJava, candidates, inspect
 from harness.errors import HarnessError
@@ -98,7 +96,7 @@ def fetch(
     """
     path = cache_dir(environ) / "jars" / jar.name
 
-    def download() -> None:
+    def download() -> Path:
         on_progress(f"downloading {jar.name}")
         try:
             with urllib.request.urlopen(jar.address, timeout=_SECONDS_WITHOUT_AN_ANSWER) as answer:
@@ -109,10 +107,9 @@ def fetch(
             raise NoJar(jar, path, f"what was downloaded has the SHA-256 {digest}")
         part = path.with_suffix(".part")
         part.write_bytes(content)
-        part.replace(path)
+        return part.replace(path)
 
-    _fetch_once(path, lambda: _has_digest(path, jar.sha256), download)
-    return path
+    return make_once(path, lambda: path if _has_digest(path, jar.sha256) else None, download, on_progress)
 
 
 def fetch_with_dependencies(
@@ -138,22 +135,12 @@ def fetch_with_dependencies(
     """
     folder = cache_dir(environ) / "jars" / name
 
-    def retrieve() -> None:
+    def retrieve() -> Path:
         on_progress(f"fetching {wanted}")
-        _retrieve(wanted, folder, environment, _java(environment, environ), _LEFT_OUT if shipped else "")
+        return _retrieve(wanted, folder, environment, _java(environment, environ), _LEFT_OUT if shipped else "")
 
-    _fetch_once(folder, lambda: _is_complete(folder), retrieve)
+    make_once(folder, lambda: folder if _is_complete(folder) else None, retrieve, on_progress)
     return tuple(sorted(folder.glob("*.jar")))
-
-
-def _fetch_once(path: Path, is_complete: Callable[[], bool], fetch_it: Callable[[], None]) -> None:
-    """Fetch what is not complete, by one process at a time."""
-    if is_complete():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        if not is_complete():
-            fetch_it()
 
 
 def _has_digest(path: Path, sha256: str) -> bool:
@@ -187,7 +174,7 @@ def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
     return environment.java_home / "bin" / "java"
 
 
-def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str) -> None:
+def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str) -> Path:
     ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
@@ -209,7 +196,7 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         (jars / _LISTED).write_text(_listed(jars), encoding="utf-8")
         if folder.exists():
             shutil.rmtree(folder)
-        shutil.move(jars, folder)
+        return jars.rename(folder)
 
 
 def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -56,9 +56,9 @@ class Java:
 class NoSuchJava(HarnessError):
     """No Java of this machine meets the requirement."""
 
-    def __init__(self, need: JavaRequirement, found: Mapping[str, str]) -> None:
-        """``found``: each place that has a Java, and why that Java does not meet the requirement."""
-        places = "\n".join(f"  {place} {why}" for place, why in found.items()) or "  no Java"
+    def __init__(self, need: JavaRequirement, unfit: Mapping[str, str]) -> None:
+        """``unfit``: each place that has a Java, and why that Java does not meet the requirement."""
+        places = "\n".join(f"  {place} {why}" for place, why in unfit.items()) or "  no Java"
         super().__init__(
             f"{need} is needed. Looked in JAVA_HOME, on PATH and in the usual directories, and found:\n{places}\n"
             f"Install a full JDK {need.majors[-1]} and point JAVA_HOME or JAVA_HOME_{need.majors[-1]} at it."
@@ -90,18 +90,17 @@ def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java
         NoSuchJava: none does.
         BadJavaOptions: one would, without the options in the environment.
     """
-    found: dict[str, str] = {}
+    unfit: dict[str, str] = {}
     for place, binary in candidates(environ):
         try:
             java = inspect(binary)
         except NotAJava as error:
-            found[place] = str(error)
-            continue
-        why = java.shortcoming(need)
-        if why is None:
-            return java
-        found[place] = why
-    raise NoSuchJava(need, found)
+            unfit[place] = str(error)
+        else:
+            if (why := java.shortcoming(need)) is None:
+                return java
+            unfit[place] = why
+    raise NoSuchJava(need, unfit)
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -119,20 +118,16 @@ def _places(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield f"JAVA_HOME={home}", Path(home) / "bin" / "java"
     if on_path := which("java", environ):
         yield on_path, Path(on_path)
-    of_a_major = [(int(named[1] or named[2]), name) for name in environ if (named := _OF_A_MAJOR.fullmatch(name))]
-    for _, name in sorted(of_a_major, key=lambda one: (-one[0], one[1])):
+    of_a_major = [(-int(named[1] or named[2]), name) for name in environ if (named := _OF_A_MAJOR.fullmatch(name))]
+    for _, name in sorted(of_a_major):
         if environ[name]:
             yield f"{name}={environ[name]}", Path(environ[name]) / "bin" / "java"
     for pattern in _INSTALLED_UNDER:
-        for home_found in _matching(pattern, environ):
-            if (home_found / "bin" / "java").exists():
-                yield str(home_found), home_found / "bin" / "java"
-
-
-def _matching(pattern: str, environ: Mapping[str, str]) -> Iterable[Path]:
-    start, _, below = pattern.partition("/")
-    root = environ.get("HOME") if start == "~" else "/"
-    return sorted(Path(root).glob(below)) if root else ()
+        start, _, below = pattern.partition("/")
+        root = environ.get("HOME") if start == "~" else "/"
+        for installed in sorted(Path(root).glob(below)) if root else ():
+            if (installed / "bin" / "java").exists():
+                yield str(installed), installed / "bin" / "java"
 
 
 def inspect(binary: Path) -> Java:
@@ -170,22 +165,15 @@ def _run(binary: Path, environ: Mapping[str, str]) -> Java:
     properties = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
     if properties.keys() != {"java.home", "java.version"}:
         raise NotAJava(f"does not answer like a Java: {_tail(settings)}")
-    java = Java(Path(properties["java.home"]), properties["java.version"], frozenset())
-    if java.major < 9:
-        return java
-    modules = frozenset(line.split("@")[0] for line in _output(binary, environ, "--list-modules").split())
-    return Java(java.home, java.version, modules)
+    version = properties["java.version"]
+    listed = _output(binary, environ, "--list-modules").split() if major(version) >= 9 else ()
+    return Java(Path(properties["java.home"]), version, frozenset(line.split("@")[0] for line in listed))
 
 
 def _output(binary: Path, environ: Mapping[str, str], *arguments: str) -> str:
+    command = [str(binary.absolute()), *arguments]
     try:
-        answer = run(
-            [str(binary.absolute()), *arguments],
-            cwd=OUTSIDE,
-            environ=environ,
-            timeout=_SECONDS_TO_ANSWER,
-            merged=True,
-        )
+        answer = run(command, cwd=OUTSIDE, environ=environ, timeout=_SECONDS_TO_ANSWER, merged=True)
     except FileNotFoundError:
         raise NotAJava(f"has no {binary}") from None
     except subprocess.TimeoutExpired:

@@ -7,21 +7,18 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from conformance.core.child_process import OUTSIDE, run
 from harness.environments import environment as manifest
 from harness.environments import installer as hashes
 from harness.environments import java as javas
-from harness.environments.cache_directory import cache_dir
+from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
-from harness.environments.installer import Installer, Python, Uv, download, find_uv, newest, obtain_uv, specifier
+from harness.environments.installer import Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
@@ -54,11 +51,9 @@ def prepare(
     *,
     on_progress: ProgressCallback = ignore_progress,
     environ: Mapping[str, str] = os.environ,
-    installer: Installer | None = None,
+    installer: Uv | None = None,
 ) -> Environment:
-    """The environment of a target; it is made if missing.
-
-    While another process makes it, this one reports that and waits. An incomplete environment is removed first.
+    """The environment of a target; it is made if missing. An incomplete one is removed first.
 
     Args:
         environ: the host's variables, by default this process's.
@@ -71,30 +66,11 @@ def prepare(
         return _installed(target, environ)
     spec, java = _spec(target, environ)
     root = spec.directory(cache_dir(environ))
-    made = Manifest.read(root)
-    if made is None:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(root, on_progress):
-            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or _uv(environ, on_progress))
-    return _environment(target, root, made, java)
 
+    def make() -> Manifest:
+        return _make(spec, target, root, on_progress, installer or Uv(obtain_uv(environ, on_progress), environ))
 
-def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
-    return Uv(obtain_uv(environ, on_progress), environ)
-
-
-@contextmanager
-def _locked(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
-    lock = FileLock(f"{root}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        on_progress("waiting for another process that is making its environment")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return _environment(target, root, make_once(root, lambda: Manifest.read(root), make, on_progress), java)
 
 
 def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Environment | None:
@@ -128,9 +104,7 @@ def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, 
         return EnvironmentSpec(target.version, target.python, (*requirements, target.java.embedded)), None
 
 
-def _make(
-    spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Installer
-) -> Manifest:
+def _make(spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Uv) -> Manifest:
     if root.exists():
         on_progress("removing an incomplete environment")
         shutil.rmtree(root)
@@ -153,7 +127,7 @@ def _make(
     return made
 
 
-def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Installer) -> Python:
+def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Uv) -> Python:
     if (python := newest(installer.pythons(), spec.python)) is not None:
         return python
     on_progress(f"no CPython {specifier(spec.python)} on this machine; downloading one")
@@ -255,10 +229,9 @@ class Readiness:
 def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
-    java, embedded, obstacle = _java(target, environ)
     uv = None if environment else find_uv(environ)
     python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
-    return Readiness(target, environment, python, java, embedded, obstacle)
+    return Readiness(target, environment, python, *_java(target, environ))
 
 
 def obstacle(target: Target) -> str | None:

@@ -78,13 +78,12 @@ class Cluster:
         if not self.master.startswith("spark://"):
             return
         errors = []
-        for one in self.master.removeprefix("spark://").split(","):  # several for high availability
+        for address in self.master.removeprefix("spark://").split(","):  # several for high availability
             try:
-                host, port = _host_and_port(one)
-                socket.create_connection((host, port), timeout=5).close()
+                socket.create_connection(_host_and_port(address), timeout=5).close()
                 return
             except (OSError, ValueError) as error:
-                errors.append(f"{redact(f'spark://{one}').removeprefix('spark://')}: {error}")
+                errors.append(f"{redact(f'spark://{address}').removeprefix('spark://')}: {error}")
         raise HarnessError(
             f"cannot connect to the master {self}: {'; '.join(errors)}. Is it running, and can this machine reach it?"
         )
@@ -93,9 +92,8 @@ class Cluster:
         """The address of this machine on the route to the cluster."""
         first = self.master.removeprefix("k8s://").removeprefix("spark://").split(",")[0]
         try:
-            host, port = _host_and_port(first)
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
-                route.connect((host, port))  # only looks up the route, sends nothing
+                route.connect(_host_and_port(first))  # only looks up the route, sends nothing
                 return str(route.getsockname()[0])
         except (OSError, ValueError):
             return socket.gethostname()
@@ -109,10 +107,9 @@ def settings_of(texts: Iterable[str]) -> dict[str, str]:
     """
     settings = {}
     for text in texts:
-        found = re.fullmatch(r"(spark\.[^=\s]+)=(.*)", text)
-        if not found:
+        if not (setting := re.fullmatch(r"(spark\.[^=\s]+)=(.*)", text)):
             raise WrongUsage(f"{redact(text)!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
-        settings[found[1]] = found[2]
+        settings[setting[1]] = setting[2]
     return settings
 
 
@@ -132,12 +129,12 @@ def settings_in(file: Path) -> dict[str, str]:
         raise WrongUsage(f"{file} has more than {_LONGEST_FILE:,} bytes: that is no file of Spark settings")
     settings = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if not (setting := line.strip()) or setting.startswith("#"):
+        if not line.strip() or line.strip().startswith("#"):
             continue
-        if not (found := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", setting)):
+        if not (setting := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", line.strip())):
             # The line itself may hold a secret.
             raise WrongUsage(f"{file}:{number}: not a Spark setting; write one like spark.executor.memory 2g")
-        settings[found[1]] = found[2]
+        settings[setting[1]] = setting[2]
     return settings
 
 

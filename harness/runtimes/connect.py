@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
-from harness.engine.request import (
-    alters_its_checkpoint,
-    has_operation,
-    kills_its_engine,
-    looks_at_plans,
-    repartitions_its_state,
-)
+from harness.engine.request import has_operation, kills_its_engine, looks_at_plans
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -118,12 +113,14 @@ class ConnectRuntime:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
-        if repartitions_its_state(case):
+        restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+        if any(restart.repartition is not None for restart in restarts):
             return "what divides state into other partitions is in the JVM, which Connect does not reach"
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
-        if self.storage is not None and alters_its_checkpoint(case):
+        altered = any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
+        if self.storage is not None and altered:
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 
@@ -136,7 +133,7 @@ class ConnectRuntime:
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
-        environment = prepare(with_requirements(client_of(target), self.requirements), on_progress=on_progress)
+        environment = prepare(with_requirements(target, (*target.connect, *self.requirements)), on_progress=on_progress)
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: connecting to {self.endpoint}")
         variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}
@@ -156,25 +153,16 @@ class ConnectRuntime:
                 raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
         spark = engine.identity.spark
-        if (number := _number(spark)) != target.version:
+        number: SparkVersion | str = spark
+        with suppress(NotAVersion):
+            number = SparkVersion.parse(spark)
+        if number != target.version:
             engine.close()
             raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""
-
-
-def client_of(target: Target) -> Target:
-    """The target with the packages that its Connect client needs."""
-    return replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
-
-
-def _number(spark: str) -> SparkVersion | str:
-    try:
-        return SparkVersion.parse(spark)
-    except NotAVersion:
-        return spark
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from conformance.core.child_process import OUTSIDE
 from conformance.core.child_process import start as start_process
@@ -68,17 +67,11 @@ class OwnBroker:
             stack.callback(self._remove)
             ports = _free_ports(2)
             self.servers = f"{_HOST}:{ports[0]}"
-            start = _start([str(java), *_OPTIONS], jars, self._folder, ports)
+            commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, ports))
+            guard = Path(__file__).with_name("kafka_guard.py")
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
             self._guard = start_process(
-                [
-                    sys.executable,
-                    "-I",
-                    str(Path(__file__).with_name("kafka_guard.py")),
-                    str(self._folder),
-                    str(self._log),
-                    json.dumps(start),
-                ],
+                [sys.executable, "-I", str(guard), str(self._folder), str(self._log), commands],
                 cwd=OUTSIDE,
                 environ=os.environ,
                 stdout=subprocess.DEVNULL,
@@ -170,31 +163,25 @@ def _settings(folder: Path, port: int, controller: int) -> Mapping[str, object]:
 
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind((_HOST, 0))
-        return [one.getsockname()[1] for one in sockets]
+        sockets = [stack.enter_context(socket.create_server((_HOST, 0))) for _ in range(count)]
+        return [listening.getsockname()[1] for listening in sockets]
 
 
 _ARTIFACT = "spark-sql-kafka-0-10"
 _LAST_PATCH = 9
 """No line of Spark has had a later patch."""
-_JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
+_JAR = re.compile(r"(.+?)-\d[^/]*\.jar")
 
 
-class Connector(NamedTuple):
-    """The connector for an engine."""
-
-    version: str
-    """Of Spark's own numbering; of an earlier release if there is none for the version itself."""
-    jars: tuple[Path, ...]
-    """Those that Spark does not ship."""
-
-
-def connector(version: SparkVersion, environment: Environment, on_progress: ProgressCallback) -> Connector:
+def connector(
+    version: SparkVersion, environment: Environment, on_progress: ProgressCallback
+) -> tuple[str, tuple[Path, ...]]:
     """The connector for a Spark: that of its release or, where that has none, of the nearest one.
 
     Nearest are earlier patches of its line, then later ones, then earlier lines of the same major version.
+
+    Returns:
+        Its version, in Spark's own numbering, and those of its jars that Spark does not ship.
 
     Raises:
         HarnessError: the repository has none, or the Spark does not say its version of Scala.
@@ -203,22 +190,16 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
     scala = _scala(environment)
     artifact = f"{_ARTIFACT}_{scala}"
     for wanted in _nearest(version):
+        module, folder = Coordinate("org.apache.spark", artifact, wanted), f"{artifact}-for-{version}"
         try:
-            found = fetch_with_dependencies(
-                Coordinate("org.apache.spark", artifact, wanted),
-                f"{artifact}-for-{version}",
-                environment,
-                shipped=True,
-                on_progress=on_progress,
-            )
+            jars = fetch_with_dependencies(module, folder, environment, shipped=True, on_progress=on_progress)
         except JarsNotFetched as error:
             if error.unreachable:
                 raise
             continue
         shipped = {_artifact(jar.name) for jar in (environment.spark_home / "jars").glob("*.jar")}
-        jars = tuple(jar for jar in found if _artifact(jar.name) not in shipped)
-        own = next(jar for jar in found if jar.name.startswith(f"{artifact}-"))
-        return Connector(own.name.removeprefix(f"{artifact}-").removesuffix(".jar"), jars)
+        own = next(jar.stem for jar in jars if jar.name.startswith(f"{artifact}-"))
+        return own.removeprefix(f"{artifact}-"), tuple(jar for jar in jars if _artifact(jar.name) not in shipped)
     raise HarnessError(
         f"Spark {version} has no connector for Kafka: Maven has no {artifact} of its line or an earlier one"
     )
@@ -238,7 +219,7 @@ def _scala(environment: Environment) -> str:
 
 
 def _artifact(name: str) -> str:
-    return found["artifact"] if (found := _JAR.fullmatch(name)) else name
+    return jar[1] if (jar := _JAR.fullmatch(name)) else name
 
 
 JARS = "spark.jars"
@@ -298,11 +279,11 @@ class Kafka:
         Raises:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
         """
-        found = connector(version, environment, on_progress)
-        jars = [*filter(None, given.split(",")), *map(str, found.jars)]
+        released, jars = connector(version, environment, on_progress)
+        settings = {JARS: ",".join([*filter(None, given.split(",")), *map(str, jars)])}
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
         servers = self._servers or self._own_broker(environment, on_progress).servers
-        return KafkaAccess(servers, {JARS: ",".join(jars)}, f"{_ARTIFACT} {found.version}, {broker}")
+        return KafkaAccess(servers, settings, f"{_ARTIFACT} {released}, {broker}")
 
     def _own_broker(self, environment: Environment, on_progress: ProgressCallback) -> OwnBroker:
         with self._lock:
@@ -330,7 +311,7 @@ def parse_servers(servers: str) -> tuple[tuple[str, int], ...]:
     Raises:
         WrongUsage: it is none.
     """
-    found = [_SERVER.fullmatch(one.strip()) for one in servers.split(",")]
-    if not all(one and 0 < int(one["port"]) < 65536 for one in found):
+    addresses = [_SERVER.fullmatch(server.strip()) for server in servers.split(",")]
+    if not all(address and 0 < int(address["port"]) < 65536 for address in addresses):
         raise WrongUsage(f"--kafka {servers!r} is not HOST:PORT of a Kafka broker, such as localhost:9092")
-    return tuple((one["host"].strip("[]"), int(one["port"])) for one in found if one)
+    return tuple((address["host"].strip("[]"), int(address["port"])) for address in addresses if address)

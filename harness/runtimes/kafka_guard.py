@@ -33,7 +33,9 @@ def main(folder: str, log: str, commands: list[list[str]]) -> int:
                     while not ended.is_set() and process.poll() is None:
                         ended.wait(0.1)
                 finally:
-                    _end(process)
+                    if process.poll() is None:
+                        process.kill()  # its data is removed, so there is nothing to save
+                        process.wait(_SECONDS_TO_END)
                 if ended.is_set():
                     return 0
                 if process.returncode:
@@ -48,12 +50,6 @@ def _wait_for_end(ended: threading.Event) -> None:
     while os.read(0, 4096):
         pass
     ended.set()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()  # its data is removed, so there is nothing to save
-        process.wait(_SECONDS_TO_END)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,13 +32,10 @@ _SECONDS_TO_WRITE_AN_ARCHIVE = 120.0
 """A quiet machine takes a few seconds."""
 
 
-@dataclass(frozen=True, eq=False)
-class LocalRuntime:
-    """Starts engines as child processes."""
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """What the user may choose for engines on this machine."""
 
-    root: Path
-    """Holds the working directories of engines; the caller removes it."""
-    _: KW_ONLY
     plain: bool = False
     """Whether to keep Spark's defaults instead of the settings of ``tuning.yaml``."""
     own_code: OwnCode | None = None
@@ -51,10 +48,19 @@ class LocalRuntime:
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine; they override the suite's own."""
-    storage: StorageUrl | None = None
-    """Holds the files of cases; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Additional environment variables of each engine."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRuntime(EngineSettings):
+    """Starts engines as child processes."""
+
+    root: Path
+    """Holds the working directories of engines; the caller removes it."""
+    _: KW_ONLY
+    storage: StorageUrl | None = None
+    """Holds the files of cases; None for ``root``."""
     kafka: Kafka = field(default_factory=Kafka)
     """The broker for topics; closed with the runtime."""
 
@@ -88,14 +94,14 @@ class LocalRuntime:
             except HarnessError as error:  # only the cases that read topics lack something
                 on_progress(str(error))
                 kafka = error
-        of_kafka = kafka.settings if isinstance(kafka, KafkaAccess) else {}
+        of_kafka = dict(kafka.settings) if isinstance(kafka, KafkaAccess) else {}
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
+        urls = [self.storage.url] if self.storage else []
+        urls += [self.cluster.master] if self.cluster else []
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
-        settings |= of_kafka
-        if needs.real_time:
-            settings |= _MANY_TASKS
+        settings |= of_kafka | (_MANY_TASKS if needs.real_time else {})
         recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
         try:
             transport = program.start(
@@ -113,7 +119,7 @@ class LocalRuntime:
                 kafka=kafka.servers if isinstance(kafka, KafkaAccess) else kafka,
                 code=self.own_code.paths() if self.own_code else None,
                 start_timeout=program.START_SECONDS,
-                redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
+                redact=without_secrets(secrets_of({**settings, **self.variables}, urls)),
                 finish=partial(_keep_archive, target, transport, recording, on_progress) if recording else None,
             )
         except BaseException:
@@ -132,15 +138,13 @@ class LocalRuntime:
         archive = ClassArchive.of(environment, settings) if not own_options else None
         if archive is None:
             return None
-        file, recording = archive.file(), None
-        # With somebody's settings it may load other classes, from other jars.
-        if file is None and not (self.conf or own_jars or self.cluster or self.storage or self.variables):
-            recording = archive.record()
-        added = ""
-        if file is not None:
+        added, recording = "", None
+        if (file := archive.file()) is not None:
             added = option("SharedArchiveFile", file)
-        elif recording is not None:
-            added = option("ArchiveClassesAtExit", recording.partial)
+        # With somebody's settings it may load other classes, from other jars.
+        elif not (self.conf or own_jars or self.cluster or self.storage or self.variables):
+            recording = archive.record()
+            added = option("ArchiveClassesAtExit", recording.partial) if recording else ""
         settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {added}".strip()
         return recording
 
@@ -154,13 +158,6 @@ class LocalRuntime:
         # Executors on other machines do not see its folders, so Spark sends them a file.
         zipped = str(self.own_code.zipped(work))
         return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
-
-    def _urls(self) -> Iterator[str]:
-        """Every URL that may hold credentials."""
-        if self.storage is not None:
-            yield self.storage.url
-        if self.cluster is not None:
-            yield self.cluster.master
 
     def _tuning(self, target: Target) -> dict[str, str]:
         code = self.own_code is not None or bool(self._jars(target))

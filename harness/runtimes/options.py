@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
-from harness.runtimes.cluster import Cluster, Storage, StorageUrl
+from harness.runtimes.cluster import Storage, StorageUrl
 from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint
-from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.kafka import Kafka
-from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import JarPackage, OwnCode
+from harness.runtimes.local import EngineSettings, LocalRuntime
 from harness.targets.targets import Targets
 
 Name = Literal["local", "container"]
@@ -29,44 +27,32 @@ def variables_named(names: Iterable[str]) -> dict[str, str]:
         WrongUsage: some have no value; the message contains only names, because values may be secret.
     """
     wanted = tuple(dict.fromkeys(names))
-    missing = [name for name in wanted if name not in os.environ]
-    if missing:
-        raise WrongUsage(
-            f"--env: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set in this environment"
-        )
+    if missing := [name for name in wanted if name not in os.environ]:
+        are = "is" if len(missing) == 1 else "are"
+        raise WrongUsage(f"--env: {', '.join(missing)} {are} not set in this environment")
     return {name: os.environ[name] for name in wanted}
 
 
-@dataclass(frozen=True)
-class RuntimeOptions:
-    """The user's options for engines."""
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions(EngineSettings):
+    """The user's options for engines, wherever they run.
+
+    Containers use only ``plain`` and ``own_code`` of the settings, clients of a Connect server ``own_code``, ``requirements`` and
+    ``variables``.
+    """
 
     runtime: str = "local"
     """One of ``NAMES``."""
     images: Iterable[str] = ()
     """``VERSION=REFERENCE``; they override the project's configuration."""
     memory: str | None = None
-    """Of a container, such as ``3g``."""
+    """The limit of a container, such as ``3g``."""
     cpus: float | None = None
-    """Of a container."""
-    plain: bool = False
-    """Whether to keep Spark's defaults."""
-    own_code: OwnCode | None = None
-    """The modules that ``call`` may name; None if the user did not allow code."""
-    requirements: Sequence[str] = ()
-    """Python packages of the user's code. Not for containers."""
-    packages: Sequence[JarPackage] = ()
-    """Java packages of the user's code. Only for ``local``."""
-    cluster: Cluster | None = None
-    """Provides executors; None for the engine's own process. Only for ``local``."""
+    """The limit of a container."""
     endpoint: Endpoint | None = None
-    """Of the Connect server that runs the cases; None to start engines."""
+    """The Connect server that runs the cases; None to start engines."""
     beside_connect: bool = False
     """Whether the server runs only targets that are ``through_connect``, and others have engines of their own."""
-    conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings of each engine. Only for ``local``."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables of each engine. Not for containers."""
     storage: Storage | None = None
     """Holds the files of cases; None for this machine's temporary folder. Containers use a volume."""
     kafka: str | None = None
@@ -106,31 +92,16 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         engines_here = replace(options, endpoint=None, beside_connect=False)
         return BesideConnect(runtime(engines_here, root, keep=keep), connect)
     if options.runtime == "local":
-        return LocalRuntime(
-            root,
-            plain=options.plain,
-            own_code=options.own_code,
-            requirements=options.requirements,
-            packages=options.packages,
-            cluster=options.cluster,
-            conf=options.conf,
-            storage=cases,
-            variables=options.variables,
-            kafka=Kafka(options.kafka),
-        )
+        settings = {setting.name: getattr(options, setting.name) for setting in fields(EngineSettings)}
+        return LocalRuntime(root, storage=cases, kafka=Kafka(options.kafka), **settings)
     # The import of the container client is slow, so do it only here.
     from harness.runtimes.containers.confinement import Confinement
-    from harness.runtimes.containers.images import Images
+    from harness.runtimes.containers.images import Images, configured, parse
     from harness.runtimes.containers.runtime import ContainerRuntime
 
     versions = [target.version for target in Targets.load().entries]
-    images = {**Configuration.read(Path.cwd()).images, **parse(options.images, versions)}
+    images = Images({**configured(Path.cwd()), **parse(options.images, versions)})
     limits = {"memory": options.memory, "cpus": options.cpus}
     confinement = Confinement(**{name: limit for name, limit in limits.items() if limit is not None})  # type: ignore[arg-type]
-    return ContainerRuntime(
-        Images(images),
-        confinement,
-        keep=root if keep else None,
-        plain=options.plain,
-        own_code=options.own_code,
-    )
+    folder = root if keep else None
+    return ContainerRuntime(images, confinement, keep=folder, plain=options.plain, own_code=options.own_code)

@@ -21,7 +21,6 @@ _READ_BY_CODE = (".py", ".sql", ".json", ".yaml", ".yml", ".toml", ".txt", ".csv
 """Modules, and what a module may read that lies beside it."""
 _LARGEST = 1 << 20
 """Bytes of a file that is copied, if it is no module."""
-_ZIP = "own_code.zip"
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,12 @@ class OwnCode:
         Raises:
             WrongUsage: one is not a folder.
         """
-        found = []
-        for folder in folders:
+        named = tuple(folders)
+        for folder in named:
             if not folder.is_dir():
-                raise WrongUsage(
-                    f"{where}: {folder} is not a folder; name the folder that holds your modules, such as src"
-                )
-            found.append(folder.resolve())
-        return cls(tuple(dict.fromkeys(found)))
+                hint = "name the folder that holds your modules, such as src"
+                raise WrongUsage(f"{where}: {folder} is not a folder; {hint}")
+        return cls(tuple(dict.fromkeys(folder.resolve() for folder in named)))
 
     @classmethod
     def of_project(cls, root: Path) -> OwnCode:
@@ -70,15 +67,11 @@ class OwnCode:
         Args:
             into: a folder for it.
         """
-        path = into / _ZIP
+        path = into / "own_code.zip"
+        entries = [(file.relative_to(folder).as_posix(), file) for _, folder, files in self.files() for file in files]
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            written: set[str] = set()
-            for _, folder, files in self.files():
-                for file in files:
-                    name = file.relative_to(folder).as_posix()
-                    if name not in written:
-                        written.add(name)
-                        archive.write(file, name)
+            for name, file in dict(reversed(entries)).items():
+                archive.write(file, name)
         return path
 
 
@@ -145,7 +138,7 @@ def jar_settings(packages: Iterable[JarPackage], version: SparkVersion, given: s
         version: of Spark.
         given: the value that the user gives the setting, which stays in it.
     """
-    wanted = [one.coordinate for one in packages if one.is_for(version)]
+    wanted = [package.coordinate for package in packages if package.is_for(version)]
     return {JARS: ",".join(dict.fromkeys([*filter(None, given.split(",")), *wanted]))} if wanted else {}
 
 
@@ -159,10 +152,9 @@ def requirements_in(file: Path) -> tuple[str, ...]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
-    found = []
+    requirements = []
     for number, line in enumerate(lines, 1):
-        text = re.sub(r"(^|\s)#.*", "", line).strip()
-        if not text:
+        if not (text := re.sub(r"(^|\s)#.*", "", line).strip()):
             continue
         try:
             requirement = Requirement(text)
@@ -171,8 +163,8 @@ def requirements_in(file: Path) -> tuple[str, ...]:
                 f"{file}:{number}: {text!r} is not a requirement such as pandas==2.2.3; options of pip are not read"
             ) from None
         if canonicalize_name(requirement.name) not in _SPARK:
-            found.append(text)
-    return tuple(found)
+            requirements.append(text)
+    return tuple(requirements)
 
 
 def with_requirements(target: Target, requirements: Sequence[str]) -> Target:

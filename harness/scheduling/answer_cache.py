@@ -21,10 +21,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from conformance.core.case import Case, Expectation
+from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
 from harness.engine.engine import EngineLocation
-from harness.engine.request import request_for, segments_of
+from harness.engine.request import has_operation, request_for, segments_of
 
 _EXPIRE_AFTER_S = 60 * 24 * 3600
 """Since the last use."""
@@ -74,7 +74,8 @@ class AnswerCache:
             try:
                 self._file = _opened(path)
             except sqlite3.DatabaseError as error:
-                if not (_is_corrupt(error) and _is_ours(path)):
+                corrupt = (error.sqlite_errorcode & 0xFF) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+                if not (corrupt and _is_ours(path)):
                     raise
                 # Nothing is lost for good: engines can answer again.
                 for part in (path, *path.parent.glob(f"{path.name}-*")):
@@ -122,7 +123,8 @@ class AnswerCache:
             try:
                 yield self._file
             except (sqlite3.Error, OSError, ForeignFile) as error:
-                self.problem = f"{self._path} is not used as a cache of answers: {_reason(error)}"
+                why = getattr(error, "strerror", None) or error
+                self.problem = f"{self._path} is not used as a cache of answers: {why}"
                 if self._file is not None:
                     with contextlib.suppress(sqlite3.Error):
                         self._file.close()
@@ -170,17 +172,8 @@ def _header(path: Path) -> bytes:
 
 
 def _is_ours(path: Path) -> bool:
-    header = _header(path)
-    at = _APPLICATION_ID_AT
+    header, at = _header(path), _APPLICATION_ID_AT
     return header.startswith(_SQLITE) and int.from_bytes(header[at : at + 4], "big") == _OURS
-
-
-def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
-    return (error.sqlite_errorcode & 0xFF) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 _FORMAT = 1
@@ -216,7 +209,8 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
         request_for(case, "", segment=segment, conf=conf).model_dump(mode="json", exclude={"case", "directory", "code"})
         for segment in segments
     ]
-    content = [driver_digest(_runs_state_functions(case)), cut, expects_progress(case), requests]
+    state_functions = any(has_operation(case, name) for name in ("applyInPandasWithState", "transformWithState"))
+    content = [driver_digest(state_functions), cut, expects_progress(case), requests]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -235,18 +229,16 @@ def driver_digest(state_functions: bool) -> str:
     return digest.hexdigest()
 
 
-def _runs_state_functions(case: Case) -> bool:
-    return any(one.name in ("applyInPandasWithState", "transformWithState") for one in case.operations())
-
-
 def expects_progress(case: Case) -> bool:
     """Whether the case expects something of the raw progress, which is cached only then."""
-    expected = [step.expect for step in case.steps]
+    expectations = [step.expect for step in case.steps]
     for entry in case.differs:
-        expected += [entry.expect, *entry.steps.values()]
-    return any(one is not None and (one.progress is not None or _drops_by_operator(one)) for one in expected)
-
-
-def _drops_by_operator(one: Expectation) -> bool:
-    """Whether it says how many rows each operator drops, which only the raw progress tells."""
-    return isinstance(one.dropped, tuple) or any(isinstance(batch.dropped, tuple) for batch in one.batches or ())
+        expectations += [entry.expect, *entry.steps.values()]
+    return any(
+        expectation.progress is not None
+        # The raw progress alone tells how many rows each operator drops.
+        or isinstance(expectation.dropped, tuple)
+        or any(isinstance(batch.dropped, tuple) for batch in expectation.batches or ())
+        for expectation in expectations
+        if expectation is not None
+    )

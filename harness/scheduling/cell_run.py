@@ -45,9 +45,6 @@ class EngineListener(Protocol):
 class SlotClosed(HarnessError):
     """The run was stopped; no engine starts any more."""
 
-    def __init__(self, target: Target) -> None:
-        super().__init__(f"{target.name} was stopped")
-
 
 @dataclass(eq=False)
 class SlotUse:
@@ -107,8 +104,7 @@ class EngineSlot:
             self._waiting_to_be_alone += alone
             self._changed.wait_for(lambda: self._closed or self._has_room(alone))
             self._waiting_to_be_alone -= alone
-            if self._closed:
-                raise SlotClosed(self.target)
+            self._check_open()
             self._held_alone = alone
             self._uses.append(use)
             if len(self._uses) > 1:
@@ -132,8 +128,7 @@ class EngineSlot:
             HarnessError: it cannot be started here.
         """
         with self._starting:
-            if self._closed:
-                raise SlotClosed(self.target)
+            self._check_open()
             if self._start_error is not None:
                 raise self._start_error
             if self._engine is not None and self._engine.ended:
@@ -154,8 +149,12 @@ class EngineSlot:
                 self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
                 if self._closed:
                     self.replace()
-                    raise SlotClosed(self.target)
+                self._check_open()
             return self._engine
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SlotClosed(f"{self.target.name} was stopped")
 
     def replace(self) -> None:
         """End the engine, if there is one; the next use starts another."""
@@ -273,7 +272,7 @@ class SavedCheckpoint:
     """The state of a case before its cut, for other targets to resume from."""
 
     observation: Observation
-    """Of the steps before the cut."""
+    """What the steps before the cut showed."""
     directory: str
     """Where the case ran, and where each copy is restored: checkpoints hold absolute paths."""
     saved: str
@@ -288,28 +287,22 @@ def run_cell(case: Case, slot: EngineSlot, limits: Limits, allow_code: bool) -> 
 
 def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allow_code: bool) -> CellRun:
     """The result of running a cell, or a part of it; a failure of the harness becomes the reason why there is none."""
-    began = time.monotonic()
+    began, case = time.monotonic(), task.case
     observations: list[Observation] = []
-    failure = not_runnable(task.case, allow_code)
-    runnable = failure is None
-    if runnable:
-        try:
-            for run in runs:
-                observations.append(run())
-        except (HarnessError, MisalignedBatches) as error:
-            failure = str(error)
-            if isinstance(error, EngineDied) and (task.case.sink or has_operation(task.case, "call")):
-                failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
-    return CellRun(task, tuple(observations), failure, runnable, time.monotonic() - began)
-
-
-def not_runnable(case: Case, allow_code: bool) -> str | None:
-    """Why the case cannot run at all; None if it can."""
     if case.needs_code and not allow_code:
         first, more = case.needs_code[0], len(case.needs_code) - 1
         others = f", and {counted(more, 'other reason')}" if more else ""
-        return f"not run: {case.file}:{first.line}:{first.column}: {first.reason}{others}; --allow-code runs it"
-    return None
+        why = f"not run: {case.file}:{first.line}:{first.column}: {first.reason}{others}; --allow-code runs it"
+        return CellRun(task, (), why, False, time.monotonic() - began)
+    failure = None
+    try:
+        for run in runs:
+            observations.append(run())
+    except (HarnessError, MisalignedBatches) as error:
+        failure = str(error)
+        if isinstance(error, EngineDied) and (case.sink or has_operation(case, "call")):
+            failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
+    return CellRun(task, tuple(observations), failure, True, time.monotonic() - began)
 
 
 def run_whole(case: Case, slot: EngineSlot, limits: Limits, resumes: str | None = None) -> Observation:
@@ -370,20 +363,8 @@ def run_after_cut(
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
-    return with_retries(
-        slot,
-        segments,
-        lambda: _run_segments(
-            case,
-            segments,
-            before.directory,
-            slot,
-            limits,
-            restore=before.saved,
-            discard=discard,
-            earlier=(before.observation,),
-        ),
-    )
+    resume = partial(_run_segments, restore=before.saved, discard=discard, earlier=(before.observation,))
+    return with_retries(slot, segments, partial(resume, case, segments, before.directory, slot, limits))
 
 
 def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[], Answer]) -> Answer:
@@ -434,16 +415,11 @@ def _run_segments(
     for segment in segments:
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
-        request = request_for(
-            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=broker_for(case, engine)
-        ).model_copy(
-            update={
-                "restore": restore if first else None,
-                "discard": discard if first else (),
-                "save": save if last else None,
-            }
-        )
-        seen.append(engine.observe(request, step_timeout=limits.step_timeout))
+        kafka = broker_for(case, engine)
+        request = request_for(case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka)
+        around = {"restore": restore, "discard": discard} if first else {}
+        around |= {"save": save} if last else {}
+        seen.append(engine.observe(request.model_copy(update=around), step_timeout=limits.step_timeout))
         check_alignment(case, join_segments(seen), killed=segment.killed)
         if seen[-1].steps[-1].error is not None:
             break

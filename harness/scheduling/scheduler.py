@@ -81,13 +81,13 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
     batches: dict[tuple[str, str, int | None], list[CellTask]] = {}
     for cell in cells:
         batches.setdefault((cell.origin.name, cell.case.id, cell.cut), []).append(cell)
-    by_target: dict[str, dict[SlotKey, list[Batch]]] = {}
+    by_slot: dict[SlotKey, list[Batch]] = {}
     for batch in (Batch(tuple(cells)) for cells in batches.values()):
-        by_target.setdefault(batch.first.origin.name, {}).setdefault(batch.slot, []).append(batch)
+        by_slot.setdefault(batch.slot, []).append(batch)
+    targets = list(dict.fromkeys(slot.target for slot in by_slot))
     return {
         slot: tuple(sorted(by_slot[slot], key=lambda batch: estimated_batches(batch.first.case), reverse=True))
-        for by_slot in by_target.values()
-        for slot in sorted(by_slot)
+        for slot in sorted(by_slot, key=lambda slot: (targets.index(slot.target), slot))
     }
 
 
@@ -162,11 +162,8 @@ class Scheduler:
             saved.append(run_before_cut(case, cut, slot, limits))
             return saved[0].observation
 
-        runs: list[Callable[[], Observation]] = (
-            [partial(run_whole, case, slot, limits, batch.first.resumes)] * limits.repeat
-            if cut is None
-            else [partial(before_cut, cut)]
-        )
+        whole = [partial(run_whole, case, slot, limits, batch.first.resumes)] * limits.repeat
+        runs = whole if cut is None else [partial(before_cut, cut)]
         run = completed(batch.first, runs, allow_code=self._allow_code)
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
@@ -215,17 +212,12 @@ class _Engines:
         self._starting: Counter[SlotKey] = Counter()
         self._limits = limits
         self._stopping = stopping
-        uses = [use for batches in queues.values() for batch in batches for use in batch.uses()]
-        self._uses_left = Counter(slot for slot, _ in uses)
-        topics = {
-            slot
-            for batches in queues.values()
-            for batch in batches
-            if batch.first.case.topics
-            for slot, _ in batch.uses()
-        }
+        uses = [(batch, *use) for batches in queues.values() for batch in batches for use in batch.uses()]
+        self._uses_left = Counter(slot for _, slot, _ in uses)
+        topics = {slot for batch, slot, _ in uses if batch.first.case.topics}
         self._slots = {
-            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time)) for slot, target in dict(uses).items()
+            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time))
+            for slot, target in {slot: target for _, slot, target in uses}.items()
         }
         self._discarded: list[str] = []
         self._changed = threading.Condition()

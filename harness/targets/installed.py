@@ -94,8 +94,7 @@ def _package(spec: ModuleSpec | None) -> tuple[Path, str]:
     if spec is None or spec.origin is None:
         raise NoPyspark
     package = Path(spec.origin).parent
-    version = _version(package, spec.loader)
-    if version is None:
+    if (version := _version(package, spec.loader)) is None:
         raise UnusablePyspark(package, "its version is unknown")
     return package, version
 

@@ -163,19 +163,15 @@ class Targets:
         chosen: dict[str, Target] = {}
         notes: list[str] = []
         for spec in _split(specs):
-            found, note = self._newest(obstacle) if spec == "newest" else (self._matching(spec), None)
-            chosen |= {target.name: target for target in found}
+            matching, note = self._newest(obstacle) if spec == "newest" else (self._matching(spec), None)
+            chosen |= {target.name: target for target in matching}
             notes += [note] if note else []
         ordered = sorted(chosen.values(), key=lambda target: (target.version, target.installed is not None))
         return Choice(tuple(ordered), tuple(dict.fromkeys(notes)))
 
-    def lines(self) -> tuple[Target, ...]:
-        """The newest patch of each line that is not chosen by name."""
-        return tuple(_newest_patches(self._unnamed()))
-
     def every_line(self) -> tuple[Target, ...]:
         """The newest patch of each line."""
-        return tuple(_newest_patches(self.entries))
+        return tuple({target.version.line: target for target in self.entries}.values())
 
     def nearest(self, version: SparkVersion) -> Target:
         """The target whose needs another version most likely shares: of its line, else the line before, else the oldest."""
@@ -193,18 +189,18 @@ class Targets:
         Raises:
             HarnessError: see `harness.targets.installed`.
         """
-        found = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
+        spark = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
         try:
-            version = SparkVersion.parse(found.version)
+            version = SparkVersion.parse(spark.version)
         except NotAVersion:
-            raise installed.UnusablePyspark(found.package, f"{found.version!r} is not a Spark version") from None
-        return replace(self.nearest(version), version=version, image=None, installed=found)
+            raise installed.UnusablePyspark(spark.package, f"{spark.version!r} is not a Spark version") from None
+        return replace(self.nearest(version), version=version, image=None, installed=spark)
 
     def _matching(self, spec: str) -> tuple[Target, ...]:
         if spec == "all":
             return self._unnamed()
         if spec == "lines":
-            return self.lines()
+            return tuple(target for target in self.every_line() if not target.by_name)
         if spec == "installed":
             return (self.installed(),)
         text = spec.removeprefix("spark-")
@@ -224,10 +220,9 @@ class Targets:
         except NotARange:
             why = "is not a version range; write it as in PEP 440, like '>=3.4,<4'"
             raise UnknownTarget(spec, versions, (), why) from None
-        found = tuple(target for target in self.entries if target.version in wanted)
-        if not found:
-            raise UnknownTarget(spec, versions, (), "contains no target")
-        return found
+        if matching := tuple(target for target in self.entries if target.version in wanted):
+            return matching
+        raise UnknownTarget(spec, versions, (), "contains no target")
 
     def _newest(self, obstacle: Obstacle) -> tuple[tuple[Target, ...], str | None]:
         first: str | None = None
@@ -263,14 +258,9 @@ def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
     Raises:
         HarnessError: none has it.
     """
-    found = tuple(target for target in targets if store.on(target.version))
-    if not found:
-        raise HarnessError(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
-    return found
-
-
-def _newest_patches(targets: Iterable[Target]) -> Iterable[Target]:
-    return {target.version.line: target for target in targets}.values()
+    if having := tuple(target for target in targets if store.on(target.version)):
+        return having
+    raise HarnessError(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
 
 
 def _split(specs: Iterable[str]) -> Iterable[str]:
@@ -313,7 +303,7 @@ def tuning(version: SparkVersion, *, own_disk: bool = True, own_code: bool = Fal
     """
     return {
         entry["conf"]: entry["value"]
-        for entry in _entries()
+        for entry in _tuning_entries()
         if ("spark" not in entry or version in VersionRange.parse(entry["spark"]))
         and (own_disk or not entry.get("disk"))
         and not (own_code and entry.get("code") == "none")
@@ -321,7 +311,7 @@ def tuning(version: SparkVersion, *, own_disk: bool = True, own_code: bool = Fal
 
 
 @cache
-def _entries() -> tuple[dict[str, Any], ...]:
+def _tuning_entries() -> tuple[dict[str, Any], ...]:
     return tuple(read_data("harness.targets", "tuning.yaml"))
 
 
@@ -345,22 +335,19 @@ def pairs(
     lines = [target for target in targets.every_line() if not target.by_name or obstacle(target) is None]
     if policy == "all":
         return tuple(permutations(lines, 2))
-    found: list[TargetPair] = []
+    chosen: list[TargetPair] = []
     if policy != "lts" and policies["neighbours"]:
-        found += pairwise(lines)
+        chosen += pairwise(lines)
     if policy != "neighbours":
         known = {target.version.line: target for target in lines} | {"newest": lines[-1]}
-        found += [
-            (known[jump["from"]], known[jump["to"]])
-            for jump in policies["jumps"]
-            if jump["from"] in known and jump["to"] in known
-        ]
+        jumps = [(jump["from"], jump["to"]) for jump in policies["jumps"]]
+        chosen += [(known[origin], known[to]) for origin, to in jumps if origin in known and to in known]
     if policies["back"]:
-        found = [pair for origin, to in found for pair in ((origin, to), (to, origin))]
-    return tuple(dict.fromkeys(found))
+        chosen = [pair for origin, to in chosen for pair in ((origin, to), (to, origin))]
+    return tuple(dict.fromkeys(chosen))
 
 
 def between(origins: Sequence[Target], others: Sequence[Target]) -> tuple[TargetPair, ...]:
     """Each of the first with each of the second except itself; a version with itself only if there is no other pair."""
-    found = tuple(product(origins, others))
-    return tuple(pair for pair in found if pair[0] != pair[1]) or found
+    every = tuple(product(origins, others))
+    return tuple(pair for pair in every if pair[0] != pair[1]) or every

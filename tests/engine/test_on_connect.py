@@ -13,7 +13,8 @@ from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from harness.runtimes.cluster import StorageUrl
-from harness.runtimes.connect import ConnectRuntime, Endpoint, client_of
+from harness.runtimes.connect import ConnectRuntime, Endpoint
+from harness.runtimes.own_code import with_requirements
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
@@ -38,7 +39,8 @@ def newest():
 
 @pytest.fixture(scope="module")
 def server(newest, tmp_path_factory):
-    served = Served(prepare(client_of(newest), on_progress=ignore_progress), tmp_path_factory.mktemp("server"))
+    client = with_requirements(newest, newest.connect)
+    served = Served(prepare(client, on_progress=ignore_progress), tmp_path_factory.mktemp("server"))
     yield served
     served.close()
 
@@ -70,7 +72,7 @@ def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sam
 def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
     """3.5 has its server in a jar of its own; those of 3.5.8 and 3.5.9 are not in Maven Central. An error's cause comes through too."""
     served = Served(
-        prepare(client_of(target), on_progress=ignore_progress),
+        prepare(with_requirements(target, target.connect), on_progress=ignore_progress),
         tmp_path,
         [jar("org.apache.spark:spark-connect_2.12:3.5.7")],
     )
@@ -167,7 +169,7 @@ def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
 def test_another_version_is_not_judged(tmp_path, newest, server, monkeypatch):
     """The client is the server's own, which saves installing another; asked for is a release that is not there."""
     other = Targets.load().select(["4.2"])[0]
-    own = prepare(client_of(newest), on_progress=ignore_progress)
+    own = prepare(with_requirements(newest, newest.connect), on_progress=ignore_progress)
     monkeypatch.setattr("harness.runtimes.connect.prepare", lambda *_, **__: own)
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url))
     with pytest.raises(HarnessError, match=rf"runs Spark {newest.version}, not {other.version}"):

@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
-from harness.environments.installer import InstallFailed, Python
+from harness.environments.installer import InstallFailed, Python, Uv
 from harness.progress import ProgressCallback
 from harness.targets.targets import JavaRequirement, Target
 
@@ -47,7 +47,7 @@ echo "    java.vm.name = a fake" >&2""",
     return home
 
 
-class FakeInstaller:
+class FakeInstaller(Uv):
     """Makes environments that look like uv's.
 
     Args:

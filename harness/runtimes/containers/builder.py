@@ -52,8 +52,9 @@ class Builder:
         for docker in every("docker", environ):
             if run([docker, "buildx", "version"], cwd=OUTSIDE, environ=environ).returncode == 0:
                 return cls(docker, environ)
-            major = _client_major(docker, environ)
-            if major is not None and major < _BUILDKIT_DEFAULT:
+            version = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
+            major = version.stdout.strip().partition(".")[0]
+            if major.isdigit() and int(major) < _BUILDKIT_DEFAULT:
                 return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
             tried.append(f"{docker} without its plugin buildx")
         if podman := which("podman", environ):
@@ -97,19 +98,14 @@ def build(
         )
     builder = Builder.find(environ)
     name = tag or built(target)
+    bundles = (Path(environ[variable]) for variable in _CERTIFICATES if environ.get(variable))
     with ExitStack() as stack:
         dockerfile = stack.enter_context(as_file(files("harness.runtimes.containers") / "images" / "Dockerfile"))
         context = stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-build-"))
         secrets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-secrets-")))
         command = [
-            builder.program,
-            "build",
-            *builder.progress,
-            "--file",
-            str(dockerfile),
-            "--tag",
-            name,
-            *_secrets(secrets, ca or _bundle(environ), _pip_settings(environ, index_url)),
+            *(builder.program, "build", *builder.progress, "--file", str(dockerfile), "--tag", name),
+            *_secrets(secrets, ca or next(filter(Path.is_file, bundles), None), _pip_settings(environ, index_url)),
             *("--build-arg", f"BASE_IMAGE={base}"),
             *("--build-arg", f"JAVA={target.base_java}"),
             *("--build-arg", f"REQUIREMENTS={' '.join(requirements or (target.requirement, *target.packages))}"),
@@ -143,22 +139,11 @@ def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
         yield from ("--secret", f"id=pip,src={written}")
 
 
-def _bundle(environ: Mapping[str, str]) -> Path | None:
-    named = (Path(environ[name]) for name in _CERTIFICATES if environ.get(name))
-    return next((path for path in named if path.is_file()), None)
-
-
 def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
     configured = {name: value for name, value in installer.index_settings(environ).items() if name in _INDEX_SETTINGS}
     if index_url:
         configured["index-url"] = index_url
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in configured.items()) if configured else ""
-
-
-def _client_major(docker: str, environ: Mapping[str, str]) -> int | None:
-    answer = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
-    major = answer.stdout.strip().partition(".")[0]
-    return int(major) if major.isdigit() else None
 
 
 def _advice(output: str) -> str:

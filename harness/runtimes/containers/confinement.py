@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.core.errors import WrongUsage
-from harness.runtimes.containers.daemon import Abilities
 
 WORK = "/conformance"
 """The path of the run's volume in every container: checkpoints hold absolute paths and may be resumed in another container."""
@@ -47,16 +46,20 @@ class Confinement:
         if self.cpus <= 0:
             raise WrongUsage(f"--cpus {self.cpus}: not a positive number of processors, such as 2 or 0.5")
 
-    def arguments(self, abilities: Abilities) -> dict[str, Any]:
-        """Arguments for the creation of a container, with the limits that the daemon can enforce."""
+    def arguments(self, missing: Container[str] = ()) -> dict[str, Any]:
+        """Arguments for the creation of a container.
+
+        Args:
+            missing: the limits that the daemon cannot enforce: `daemon.missing_limits`.
+        """
         limits: dict[str, Any] = {}
-        if abilities.memory:
+        if "memory" not in missing:
             limits["mem_limit"] = self.memory
-            if abilities.swap:
+            if "swap" not in missing:
                 limits["memswap_limit"] = self.memory
-        if abilities.cpu:
+        if "CPU" not in missing:
             limits["nano_cpus"] = int(self.cpus * 1e9)
-        if abilities.pids:
+        if "processes" not in missing:
             limits["pids_limit"] = self.processes
         return {
             "network": "none",

@@ -36,20 +36,8 @@ class DaemonRefused(HarnessError):
         super().__init__(f"The container engine refused {doing}: {explained(error)}")
 
 
-@dataclass(frozen=True)
-class Abilities:
-    """The limits that the daemon can enforce; a rootless one on cgroup v1 enforces none."""
-
-    memory: bool
-    swap: bool
-    cpu: bool
-    pids: bool
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The limits that it cannot enforce."""
-        known = {"memory": self.memory, "CPU": self.cpu, "processes": self.pids}
-        return tuple(name for name, there in known.items() if not there)
+LIMITS = {"memory": "MemoryLimit", "swap": "SwapLimit", "CPU": "CpuCfsQuota", "processes": "PidsLimit"}
+"""Each limit on a container, with the name by which a daemon says whether it can enforce it."""
 
 
 def connect() -> DockerClient:
@@ -66,15 +54,10 @@ def connect() -> DockerClient:
     return client
 
 
-def abilities(client: DockerClient) -> Abilities:
-    """The limits that the daemon reports."""
+def missing_limits(client: DockerClient) -> tuple[str, ...]:
+    """The limits that the daemon cannot enforce; a rootless one on cgroup v1 enforces none."""
     info: dict[str, Any] = client.client.info()
-    return Abilities(
-        memory=bool(info.get("MemoryLimit", True)),
-        swap=bool(info.get("SwapLimit", True)),
-        cpu=bool(info.get("CpuCfsQuota", True)),
-        pids=bool(info.get("PidsLimit", True)),
-    )
+    return tuple(limit for limit, name in LIMITS.items() if not info.get(name, True))
 
 
 def explained(error: Exception) -> str:

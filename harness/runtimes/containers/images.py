@@ -1,22 +1,105 @@
-"""The image of a target, and the user its driver runs as."""
+"""The image of a target: the user's choice (``--image``, and ``images:`` in ``conformance.yaml``), and the user its driver runs as."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import counted
+from conformance.language.shape import Key, MapOf, Record, Text
+from conformance.language.source import Entries, InvalidCase, Report, entries_of, read_yaml
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes.containers.choice import EVERY
 from harness.runtimes.containers.client import APIError, DockerClient, ImageNotFound
 from harness.runtimes.containers.daemon import DaemonRefused, explained
-from harness.targets.targets import Target
+from harness.targets.targets import Target, Targets
+
+EVERY = "all"
+"""The name for an image of every target; its reference then contains ``{spark}``."""
+
+NAME = "conformance.yaml"
+"""A project's settings for its runs."""
+
+_IMAGES = MapOf(
+    Text('a version such as "3.5.9", a line such as "3.5", or all'),
+    Text("the reference of an image, such as registry/spark:{spark}", r"^\S+$"),
+    "a mapping of versions to images",
+)
+
+_CONFIGURATION = Record(
+    "the configuration of a project",
+    {"images": Key(_IMAGES, "The container image for each version; `{spark}` in a reference is the version.")},
+)
+
+
+def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str, str]:
+    """Parse the values of ``--image``: version, line or ``all`` → reference.
+
+    Raises:
+        WrongUsage: no ``=``, no reference, or a name that is not a version, line or ``all``.
+    """
+    images = {}
+    for assignment in assignments:
+        name, equals, reference = assignment.partition("=")
+        if not equals or not reference.strip():
+            raise WrongUsage(f"{assignment!r} is not VERSION=REFERENCE, like 3.5.9=registry/spark:tag")
+        images[name.strip().removeprefix("spark-")] = reference.strip()
+    check(images, known)
+    return images
+
+
+def check(images: Mapping[str, str], known: Iterable[SparkVersion]) -> None:
+    """Check that each image is for a known version or line.
+
+    Raises:
+        WrongUsage: a name is not a version, line or ``all``.
+    """
+    versions = tuple(known)
+    names = [EVERY, *dict.fromkeys(version.line for version in versions), *map(str, versions)]
+    for name in (name for name in images if name not in names):
+        try:
+            SparkVersion.parse(name)
+        except NotAVersion:
+            near = get_close_matches(name, names, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            message = f"an image is set for {name!r}, which is not a version, line or `{EVERY}`.{meant}"
+            raise WrongUsage(message) from None
+
+
+def configured(folder: Path) -> dict[str, str]:
+    """The images that the configuration of the folder, or of its nearest parent that has one, names: version, line or ``all`` → reference.
+
+    Raises:
+        InvalidCase: the file has problems; it lists all of them, by line and column.
+    """
+    path = next((above / NAME for above in (folder, *folder.parents) if (above / NAME).is_file()), None)
+    if path is None:
+        return {}
+    report = Report(path)
+    node = read_yaml(path, report)
+    if node is not None and _CONFIGURATION.check(node, report):
+        images = node.get("images") if isinstance(node, Entries) else None
+        versions = [target.version for target in Targets.load().entries]
+        for entry in entries_of(images):
+            try:
+                check({str(entry.key.value): ""}, versions)
+            except WrongUsage as error:
+                report.add(entry.key, str(error))
+    if node is None or report.problems:
+        raise InvalidCase(report.problems)
+    content: Json = node.plain()
+    return dict(content.get("images", {}))
+
 
 _BUILT = "watermark-conformance/spark"
 """The repository of the images that ``conformance targets build`` makes."""
-_SPARK_UID = 185
+_SPARK_UID = "185"
 """The uid of the user ``spark`` in Apache's images."""
 
 
@@ -164,43 +247,22 @@ def _not_pulled(reference: str, target: Target, why: str) -> NoImage:
     return NoImage(target, f"This daemon has no image {reference} and cannot pull it: {why}")
 
 
-@dataclass(frozen=True)
-class Account:
-    """A line of ``/etc/passwd``."""
-
-    name: str
-    uid: int
-    gid: int
-
-    def __str__(self) -> str:
-        return f"{self.uid}:{self.gid}"
-
-
-def accounts(passwd: str) -> tuple[Account, ...]:
-    """The accounts in the text of an ``/etc/passwd``; other lines are skipped."""
-    found = []
-    for line in passwd.splitlines():
-        parts = line.split(":")
-        if len(parts) >= 4 and parts[2].isdigit() and parts[3].isdigit():
-            found.append(Account(parts[0], int(parts[2]), int(parts[3])))
-    return tuple(found)
-
-
-def choose_account(passwd: str, configured: str) -> Account | None:
-    """The user of the driver: the image's own, else ``spark``, else ``nobody``; None if the image has no user but root.
+def choose_account(passwd: str, configured: str) -> str | None:
+    """The user of the driver, ``185:0``: the image's own, else ``spark``, else ``nobody``; None if the image has no user but root.
 
     Hadoop's login needs the user's name, so a number that is not in ``/etc/passwd`` does not work. Images of Spark 3.1 and 3.2 run as
     such a number, those of 3.3 as root.
 
     Args:
-        passwd: the text of the image's ``/etc/passwd``.
+        passwd: the text of the image's ``/etc/passwd``; lines of another form are skipped.
         configured: the user in the image's configuration: empty, ``spark``, ``185`` or ``185:0``.
     """
-    known = [account for account in accounts(passwd) if account.uid != 0]
+    lines = [line.split(":") for line in passwd.splitlines()]
+    accounts = [(name, uid, gid) for name, _, uid, gid, *_ in filter(lambda parts: len(parts) >= 4, lines)]
+    known = [(name, uid, gid) for name, uid, gid in accounts if uid.isdigit() and gid.isdigit() and int(uid)]
     own = configured.partition(":")[0]
-    preferences = (
-        lambda account: own in (account.name, str(account.uid)),
-        lambda account: account.uid == _SPARK_UID,
-        lambda account: account.name == "nobody",
-    )
-    return next((account for fits in preferences for account in known if fits(account)), None)
+    for wanted in (own, _SPARK_UID, "nobody"):
+        for name, uid, gid in known:
+            if wanted in (name, uid):
+                return f"{uid}:{gid}"
+    return None

@@ -1,11 +1,18 @@
-"""The ``container`` runtime: each engine in its own confined container without network, removed afterwards."""
+"""The ``container`` runtime: each engine in its own confined container without network, removed afterwards.
+
+Working files are in one volume, at the same path in every container of the run. A volume instead of a bind mount: it works with a
+daemon on another machine, and no file on this machine belongs to a container's user. Files that are needed here are copied, and belong
+to the user who runs the suite.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import tarfile
 import threading
+from collections.abc import Iterable, Mapping
 from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
@@ -21,13 +28,107 @@ from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.containers import daemon
 from harness.runtimes.containers.attached import AttachedTransport
-from harness.runtimes.containers.client import APIError, LogConfig, NotFound
+from harness.runtimes.containers.client import APIError, DockerClient, LogConfig, NotFound
 from harness.runtimes.containers.confinement import WORK, Confinement
-from harness.runtimes.containers.daemon import DaemonRefused, Owner, abilities, connect, explained
-from harness.runtimes.containers.images import Account, Image, Images, choose_account
-from harness.runtimes.containers.volume import Volume, packed
+from harness.runtimes.containers.daemon import DaemonRefused, Owner, connect, explained, missing_limits
+from harness.runtimes.containers.images import Image, Images, choose_account
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.targets.targets import Target, tuning
+
+_ANYBODY = 0o777
+"""Containers of several images share the volume, and their users have different ids."""
+
+
+class Volume:
+    """A labelled volume.
+
+    Raises:
+        DaemonRefused: it cannot be made.
+    """
+
+    def __init__(self, client: DockerClient, owner: Owner, options: Mapping[str, str]) -> None:
+        self._client = client
+        self.name = f"watermark-conformance-{owner.run}"
+        try:
+            client.client.volumes.create(self.name, driver="local", driver_opts=dict(options), labels=owner.labels)
+        except APIError as error:
+            raise DaemonRefused("a volume for working files", error) from error
+
+    @property
+    def mounts(self) -> dict[str, dict[str, str]]:
+        """The mount, as the daemon takes it."""
+        return {self.name: {"bind": WORK, "mode": "rw"}}
+
+    def put(self, container: Any, archive: bytes) -> None:
+        """Unpack an archive into the volume, through a container that mounts it and does not run yet.
+
+        Raises:
+            DaemonRefused: the daemon does not accept it.
+        """
+        try:
+            container.put_archive(WORK, archive)
+        except APIError as error:
+            raise DaemonRefused("the driver's files", error) from error
+
+    def fetch(self, container: Any, folder: Path) -> None:
+        """Copy the content of the volume to a folder of this machine, through any container that mounts it."""
+        stream, _ = container.get_archive(f"{WORK}/.")
+        with tarfile.open(fileobj=_Stream(stream), mode="r|*") as archive:
+            for member in archive:
+                if not member.issym():  # the `data` filter rejects links out of the folder
+                    archive.extract(member, folder, filter="data")
+
+    def remove(self) -> None:
+        """Remove it with its content; its containers must have been removed."""
+        with contextlib.suppress(NotFound):
+            self._client.client.api.remove_volume(self.name, force=True)
+
+
+def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> bytes:
+    """An archive of an engine's directory.
+
+    Args:
+        work: the engine's directory, relative to the volume.
+        trees: name of a directory in it, folder on this machine, and the files to copy from there.
+    """
+    into = io.BytesIO()
+    with tarfile.open(fileobj=into, mode="w") as archive:
+        archive.addfile(_folder(work))
+        for name, folder, wanted in trees:
+            made: set[str] = set()
+            for file in sorted(wanted):
+                inside = f"{work}/{name}/{file.relative_to(folder).as_posix()}"
+                parents = [str(parent) for parent in reversed(Path(inside).parents) if len(parent.parts) > 1]
+                for parent in parents:
+                    if parent not in made:
+                        made.add(parent)
+                        archive.addfile(_folder(parent))
+                entry = tarfile.TarInfo(inside)
+                content = file.read_bytes()
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
+    return into.getvalue()
+
+
+def _folder(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = tarfile.DIRTYPE, _ANYBODY
+    return entry
+
+
+class _Stream(io.RawIOBase):
+    """The chunks of a response, read as a file."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._left = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while (size < 0 or len(self._left) < size) and (chunk := next(self._chunks, None)) is not None:
+            self._left += chunk
+        cut = len(self._left) if size < 0 else size
+        given, self._left = self._left[:cut], self._left[cut:]
+        return given
 
 
 class UnusableImage(HarnessError):
@@ -68,12 +169,12 @@ class ContainerRuntime:
         self._plain = plain
         self._own_code = own_code
         self._client = connect()
-        self._abilities = abilities(self._client)
-        self._unlimited = self._abilities.missing
+        self._missing_limits = missing_limits(self._client)
+        self._unreported = [limit for limit in self._missing_limits if limit != "swap"]
         self._owner = Owner.new()
         self._lock = threading.Lock()
         self._volume: Volume | None = None
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, str] = {}
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
@@ -116,14 +217,11 @@ class ContainerRuntime:
             transport.close()
             raise
         engine = self._engine(transport, image, target, f"{WORK}/{work}")
-        if not _is_release(engine.identity.spark, target):
+        spark, release = engine.identity.spark, str(target.version)
+        if spark != release and not spark.startswith((f"{release}-", f"{release}.")):  # with a vendor's suffix
             engine.close()
-            raise UnusableImage(
-                image,
-                target,
-                f"it contains Spark {engine.identity.spark}. "
-                f"Choose another: --image {target.version}=registry/spark:tag",
-            )
+            why = f"it contains Spark {spark}. Choose another: --image {release}=registry/spark:tag"
+            raise UnusableImage(image, target, why)
         if engine.identity.python not in target.python:
             on_progress(
                 f"Spark {target.version} does not support Python {engine.identity.python}, only {specifier(target.python)}"
@@ -173,7 +271,7 @@ class ContainerRuntime:
 
     def _report_missing_limits(self, on_progress: ProgressCallback) -> None:
         with self._lock:
-            missing, self._unlimited = self._unlimited, ()
+            missing, self._unreported = self._unreported, []
         if missing:
             on_progress(f"this container engine cannot limit {' and '.join(missing)}")
 
@@ -183,27 +281,21 @@ class ContainerRuntime:
                 self._volume = Volume(self._client, self._owner, self._confinement.volume)
             return self._volume
 
-    def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
+    def _create(self, image: Image, target: Target, account: str, volume: Volume, work: str) -> Any:
         """The container, not started yet: its output is not read before it is attached."""
         settings = self._settings(target) | worker_settings(self._copies(work))
         try:
             return self._client.create(
                 image.reference,
-                command=[
-                    "-m",
-                    "driver",
-                    "--shared",
-                    work,
-                    *(f"{key}={value}" for key, value in settings.items()),
-                ],
+                command=["-m", "driver", "--shared", work, *(f"{key}={value}" for key, value in settings.items())],
                 labels=self._owner.labels,
                 entrypoint=["python3"],
                 working_dir=f"{work}/engine",
-                user=str(account),
+                user=account,
                 volumes=volume.mounts,
                 stdin_open=True,
                 log_config=LogConfig(type="none"),
-                **self._confinement.arguments(self._abilities),
+                **self._confinement.arguments(self._missing_limits),
             )
         except (APIError, NotFound) as error:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
@@ -224,7 +316,7 @@ class ContainerRuntime:
             volumes=volume.mounts if volume else None,
         )
 
-    def _account(self, image: Image, target: Target) -> Account:
+    def _account(self, image: Image, target: Target) -> str:
         if image.id not in self._accounts:
             account = choose_account(self._passwd(image), image.user)
             if account is None:
@@ -266,8 +358,3 @@ def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
 def _python_rejects_driver(log: str) -> bool:
     """Whether Python's own message says so: an interpreter that cannot parse or import the driver ends before it can send one of ours."""
     return "No module named" in log or "SyntaxError" in log
-
-
-def _is_release(spark: str, target: Target) -> bool:
-    """Whether a version is the target's, apart from a vendor's suffix."""
-    return spark == str(target.version) or spark.startswith((f"{target.version}-", f"{target.version}."))

@@ -21,7 +21,6 @@ from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
 from harness.runtimes import kafka, kafka_guard
 from harness.runtimes.kafka import (
-    Connector,
     Kafka,
     OwnBroker,
     connector,
@@ -79,24 +78,24 @@ class TestConnector:
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"3.5.9": "3.5.9"})
-        assert found().version == "3.5.9"
-        assert [jar.name for jar in found().jars] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
+        assert found()[0] == "3.5.9"
+        assert [jar.name for jar in found()[1]] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
         assert asked[0] == ("3.5.9", "spark-sql-kafka-0-10_2.12-for-3.5.9")
 
     def test_where_the_release_has_none_it_is_the_nearest(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"3.5.7": "3.5.7", "3.5.6": "3.5.6"})
-        assert found().version == "3.5.7"
+        assert found()[0] == "3.5.7"
         assert [version for version, _ in asked] == ["3.5.9", "3.5.8", "3.5.7"]
 
     def test_a_line_without_any_has_that_of_an_earlier_line(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"[3.0.0,3.5.9]": "3.4.2"})
-        assert found().version == "3.4.2"
+        assert found()[0] == "3.4.2"
         assert [version for version, _ in asked][-2:] == ["3.5.0", "[3.0.0,3.5.9]"]
 
     def test_a_later_patch_serves_where_there_is_no_earlier_one(self, monkeypatch, environment):
         """4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it."""
         asked, found = self.found(monkeypatch, environment, has={"4.1.1": "4.1.1"})
-        assert found(SparkVersion.parse("4.1.0")).version == "4.1.1"
+        assert found(SparkVersion.parse("4.1.0"))[0] == "4.1.1"
         assert [version for version, _ in asked] == ["4.1.0", "4.1.1"]
 
     def test_a_version_without_any_is_told(self, monkeypatch, environment):
@@ -114,7 +113,7 @@ class TestConnector:
 class TestAccess:
     @pytest.fixture(autouse=True)
     def one_connector(self, monkeypatch):
-        found = Connector("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
+        found = ("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
         monkeypatch.setattr(kafka, "connector", lambda *_: found)
 
     def test_engines_share_one_broker_which_ends_with_the_run(self, monkeypatch, environment):

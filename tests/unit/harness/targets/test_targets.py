@@ -51,7 +51,7 @@ def test_the_range_of_pythons_is_closed_on_both_sides(target: Target) -> None:
 def test_a_machine_without_java_can_run_every_target(target: Target) -> None:
     need = target.java
     if target.by_name:  # the others are what `--spark lines` and `--spark all` mean, on any machine
-        assert target not in (*Targets.load().lines(), *Targets.load().select(["all"]))
+        assert target not in Targets.load().select(["lines", "all"])
         return
     assert need.embedded is not None
     assert int(need.embedded.split("==")[1].split(".")[0]) in need.majors

@@ -1,16 +1,20 @@
 """What docker is asked for."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from conformance.core.errors import WrongUsage
 from harness.runtimes.containers.confinement import Confinement
-from harness.runtimes.containers.daemon import Abilities
+from harness.runtimes.containers.daemon import missing_limits
 
-EVERYTHING = Abilities(memory=True, swap=True, cpu=True, pids=True)
+
+def daemon(**info):
+    return SimpleNamespace(client=SimpleNamespace(info=lambda: info))
 
 
 def test_it_is_safe_by_default():
-    asked = Confinement().arguments(EVERYTHING)
+    asked = Confinement().arguments(missing_limits(daemon(MemoryLimit=True)))
     assert asked["network"] == "none"
     assert asked["cap_drop"] == ["ALL"]
     assert asked["security_opt"] == ["no-new-privileges"]
@@ -22,11 +26,12 @@ def test_it_is_safe_by_default():
 
 
 def test_what_a_daemon_cannot_limit_is_not_asked_for_but_told():
-    rootless = Abilities(memory=False, swap=False, cpu=False, pids=True)
-    asked = Confinement().arguments(rootless)
+    missing = missing_limits(daemon(MemoryLimit=False, SwapLimit=False, CpuCfsQuota=False, PidsLimit=True))
+    asked = Confinement().arguments(missing)
     assert not {"mem_limit", "memswap_limit", "nano_cpus"} & asked.keys()
-    assert rootless.missing == ("memory", "CPU")
-    assert EVERYTHING.missing == ()
+    assert asked["pids_limit"] == 2048
+    assert missing == ("memory", "swap", "CPU")
+    assert missing_limits(daemon()) == ()
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_an_engine_is_confined(daemons):
     runtime = ContainerRuntime(Images({"all": IMAGE}), Confinement())
     start(runtime)
     _, asked = daemons[0].created[-1]
-    confined = Confinement().arguments(module.abilities(daemons[0]))
+    confined = Confinement().arguments(module.missing_limits(daemons[0]))
     assert {name: asked[name] for name in confined} == confined
     assert asked["user"] == "185:0"
     assert asked["stdin_open"] is True

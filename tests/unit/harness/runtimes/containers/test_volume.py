@@ -3,7 +3,7 @@
 import io
 import tarfile
 
-from harness.runtimes.containers.volume import _Stream, packed
+from harness.runtimes.containers.runtime import _Stream, packed
 
 
 def members(archive):

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import docker.errors
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
 from conformance.language import InvalidCase
 from harness.progress import ignore_progress
-from harness.runtimes.containers.choice import Configuration, NotAnImage, parse
-from harness.runtimes.containers.images import Images, NoImage, built
+from harness.runtimes.containers.images import Images, NoImage, built, configured, parse
 from harness.targets.targets import Targets
 
 KNOWN = [SparkVersion.parse(version) for version in ("3.4.4", "3.5.9", "4.0.5")]
@@ -31,7 +31,7 @@ def test_a_version_a_line_and_all():
     ],
 )
 def test_an_invalid_image_option_is_refused(assignment, message):
-    with pytest.raises(NotAnImage) as caught:
+    with pytest.raises(WrongUsage) as caught:
         parse([assignment], KNOWN)
     assert str(caught.value) == message
     assert caught.value.exit_code == 2
@@ -94,14 +94,14 @@ def write(folder, text):
 
 
 def test_a_project_without_a_configuration(tmp_path):
-    assert Configuration.read(tmp_path) == Configuration()
+    assert configured(tmp_path) == {}
 
 
 def test_images_of_a_project_from_below(tmp_path):
     write(tmp_path, 'images: {"3.5": "registry/spark:{spark}", all: "x:1"}')
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    assert Configuration.read(below).images == {"3.5": "registry/spark:{spark}", "all": "x:1"}
+    assert configured(below) == {"3.5": "registry/spark:{spark}", "all": "x:1"}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_images_of_a_project_from_below(tmp_path):
 )
 def test_every_mistake_has_its_place(tmp_path, text, place, message):
     with pytest.raises(InvalidCase) as caught:
-        Configuration.read(write(tmp_path, text))
+        configured(write(tmp_path, text))
     assert f"conformance.yaml{place}" in str(caught.value)
     assert message in str(caught.value)
