@@ -23,13 +23,7 @@ _shared: list[Callable[[int], Any]] = []
 """What the processes started last do with the number of a part: they know it because they are forks, so that it need not be picklable."""
 
 
-def divide(
-    items: Sequence[Item],
-    work: Callable[[Sequence[Item]], Result],
-    *,
-    few: int = FEW,
-    first: Callable[[], object] | None = None,
-) -> tuple[Result, ...]:
+def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, few: int = FEW) -> tuple[Result, ...]:
     """Do the work on all items, in any order.
 
     Whichever process is free takes the next part. A part of a process that fails or dies is done again in this one, which raises
@@ -39,7 +33,6 @@ def divide(
         items: each at least once, in this process or another.
         work: may be done twice on an item. Its result must be picklable.
         few: up to how many items this process does alone.
-        first: what this process does while others work; nobody does it if there are no others.
 
     Returns:
         the result of each part, in the order of the items.
@@ -55,8 +48,6 @@ def divide(
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _end_with_parent)
     try:
         futures = [_submitted(pool, number) for number in range(len(parts))]
-        if first is not None:
-            first()
         return tuple(_result(future, work, part) for future, part in zip(futures, parts, strict=True))
     finally:
         pool.shutdown(cancel_futures=True)

@@ -18,7 +18,7 @@ from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.features import needs
 from reports.analysis.matrix import Matrix
-from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
+from reports.analysis.model_agreement import ModelAgreement, model_agreement
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import NO_RESULT
@@ -56,12 +56,11 @@ class Report:
         cls,
         results: Results,
         suite: Suite,
-        predictor: Predictor | None = None,
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
         columns: Sequence[Column] = (),
     ) -> Report:
-        """Combine results with the suite they came from, and with what a model predicts of the targets that were run."""
+        """Combine results with the suite they came from."""
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
@@ -72,7 +71,7 @@ class Report:
         }
         policies = {case.id: case for case in suite.policy_cases if ran.get(case.id) == case.digest}
         catalogue = next(iter(suite.catalogues.values()), None)
-        report = cls(
+        return cls(
             results=results,
             matrix=matrix,
             cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
@@ -86,17 +85,14 @@ class Report:
                 beside_apache(column, results, {case.id: case.digest for case in suite.cases}) for column in columns
             ),
         )
-        return report.with_model(predictor) if predictor is not None else report
 
-    def with_model(self, predictor: Predictor) -> Report:
-        """The same report with what this model predicts."""
+    def with_model(self) -> Report:
+        """The same report with what the reference model predicts of the targets that were run."""
         if not self.cases:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
         own = [target for target in self.versions if target in self.own]
-        # The pairs are compared while other processes ask the model.
-        found = model_agreement(self.cases, self.matrix.cells, own, shown, predictor, first=lambda: self.pairs)
-        return replace(self, model=found)
+        return replace(self, model=model_agreement(self.cases, self.matrix.cells, own, shown))
 
     @property
     def targets(self) -> tuple[Target, ...]:
