@@ -241,8 +241,8 @@ class _Reading:
                     self._given[batch.id] = tuple(taken)
                 batches.append(self._batch(seen.number, batch, schema, restarted))
                 restarted = None
-            how = action.how if isinstance(action, Restart) else None
-            yield StepAccount(seen, step and step.name, how, tuple(batches), schema)
+            name = None if step is None else step.name
+            yield StepAccount(seen, name, action.how if isinstance(action, Restart) else None, tuple(batches), schema)
 
     def _batch(self, step: int, batch: BatchSeen, schema: OutputSchema, restarted: str | None) -> BatchAccount:
         model = self._confirmed.get(self._ran)

@@ -141,7 +141,7 @@ def _answers(
     asked: Iterable[tuple[Case, Iterable[tuple[Target, Cell | None]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
     """The three answers to each case on each target, and the prediction if a page shows it; none where the engine gave no answer."""
-    answers = []
+    answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
         predictions = CasePredictions(case)
         for target, cell in cells:

@@ -246,13 +246,13 @@ def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observati
     for step in case.steps:
         wanted = _wanted(case, version, step.number)
         shown = [_answer(case, version, known, step.number, wanted) for known in accounts]
-        restart = isinstance(step.action, Restart)
+        action = step.action
         steps.append(
             StepRow(
                 number=step.number,
                 name=step.name,
-                action=f"restart: {step.action.how}" if restart else type(step.action).__name__.lower(),
-                given=tuple(given(step.action)),
+                action=f"restart: {action.how}" if isinstance(action, Restart) else type(action).__name__.lower(),
+                given=tuple(given(action)),
                 blocks=tuple(_blocks(wanted, shown, case)),
                 reached=any(answer.step is not None for answer in shown),
                 first_violation=step.number == violation,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from pathlib import Path
+from typing import TypeVar, cast
 
 from conformance.core.observation import Observation
 from conformance.judging.consistency import digest_omits_instants
@@ -13,6 +14,7 @@ from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.records import Cell, Target, UpgradeCell
 
+AnyCell = TypeVar("AnyCell", bound=Cell | UpgradeCell)
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
@@ -41,7 +43,7 @@ def contradiction_in(
     return UnusableResults(path, problem, "the line was changed after it was written; run again")
 
 
-def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
+def with_own_behaviour(cell: AnyCell) -> AnyCell:
     """The cell with the digest of what was observed instead of the digest in its record: somebody may have edited the rows.
 
     A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
@@ -51,7 +53,9 @@ def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
     behaviour = _behaviour(cell.behaviour, cell.observation)
     if behaviour is None and cell.observation is not None and cell.status in (*AS_THE_CASE_SAYS, "violates"):
         behaviour = cell.observation.behaviour_digest
-    return cell if behaviour == cell.behaviour else cell.model_copy(update={"behaviour": behaviour})
+    if behaviour == cell.behaviour:
+        return cell
+    return cast(AnyCell, cell.model_copy(update={"behaviour": behaviour}))
 
 
 def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> Iterator[str]:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
@@ -40,7 +40,7 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 
 AnyCell: TypeAlias = Cell | UpgradeCell
@@ -79,7 +79,6 @@ class ResultsFile:
         self._plain: IO[bytes] | None = None
         """A copy of a compressed file, where a line has a place of its own."""
         self._values: dict[Any, Any] = {}
-        self._names: set[str] = set()
         self.compared: dict[Any, Any] = {}
         """What comparisons of its cells have found, for those who compare them again."""
         try:
@@ -87,27 +86,20 @@ class ResultsFile:
         except OSError as error:
             raise not_readable(path, error.strerror or str(error)) from None
 
-    def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
-        """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
+    def keep(self, line: RecordLine, cell: AnyStored, *, as_written: bool) -> None:
+        """Take the observations of a cell of this file from memory; ``as_written``: the line says of it what is to be written again."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
-        values = cell.__dict__.copy()
+        values = vars(cell)
         for name in _READ_AGAIN:
             if values.get(name):
                 del values[name]
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
-        values["_place"] = self, line.offset, len(line.content)
-        values["_as_written"] = as_written
-        kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
-        made = kind.__new__(kind)
-        # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
-        object.__setattr__(made, "__dict__", values)
-        object.__setattr__(made, "__pydantic_fields_set__", self._names)
-        object.__setattr__(made, "__pydantic_extra__", None)
-        object.__setattr__(made, "__pydantic_private__", None)
-        return made
+        values |= {"_place": (self, line.offset, len(line.content)), "_as_written": as_written}
+        # Nobody asks which fields a record names, and the sets take more memory than the values.
+        cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
         """The line there.
@@ -160,11 +152,16 @@ class _Stored:
 
     def whole(self) -> Any:
         """The same with its observations, as a record."""
+        if "_place" not in vars(self):
+            return self
         known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
         return _read_again(*self._place).model_copy(update=known)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
-        return self.whole().model_copy(update=update, deep=deep)
+        whole = self.whole()
+        if whole is not self:
+            return whole.model_copy(update=update, deep=deep)
+        return super().model_copy(update=update, deep=deep)  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         return bool(self.whole() == (other.whole() if isinstance(other, _Stored) else other))
@@ -185,6 +182,11 @@ class StoredCell(_Stored, Cell):
 
 class StoredUpgradeCell(_Stored, UpgradeCell):
     """A cell of the upgrade matrix whose observation stays in its file."""
+
+
+AnyStored: TypeAlias = StoredCell | StoredUpgradeCell
+ReadRecord: TypeAlias = Header | Introduction | AnyStored | Footer
+_READ: TypeAdapter[ReadRecord] = TypeAdapter(Annotated[ReadRecord, Field(discriminator="record")])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -225,7 +227,7 @@ class RecordLine(NamedTuple):
         return self.content.decode("utf-8", "replace")
 
 
-def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
+def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
     """Every record of a file, with its line. The first is the header, in the format this code reads.
 
     Raises:
@@ -243,7 +245,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
         if header is None:
             _check_first(path, line.number, text)
         try:
-            record = RECORD.validate_json(text)
+            record = _READ.validate_json(text)
         except ValidationError as problem:
             try:
                 _object(path, line.number, text)
@@ -254,7 +256,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
                 raise interrupted(path, cells, len(header.expected_cells())) from None
             raise NotARecord(path, line.number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
-        cells += isinstance(record, Cell | UpgradeCell)
+        cells += isinstance(record, AnyStored)
         yield line, record
     if header is None:
         raise UnusableResults(
@@ -362,7 +364,7 @@ class Results:
         read = records(path)
         header = next(read)[1]
         assert isinstance(header, Header)
-        cells: dict[CellKey, Cell | UpgradeCell] = {}
+        cells: dict[CellKey, AnyStored] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         of_policies = {target.name for target in header.targets if answers_policies(target)}
@@ -374,7 +376,7 @@ class Results:
             if footer is not None:
                 raise NotARecord(path, line.number, "the footer is the last line")
             match record:
-                case Cell() | UpgradeCell():
+                case StoredCell() | StoredUpgradeCell():
                     key = record.key
                     if key in cells:
                         raise duplicate_cell(path, *key, line=line.number)
@@ -386,8 +388,8 @@ class Results:
                     contradiction = contradiction or contradiction_in(
                         path, line.number, record, condensed=condensed, of_policies=of_policies
                     )
-                    own = with_own_behaviour(record)
-                    cells[key] = file.stored(line, own, as_written=own is record)
+                    cells[key] = own = with_own_behaviour(record)
+                    file.keep(line, own, as_written=own is record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
@@ -422,7 +424,7 @@ class Results:
                 writer.write(cell)
             writer.finish(self.footer.finished)
 
-    def all_cells(self) -> Iterator[Cell | UpgradeCell]:
+    def all_cells(self) -> Iterator[AnyCell]:
         """The cells of both matrices."""
         yield from self.cells
         yield from self.upgrades
@@ -461,7 +463,7 @@ def together(results: Sequence[Results]) -> Results:
         problem = f"the results are of different suites: {each}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
-    cells: dict[CellKey, Cell | UpgradeCell] = {}
+    cells: dict[CellKey, AnyCell] = {}
     for one in results:
         for target in one.header.targets:
             known, where = targets.setdefault(target.name, (target, one))
@@ -491,9 +493,7 @@ def together(results: Sequence[Results]) -> Results:
     return _complete(header, cells, max(one.footer.finished for one in results), paths)
 
 
-def _complete(
-    header: Header, found: Mapping[CellKey, Cell | UpgradeCell], finished: datetime, paths: tuple[Path, ...]
-) -> Results:
+def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
     """Results with all their cells, counted."""
     # Not isinstance, which takes pydantic longer than all the rest of this.
     cells = tuple([cell for cell in found.values() if cell.record == "cell"])
