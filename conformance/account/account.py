@@ -54,12 +54,11 @@ class RowAccount:
 
     stream: str
     time_us: int | None
-    """Its event time, in microseconds since the epoch."""
+    """The event time, in microseconds since the epoch."""
     text: str
     """The row as the case writes it."""
     fate: RowFate
     by: Teller = "engine"
-    """Who says what became of it."""
     operator: str = ""
     """The operator that dropped it, if the model says so: ``aggregation by window``."""
     behind: bool = False
@@ -68,11 +67,8 @@ class RowAccount:
 
 @dataclass(frozen=True)
 class EmittedWindow:
-    """A window in an emitted row."""
-
     span: Span
     rest: str
-    """The other values of the row."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class BatchAccount:
     late_ms: int | None
     """The watermark that decides which rows are late, by the rule of the version; None if that is not known."""
     rows: tuple[RowAccount, ...]
-    """Those that the case gave it."""
+    """The rows that the case gave it."""
     streams: tuple[str, ...]
     """The streams of ``rows``, also those that brought none."""
     emitted: tuple[EmittedWindow, ...]
@@ -116,7 +112,7 @@ class BatchAccount:
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
-        """The windows whose state it removed because the watermark passed them; None if they are not known."""
+        """The windows whose state the watermark removed; None if they are not known."""
         return None if self.model is None else _windows(row for one in self.model.operators for row in one.evicted)
 
 
@@ -127,7 +123,6 @@ class StepAccount:
     seen: StepSeen
     name: str | None
     restarted: str | None
-    """How the step restarts the query, if it does."""
     batches: tuple[BatchAccount, ...]
     schema: OutputSchema
     """The columns of the rows that it emitted."""
@@ -186,12 +181,11 @@ def account_without_case(observation: Observation) -> tuple[StepAccount, ...]:
 
 
 def batches_of(steps: Sequence[StepAccount]) -> tuple[BatchAccount, ...]:
-    """The micro-batches in the order in which they ran."""
     return tuple(batch for step in steps for batch in step.batches)
 
 
 def _confirmed(observation: Observation, prediction: Prediction) -> Iterator[tuple[int, BatchProgress]]:
-    """Place of a micro-batch → what the model says, up to the first one that it predicts otherwise."""
+    """Yields each micro-batch by its place, with what the model says, up to the first that it predicts otherwise."""
     predicted = (
         (seen.number, batch, progress)
         for seen, step in zip(prediction.observation.steps, prediction.steps, strict=True)
@@ -214,7 +208,7 @@ class _Reading:
         self._late_by_own = None if rule is None else rule == "own batch"
         self._given: dict[int, tuple[Arrival, ...]] = {}
         self._watermarks: dict[int, int | None] = {}
-        """Of the micro-batches so far and of the next one, by id: that may not be shown, for example if it only divides state."""
+        """By id of a micro-batch, those so far and the next: one may not be shown, for example if it only divides state."""
         self._ran = 0
 
     def steps(self, observation: Observation) -> Iterator[StepAccount]:
@@ -359,7 +353,6 @@ def is_window(type_: DataType) -> bool:
 
 
 def _emitted(schema: OutputSchema, batch: BatchSeen) -> Iterator[EmittedWindow]:
-    """The windows of emitted rows."""
     places = _window_columns(schema)
     for row in batch.rows if places else ():
         span = _span(row, places, [schema.types[place] for place in places])
@@ -383,7 +376,6 @@ def _window_columns(schema: OutputSchema) -> tuple[int, ...]:
 
 
 def _span(row: Sequence[Any], places: Sequence[int], types: Sequence[DataType]) -> Span | None:
-    """The window of a row; None if a part of it is null or no instant."""
     if any(place >= len(row) for place in places):
         return None
     try:

@@ -49,8 +49,6 @@ MARKS: Mapping[Tone, str] = {
 
 @dataclass(frozen=True)
 class ExplanationLine:
-    """A line of text, without its line end."""
-
     text: str
     tone: Tone = "plain"
     depth: int = 0
@@ -105,7 +103,6 @@ def _error_lines(error: ErrorSeen, observed: SparkVersion | None) -> Iterator[Ex
 
 
 def batch_lines(case: Case, batch: BatchProgress, schema: OutputSchema) -> Iterator[ExplanationLine]:
-    """What the model says of a micro-batch, whose output has these columns."""
     yield ExplanationLine(f"micro-batch {batch.id} ({batch.kind}), watermark {instant(batch.watermark_ms)}", "plain", 1)
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]

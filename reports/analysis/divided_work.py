@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEW = 200
-"""Items that one process does in less time than several need to begin."""
+"""The number of items that one process does before several have begun."""
 MOST_PROCESSES = 4
 MOST_PARTS = 1000
 
@@ -56,7 +56,7 @@ def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, f
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> Future[Any] | None:
-    """The part as work of the pool; None if one of its processes has died, after which it takes no more."""
+    """Submits the part; None if a process of the pool has died, after which the pool takes no more."""
     try:
         return pool.submit(_do, number)
     except BrokenProcessPool:
@@ -74,7 +74,7 @@ def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Resu
 
 
 def _end_with_parent() -> None:
-    """A process of a pool would wait forever for a parent that was killed."""
+    """Ends a process of a pool with its parent; it would wait forever for a parent that was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -86,5 +86,4 @@ def _end_with_parent() -> None:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -28,22 +28,19 @@ from reports.results.errors import CellKey
 from reports.results.records import Cell, Target
 
 _FEW_CASES = 20
-"""About so many the model is asked in one process."""
+"""The number of cases that one process asks the model about before several have begun."""
 
 
 @dataclass(frozen=True)
 class ModelPrediction:
-    """A prediction that a page shows."""
-
     observation: Observation
     explanation: tuple[tuple[str, str], ...]
-    """What happens and why, line by line, each with its tone."""
+    """Each line of what happens and why, with its tone."""
     account: tuple[BatchAccount, ...]
-    """Of the engine's answer, with what the model knows of it."""
+    """The account of the engine's answer, with what the model knows of it."""
 
     @classmethod
     def of(cls, case: Case, prediction: Prediction, observation: Observation) -> ModelPrediction:
-        """The prediction with the account of what an engine showed."""
         explanation = tuple((line.tone, str(line)) for line in explanation_lines(case, prediction))
         batches = batches_of(account(case, prediction.version, observation, prediction))
         return cls(prediction.observation, explanation, batches)
@@ -51,8 +48,6 @@ class ModelPrediction:
 
 @dataclass(frozen=True)
 class ThreeAnswers:
-    """Case, engine and model on one version."""
-
     case: str
     target: Target
     engine: bool
@@ -73,24 +68,22 @@ class ModelAgreement:
 
     answers: tuple[ThreeAnswers, ...]
     predictions: Mapping[tuple[str, str], ModelPrediction]
-    """Those that pages show, by case id and target name."""
+    """The predictions that pages show, by case id and target name."""
     detected: int
-    """How many wrong models the cases of this run detect; a lower bound, since only the named case of each is tried."""
+    """The number of wrong models that the cases of this run detect; a lower bound, since only the named case of each is tried."""
     wrong_models: int
 
     @property
     def cases(self) -> int:
-        """How many cases have an answer."""
         return len({answer.case for answer in self.answers})
 
     @property
     def predicted_cases(self) -> int:
-        """How many cases the model predicts on every version that has answered."""
+        """The number of cases that the model predicts on every version that has answered."""
         return self.cases - len({answer.case for answer in self.answers if answer.model is None})
 
     @property
     def predicted(self) -> tuple[ThreeAnswers, ...]:
-        """The answers that the model predicts."""
         return tuple(answer for answer in self.answers if answer.model is not None)
 
     @property
@@ -99,7 +92,7 @@ class ModelAgreement:
 
     @property
     def equivalent(self) -> int:
-        """How many of the agreed answers the model predicts completely."""
+        """The number of agreed answers that the model predicts completely."""
         return sum(answer.agree and answer.equivalent for answer in self.predicted)
 
     @property
@@ -113,12 +106,12 @@ def model_agreement(
     targets: Sequence[Target],
     shown: frozenset[CellKey],
 ) -> ModelAgreement:
-    """Ask the model about every answer.
+    """Asks the model about every answer.
 
     Args:
-        cases: id → the case as it was when it ran; cells of other cases are left out.
-        cells: by case id and target name.
-        targets: of released versions.
+        cases: the cases as they were when they ran, by id; cells of other cases are left out.
+        cells: the cells by case id and target name.
+        targets: the released versions.
         shown: the cells whose prediction a page shows.
     """
     places = {target.name: place for place, target in enumerate(targets)}
@@ -140,7 +133,7 @@ def model_agreement(
 def _answers(
     asked: Iterable[tuple[Case, Iterable[tuple[Target, Cell | None]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
-    """The three answers to each case on each target, and the prediction if a page shows it; none where the engine gave no answer."""
+    """Returns three answers to each case on each target where the engine gave one, and the prediction if a page shows it."""
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
         predictions = CasePredictions(case)
@@ -163,12 +156,11 @@ def _answers(
 
 
 def as_expected(case: Case, prediction: Prediction) -> bool:
-    """Whether the prediction is what the case expects of the version."""
     return verdict_on(case, prediction).status in AGREEING
 
 
 def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, ModelPrediction]]:
-    """The case in append, update and complete mode, with what happens; without the modes that the model does not support."""
+    """Yields the case in append, update and complete mode, with what happens; without the modes that the model does not predict."""
     for mode in get_args(OutputMode):
         changed = case.model_copy(update={"output_mode": mode})
         with suppress(Unpredictable):

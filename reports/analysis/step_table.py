@@ -34,7 +34,7 @@ _OF_A_BATCH = ("kind", "ran with", "dropped")
 
 @dataclass(frozen=True)
 class LineValue:
-    """One value of a line: a row, a watermark, a number."""
+    """A value of a line: a row, a watermark, a number."""
 
     text: str
     difference: Difference = ""
@@ -45,8 +45,6 @@ class LineValue:
 
 @dataclass(frozen=True)
 class Line:
-    """What one side says about one thing."""
-
     label: str
     values: tuple[LineValue, ...]
 
@@ -55,7 +53,6 @@ class Line:
         return any(value.difference for value in self.values)
 
     def marked(self) -> Line:
-        """The same, marked as not the expected value."""
         return replace(self, values=tuple(replace(value, difference="other") for value in self.values))
 
 
@@ -64,7 +61,7 @@ def text_line(label: str, text: str) -> Line:
 
 
 def given(action: Action) -> Iterator[str]:
-    """What a step gives the query, a line each."""
+    """Yields what a step gives the query, a line each."""
     match action:
         case Add(streams=streams):
             yield from _arriving(streams)
@@ -82,7 +79,6 @@ def given(action: Action) -> Iterator[str]:
 
 
 def expected_after(step: ExpectedStep) -> Iterator[Line]:
-    """What must hold after the step."""
     said = step.expectation
     if "watermark" in step.checked:
         yield text_line("watermark", _instant(said.watermark))
@@ -103,7 +99,6 @@ def expected_after(step: ExpectedStep) -> Iterator[Line]:
 
 
 def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
-    """What a micro-batch must show, besides its rows."""
     if entry.kind is not None:
         yield text_line("kind", entry.kind)
     if "watermark" in entry.model_fields_set:
@@ -117,7 +112,7 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
 def expected_and_observed_rows(
     wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
-    """Both lines of rows, each with the rows that the other lacks marked."""
+    """Returns both lines of rows, with the rows that the other lacks marked."""
     keys = Counter(schema.comparable(tuple(row)) for row in seen)
     left: list[LineValue] = []
     for row in wanted:
@@ -170,7 +165,6 @@ def _dropped(count: int | tuple[int, ...] | None) -> str:
 
 
 def _count(count: int | tuple[int, ...] | None) -> str:
-    """A number for all operators together, or one for each."""
     return _numbers(count) if isinstance(count, tuple) else str(count)
 
 
@@ -211,14 +205,11 @@ class Block:
 
 @dataclass(frozen=True)
 class StepRow:
-    """One step."""
-
     number: int
     name: str | None
     action: str
     """``add``, ``backlog``, ``restart: stop`` …"""
     given: tuple[str, ...]
-    """What arrives, a line each."""
     blocks: tuple[Block, ...]
     reached: bool
     first_violation: bool
@@ -231,8 +222,6 @@ class StepRow:
 
 @dataclass(frozen=True)
 class StepTable:
-    """All steps of a case on one version."""
-
     sides: tuple[str, ...]
     steps: tuple[StepRow, ...]
 
@@ -273,8 +262,6 @@ def observed_only(observation: Observation) -> StepTable:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is expected of one step."""
-
     step: ExpectedStep | None = None
     batches: tuple[ExpectedBatch, ...] = ()
     rows: tuple[Row, ...] | None = None
@@ -307,9 +294,8 @@ class _Answer:
     """What one side answered in a step."""
 
     step: StepAccount | None
-    """None if the answer ended before it."""
+    """None if the answer ended before the step."""
     findings: tuple[Finding, ...]
-    """What is not as expected in it."""
 
     @property
     def batches(self) -> tuple[BatchAccount, ...]:
@@ -320,7 +306,7 @@ class _Answer:
         return self.step.schema if self.step is not None else OutputSchema.of(())
 
     def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
-        """The facts, those that a finding is about marked.
+        """Returns the facts as lines; those that a finding is about are marked.
 
         Args:
             wanted: what is expected there.

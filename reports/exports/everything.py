@@ -34,9 +34,9 @@ class ExportedCell(_Part):
     """Why it differs, has a known bug or is unsupported, as the case documents it."""
     link: str | None
     known_bug_gone_in: str | None
-    """Of a known bug: the first later release without it, or null."""
+    """Of a known bug, the first later release without it."""
     known_bug_introduced_by: str | None
-    """Of a known bug without a ticket: the ticket that introduced it, or null."""
+    """Of a known bug without a ticket, the ticket that introduced it."""
     findings: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -45,7 +45,6 @@ class ExportedCase(_Part):
     id: str
     family: str
     title: str | None
-    """Null if the file of the case was not found."""
     strength: Literal["documented", "observed"] | None
     behaviours: tuple[str, ...]
     tags: tuple[str, ...]
@@ -77,18 +76,17 @@ class ExportedPair(_Part):
     compared: int
     changes: tuple[ExportedChange, ...]
     outside: tuple[str, ...]
-    """Cases that do not apply to one of the two."""
     silent: tuple[tuple[str, str, Status], ...]
-    """Case, target and status of cells without a result."""
+    """The case, target and status of each cell without a result."""
 
 
 class ExportedCoverage(_Part):
     name: str
     of: int
     pinned: int
-    """Entries that a case pins, wholly or in part."""
+    """The number of entries that a case pins, wholly or in part."""
     partly: tuple[str, ...]
-    """Of those, the tests of Spark that lose an assertion."""
+    """The tests of Spark among them that lose an assertion."""
     holes: tuple[str, ...]
 
 
@@ -111,7 +109,6 @@ class Everything(_Part):
 
 
 def everything(report: Report) -> str:
-    """The document, with a line end."""
     header, footer = report.results.header, report.results.footer
     document = Everything(
         suite=header.suite,

@@ -18,8 +18,6 @@ _TICKET = re.compile(r"SPARK-[0-9]+")
 
 @dataclass(frozen=True)
 class BugCase:
-    """A case that shows a bug, and what goes wrong there."""
-
     case: str
     title: str
     because: str
@@ -27,18 +25,16 @@ class BugCase:
 
 @dataclass(frozen=True)
 class BugRow:
-    """One bug: a ticket, or what a case says if no ticket reports it."""
+    """A bug: a ticket, or what a case says if no ticket reports it."""
 
     source: SourceLink | None
     ticket: str
     """What stands in for a source: ``no ticket, introduced by SPARK-51955``; may be empty."""
     cases: tuple[BugCase, ...]
     shown: tuple[int, ...]
-    """On each version, how many cases show it."""
+    """The number of cases that show it on each version."""
     fixed_in: str | None
-    """The first release after those that have it; None if every later one has it."""
     workaround: Workaround | None
-    """None if none is known."""
 
     @property
     def name(self) -> str:
@@ -56,9 +52,9 @@ class BugRow:
 class BugsPage:
     targets: tuple[Target, ...]
     rows: tuple[BugRow, ...]
-    """Those that no release has fixed first, then by the release that did, newest first."""
+    """The bugs that no release has fixed, then the others by the release that did, newest first."""
     counts: tuple[int, ...]
-    """How many bugs each version has."""
+    """The number of bugs of each version."""
 
 
 def bugs_page(report: Report) -> BugsPage:
@@ -96,11 +92,7 @@ _TAG = "tag:watermark-conformance,2026:bug"
 
 
 def feed(report: Report, page: str) -> str:
-    """The feed.
-
-    Args:
-        page: the address of the page of known bugs, relative to the feed.
-    """
+    """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
     ElementTree.register_namespace("", _ATOM)
     found = bugs_page(report)
     when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"

@@ -31,8 +31,6 @@ _SHOWN = 400
 
 @dataclass(frozen=True)
 class ChangedCase:
-    """One case that behaves differently."""
-
     case: str
     title: str
     what: str
@@ -42,7 +40,6 @@ class ChangedCase:
     """``step 3, micro-batch 4``; may be empty."""
     aspect: str
     values: tuple[str, str]
-    """The two values there."""
     since: tuple[Since, ...]
     """The releases after the first version, up to the second, where the behaviour changes."""
     features: tuple[str, ...]
@@ -53,13 +50,11 @@ class ReasonGroup:
     """Changes of one kind with the same reason."""
 
     reasons: tuple[Reason, ...]
-    """Empty if no case documents one."""
     sources: tuple[SourceLink, ...]
     items: tuple[ChangedCase, ...]
 
     @property
     def workarounds(self) -> tuple[Workaround, ...]:
-        """Those of the bugs among the reasons, as far as they are known."""
         bugs = (reason.bug for reason in self.reasons)
         return tuple(dict.fromkeys(one for bug in bugs if bug is not None and (one := bug.workaround) is not None))
 
@@ -77,17 +72,14 @@ class MeaningGroup:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything on the page of two versions."""
-
     pair: Changes
     groups: tuple[MeaningGroup, ...]
-    """Every kind, worst first; without entries if there are no such changes."""
+    """Every kind, worst first, also those of which there are no changes."""
     bugs: tuple[StandingBug, ...]
-    """Known bugs of cases that behave the same on both."""
     features: tuple[str, ...]
-    """Those of the compared cases, in display order."""
+    """The features of the compared cases, in display order."""
     compared: tuple[tuple[str, int], ...]
-    """Features, separated by ``|``, and how many of the compared cases have exactly these."""
+    """The features, separated by ``|``, and how many of the compared cases have exactly these."""
 
     @property
     def count(self) -> int:
@@ -95,7 +87,7 @@ class Comparison:
 
     @property
     def reasons(self) -> int:
-        """How many reasons there are: tickets, and changes without a documented reason."""
+        """The number of reasons: tickets, and changes without a documented reason."""
         return len({entry.sources or entry.reasons or entry.items for group in self.groups for entry in group.entries})
 
 
@@ -116,7 +108,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
-    """Changes without a reason first, then the reason with the most cases."""
+    """Yields changes without a reason first, then the reason with the most cases."""
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
@@ -147,7 +139,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
-    """Both values of a divergence; their instants as the case writes them."""
+    """Returns both values of a divergence; their instants as the case writes them."""
     notation = TimeNotation.of(case)
     a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
     return a, b
@@ -167,8 +159,6 @@ _LONGEST = 600
 
 @dataclass(frozen=True)
 class CheckpointStatus:
-    """How checkpoints resume."""
-
     kind: str
     """The status of a cell that is drawn the same way."""
     glyph: str
@@ -182,20 +172,15 @@ class CheckpointStatus:
 
 @dataclass(frozen=True)
 class CheckpointCase:
-    """A case whose checkpoint does not resume normally."""
-
     case: str
     title: str
     cuts: tuple[int, ...]
     """The numbers of the steps before which the versions changed."""
     has_page: bool
-    """Whether the case has a page."""
 
 
 @dataclass(frozen=True)
 class CheckpointReason:
-    """Checkpoints that meet the same for the same reason."""
-
     status: CheckpointStatus
     error: str
     because: str
@@ -206,23 +191,18 @@ class CheckpointReason:
 
 @dataclass(frozen=True)
 class CheckpointSection:
-    """All that is known about the checkpoints of one version on another."""
-
     summary: str
     counts: tuple[tuple[CheckpointStatus, int], ...]
     groups: tuple[CheckpointReason, ...]
-    """Those that do not resume normally, worst first."""
+    """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
     """What cases without a result between these versions document for them."""
     known: int
-    """How many cases these are."""
     tried: int
     abnormal: int
-    """How many of the tried ones do not resume normally."""
 
 
 def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | None:
-    """How the older version's checkpoints resume on the newer one; None if nothing is known about that."""
     found = checkpoints(report.results.upgrades, report.cases.values(), pair.before, pair.after)
     if found is None:
         return None
@@ -256,8 +236,6 @@ def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
 
 @dataclass(frozen=True)
 class CaseCheckpoint:
-    """What became of the checkpoint of one case between two versions."""
-
     origin: str
     to: str
     cut: int
@@ -265,7 +243,7 @@ class CaseCheckpoint:
 
 
 def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:
-    """What became of the checkpoints of a case, those that did not resume normally first."""
+    """Returns what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     tried = UPGRADES.keys() - {"not-run", "not-applicable"}
     cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in tried]
@@ -279,6 +257,5 @@ def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]
 
 
 def _alone(cell: UpgradeCell) -> CheckpointGroup:
-    """A cell for the page of its case, which tells findings elsewhere."""
     because = cell.entry.because if cell.entry is not None else ""
     return CheckpointGroup(cell.status, cell.error.name if cell.error is not None else "", because, cell.entry, {})

@@ -16,7 +16,7 @@ from reports.html.timeline import Timeline, timeline
 from reports.results.records import Target
 
 NARROW = 400.0
-"""Width of all columns of a picture that stands beside others, in pixels."""
+"""The width of all columns of a picture that stands beside others, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,11 @@ class Pictured:
     said: str
     timeline: Timeline
     targets: tuple[Target, ...]
-    """The version it shows."""
     difference: None = None
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a row may be missing."""
-
     sign: str
     because: str
     case: str
@@ -51,7 +48,6 @@ class UnderstandPage:
 
 
 def understand_page(report: Report) -> UnderstandPage | None:
-    """None if the report has nothing to show."""
     modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
     if not modes and not pictures:
         return None
@@ -59,7 +55,7 @@ def understand_page(report: Report) -> UnderstandPage | None:
 
 
 def causes(report: Report) -> tuple[Cause, ...]:
-    """Why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
         Cause(one["sign"], one["because"], one["case"], report.title(one["case"]), ribbon(report, one["case"]))

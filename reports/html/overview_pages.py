@@ -31,12 +31,12 @@ class MatrixRow:
     ribbon: Ribbon
     title: str
     words: str
-    """What it is found by besides its title, separated by spaces."""
+    """The words that find it besides its title, separated by spaces."""
     tags: tuple[str, ...]
     kinds: str
     """The status on each version, separated by spaces."""
     behaviours: str
-    """The number of the behaviour on each version, separated by spaces; ``-`` without one."""
+    """The number of the behaviour on each version, separated by spaces; ``-`` without a behaviour."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,16 @@ class FamilyRows:
     rows: tuple[MatrixRow, ...]
     total: CellTotal
     totals: tuple[CellTotal, ...]
-    """By version."""
 
 
 @dataclass(frozen=True)
 class MatrixPage:
     targets: tuple[Target, ...]
-    """Newest first."""
     families: tuple[FamilyRows, ...]
     totals: tuple[CellTotal, ...]
     total: CellTotal
     legend: tuple[tuple[Status, str, Mark, int], ...]
-    """Each status that occurs, with its short word, its look and how often it does."""
+    """Each status that occurs, with its short word, its look and how often it occurs."""
     tags: tuple[str, ...]
 
 
@@ -103,12 +101,7 @@ _TICKET = re.compile(r"SPARK-\d+")
 
 
 def search_words(case: Case | PolicyCase | None, behaviours: Iterable[Behaviour]) -> str:
-    """Each word once, in lower case, separated by spaces.
-
-    Args:
-        case: None if it was not found.
-        behaviours: of the case, on all versions.
-    """
+    """Returns the words that find a case, each once, in lower case, separated by spaces."""
     found = [word for one in behaviours for word in _of_behaviour(one)]
     if case is not None:
         found += _TICKET.findall(" ".join(case.links))
@@ -155,7 +148,6 @@ class Headline:
 
     before: str
     bugs: str = ""
-    """Empty if no release has one."""
     after: str = ""
 
     def __str__(self) -> str:
@@ -201,7 +193,7 @@ def _bugs(report: Report) -> str:
 
 
 def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names of the versions that show a known bug, whether or not a later release fixes it."""
+    """Names the versions that show a known bug, whether or not a later release fixes it."""
     found = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
     return tuple(target.name for target in report.versions if target.name in found)
 
@@ -216,25 +208,20 @@ class OwnResult:
     applying: int
     """The number of cases that apply to the version."""
     bugs: int
-    """How many of them show a known bug."""
     listed: tuple[tuple[str, CellSign], ...]
-    """The other cases, worst first."""
     compared: bool
-    """Whether there are other versions, of published results, to compare with."""
+    """Whether published results of other versions stand beside it."""
 
     @property
     def good(self) -> int:
-        """How many are as expected, and no known bug."""
         return self.applying - len(self.listed)
 
     @property
     def bad(self) -> int:
-        """How many are not as expected, or have no result."""
         return len(self.listed) - self.bugs
 
 
 def own_result(report: Report) -> OwnResult | None:
-    """None if more than one version was run."""
     if len(report.own) != 1:
         return None
     (target,) = report.own
@@ -251,14 +238,11 @@ def own_result(report: Report) -> OwnResult | None:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """One target, as its engine described itself."""
-
     target: Target
     total: CellTotal
     lasted: str
-    """Time of all its cells; for cached results, the time of the run that produced them."""
+    """The time of all its cells; for cached results, the time of the run that produced them."""
     reused: int
-    """How many of its results were cached."""
 
 
 @dataclass(frozen=True)
@@ -267,11 +251,10 @@ class AboutPage:
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
     reused: int
-    """How many results were cached."""
     unreachable: tuple[tuple[str, str, str], ...]
-    """Behaviour, what it is, and why no case can test it."""
+    """Each behaviour that no case can test, what it is, and why."""
     unknown: int
-    """Number of cases whose file was not found."""
+    """The number of cases whose file was not found."""
 
 
 def about_page(report: Report) -> AboutPage:
@@ -306,9 +289,8 @@ class CatalogueBehaviour:
     sources: tuple[SourceLink, ...]
     confs: tuple[str, ...]
     cases: tuple[tuple[str, Ribbon | None], ...]
-    """The cases that test it, with None for one that is not in the results."""
+    """The cases that test it, with None for a case that is not in the results."""
     unreachable: str | None
-    """Why no case can test it; None if one can."""
 
     @property
     def untested(self) -> bool:
@@ -316,7 +298,6 @@ class CatalogueBehaviour:
 
 
 def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
-    """Name of a section → its behaviours."""
     sections: dict[str, list[CatalogueBehaviour]] = {}
     pinned = report.covered[0].pinned if report.covered else {}
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
@@ -336,5 +317,4 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
 
 
 def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
-    """A text of the catalogue without its line ends."""
     return " ".join(str(entry.get(key, "")).split())

@@ -19,19 +19,18 @@ _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
 def answers_policies(target: Target) -> bool:
-    """Whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
+    """Tells whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
     return target.version is None and target.runtime in (MODEL, REAL_ENGINE)
 
 
 def contradiction_in(
     path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False, of_policies: Container[str] = ()
 ) -> UnusableResults | None:
-    """The error of a cell whose status says what its evidence denies.
+    """Returns the error of a cell whose status says what its evidence denies.
 
     Args:
-        path: of the results file.
-        line: of the cell, from 1.
-        cell: as it was read.
+        path: the results file.
+        line: the line of the cell, from 1.
         condensed: whether upgrades may have the digest of what was observed instead of the observation.
         of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """
@@ -44,9 +43,9 @@ def contradiction_in(
 
 
 def with_own_behaviour(cell: AnyCell) -> AnyCell:
-    """The cell with the digest of what was observed instead of the digest in its record: somebody may have edited the rows.
+    """Replaces the digest in the record by that of what was observed: somebody may have edited the rows.
 
-    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
+    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays.
     """
     if cell.observation is None and isinstance(cell, UpgradeCell):
         return cell
@@ -79,7 +78,6 @@ def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Cont
 
 
 def _may_be_without(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> bool:
-    """Whether a green cell may have no observation."""
     if isinstance(cell, UpgradeCell):
         return condensed and cell.behaviour is not None
     return cell.target in of_policies and cell.status == "conforms"

@@ -25,23 +25,21 @@ _KEYS = {"ticket", "introduced_by", "workaround", "setting", "source"}
 
 @dataclass(frozen=True)
 class Workaround:
-    """What to do, and who says so."""
+    """What to do about a bug, and who says so."""
 
     text: str
-    """A sentence."""
     setting: str | None
-    """``spark.x=y``, if it is a setting."""
+    """``spark.x=y``, if the workaround is a setting."""
     source: str
-    """A ticket or a page; empty if a case shows it."""
+    """A ticket or a page; empty if a case shows the workaround."""
     case: str | None
-    """The case that shows it."""
 
     def __str__(self) -> str:
         return f"{self.text} {self.setting}" if self.setting else self.text
 
 
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
-    """That of the bug with this ticket, or without one introduced by this one; None if none is known."""
+    """Returns the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
     return _catalogue().get((link, introduced_by)) if link or introduced_by else None
 
 
@@ -51,7 +49,7 @@ def _catalogue() -> Mapping[tuple[str | None, str | None], Workaround]:
 
 
 def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaround]:
-    """The entries, by ticket and the ticket that introduced the bug, of which each has one.
+    """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
 
     Raises:
         ValueError: an entry lacks something, has something else, or is there twice.
@@ -81,12 +79,11 @@ def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaro
 
 @dataclass(frozen=True)
 class KnownBug:
-    """As the case documents it."""
+    """A known bug, as the case documents it."""
 
     link: str | None
-    """The ticket that reports it."""
     gone_in: str | None
-    """The first later release on which the case shows no bug; None if every one has it or another one."""
+    """The first later release on which the case shows no bug; None if every later release has this or another bug."""
     introduced_by: str | None = None
     """The ticket that introduced it, if no ticket reports it."""
     fixed_in: str | None = None
@@ -94,11 +91,10 @@ class KnownBug:
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
-        """The bug that a cell of the matrix shows, None if it shows none.
+        """Returns the bug that a cell shows; None if it shows none.
 
         Args:
-            cell: None if there is none.
-            spark: its version, with any vendor suffix.
+            spark: the version of the cell, with any vendor suffix.
             bugs: all bugs that the case shows on some version.
         """
         if cell is None or cell.status != "bug" or cell.differs is None:
@@ -109,12 +105,10 @@ class KnownBug:
 
     @property
     def ticket(self) -> str:
-        """Where it is reported, as ``conformance.core.wording.ticket``."""
         return ticket(self.link, self.introduced_by, bug=True)
 
     @property
     def workaround(self) -> Workaround | None:
-        """What one can do about it, if that is known."""
         return workaround(self.link, self.introduced_by)
 
     def __str__(self) -> str:
@@ -129,12 +123,12 @@ BugIdentity: TypeAlias = tuple[str | None, str | None, str | None]
 
 
 def identity(entry: DocumentedDifference) -> BugIdentity:
-    """What entries about one bug have in common: a ticket or, without one, what the case says."""
+    """Returns what entries about one bug have in common: a ticket or, without one, what the case says."""
     return entry.link, entry.introduced_by, None if entry.link or entry.introduced_by else entry.because
 
 
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
-    """The first release later than ``spark`` that no entry covers."""
+    """Returns the first release later than ``spark`` that no entry covers."""
     try:
         found = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:
@@ -144,11 +138,6 @@ def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def gone_in(ranges: str, version: SparkVersion) -> SparkVersion | None:
-    """The first later release that an entry of ``differs`` does not cover, None if it covers all.
-
-    Args:
-        ranges: of the entry, as in a record.
-        version: one that the entry covers.
-    """
+    """Returns the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
     concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
     return next((release for release in releases() if release > version and release not in concerned), None)

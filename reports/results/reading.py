@@ -60,9 +60,9 @@ _SHARED = (
     "to",
     "entry",
 )
-"""What is the same in many cells: they share one value."""
+"""The values that are the same in many cells, which share them."""
 _KEPT = 64
-"""Whole cells that stay in memory: a page of the report looks several times at those of one case."""
+"""The number of whole cells that stay in memory: a page of the report looks several times at those of one case."""
 
 
 class ResultsFile:
@@ -102,7 +102,7 @@ class ResultsFile:
         cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
-        """The line there.
+        """Reads the line there again.
 
         Raises:
             UnusableResults: the file is not the one that was read before, or cannot be read.
@@ -151,7 +151,6 @@ class _Stored:
         return self._place[0]
 
     def whole(self) -> Any:
-        """The same with its observations, as a record."""
         if "_place" not in vars(self):
             return self
         known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
@@ -191,11 +190,6 @@ _READ: TypeAdapter[ReadRecord] = TypeAdapter(Annotated[ReadRecord, Field(discrim
 
 @lru_cache(maxsize=_KEPT)
 def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
-    """The whole cell of a line.
-
-    Raises:
-        UnusableResults: the file is not the one that was read before, or cannot be read.
-    """
     record = RECORD.validate_json(file.text(offset, length))
     assert isinstance(record, AnyCell)
     return record
@@ -206,20 +200,19 @@ def _identity(status: os.stat_result) -> _Identity:
 
 
 MOST_BYTES = 4 * 1024**3
-"""Of a results file, as it lies on the disk."""
+"""The size of the biggest results file that is read, as it lies on the disk."""
 LONGEST_LINE = 32 * 1024**2
-"""In bytes, of one record."""
+"""The most bytes of a record."""
 MOST_BLANK = 10_000
-"""Lines without content that are skipped: a small compressed file can hold a thousand million of them."""
+"""The number of empty lines that are skipped: a small compressed file can hold a thousand million of them."""
 
 
 class RecordLine(NamedTuple):
-    """One line, with its end."""
+    """A line, with its end."""
 
     number: int
-    """From 1."""
     offset: int
-    """Of its first byte in the file."""
+    """The position of its first byte in the file."""
     content: bytes
 
     @property
@@ -228,10 +221,10 @@ class RecordLine(NamedTuple):
 
 
 def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
-    """Every record of a file, with its line. The first is the header, in the format this code reads.
+    """Yields every record of a file with its line: first the header, in the format this code reads.
 
     Raises:
-        UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
+        UnusableResults: a line is no record, or the file cannot be read.
     """
     header: Header | None = None
     cells = blank = 0
@@ -265,7 +258,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
 
 
 def header_of(path: Path) -> Header:
-    """What a file announces, read from its first line alone.
+    """Reads what a file announces, from its first line alone.
 
     Raises:
         UnusableResults: as ``records``.
@@ -280,11 +273,6 @@ def header_of(path: Path) -> Header:
 
 
 def _lines(path: Path) -> Iterator[RecordLine]:
-    """As far as they are not too long to be records.
-
-    Raises:
-        UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
-    """
     if not path.exists():
         part = path.with_name(f"{path.name}.part")
         unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
@@ -304,7 +292,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """It is a header, in the format this code reads: what is in another one nobody here can know."""
+    """Checks that it is a header, in the format this code reads: what is in another format nobody here can know."""
     try:
         content = _object(path, number, line)
     except NotJson as error:
@@ -343,23 +331,20 @@ class Results:
     """A complete run: every cell that its header announces."""
 
     header: Header
-    """With the targets as they introduced themselves."""
     cells: tuple[Cell, ...]
     footer: Footer
     paths: tuple[Path, ...] = ()
     upgrades: tuple[UpgradeCell, ...] = ()
-    """The cells of the upgrade matrix."""
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Read one file.
+        """Reads a file.
 
         Args:
-            path: the file.
             condensed: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
 
         Raises:
-            UnusableResults: one of its kinds, for what is wrong with the file.
+            UnusableResults: the error says what is wrong with the file.
         """
         read = records(path)
         header = next(read)[1]
@@ -414,7 +399,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Write them as one file, as a single run would have.
+        """Writes them as one file, as a single run would have.
 
         Raises:
             CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
@@ -425,13 +410,12 @@ class Results:
             writer.finish(self.footer.finished)
 
     def all_cells(self) -> Iterator[AnyCell]:
-        """The cells of both matrices."""
         yield from self.cells
         yield from self.upgrades
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Read several files and put them together.
+        """Reads several files and puts them together.
 
         Raises:
             UnusableResults: as ``read`` and ``together``.
@@ -440,11 +424,10 @@ class Results:
 
 
 def together(results: Sequence[Results]) -> Results:
-    """One set of results from several runs of one suite, each of which ran other targets or other cases.
+    """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
 
     Raises:
-        ValueError: there are none.
-        UnusableResults: they are of different suites, one target name stands for different engines, a part of a divided run is not
+        UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
             here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
@@ -494,7 +477,6 @@ def together(results: Sequence[Results]) -> Results:
 
 
 def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
-    """Results with all their cells, counted."""
     # Not isinstance, which takes pydantic longer than all the rest of this.
     cells = tuple([cell for cell in found.values() if cell.record == "cell"])
     upgrades = tuple([cell for cell in found.values() if cell.record == "upgrade"])
@@ -507,7 +489,7 @@ def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: dateti
 
 
 def _check_shards(results: Sequence[Results]) -> None:
-    """Every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
+    """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
     for one in results:
         if one.header.shard is not None:

@@ -28,7 +28,7 @@ class InvariantRecord(_Record):
     source: str
     status: Status
     looked: int
-    """How many things of the kind ``what`` were checked."""
+    """The number of things of the kind ``what`` that were checked."""
     what: str
     rows: tuple[dict[str, Any], ...]
     """The first rows that break it; instants are ms since the epoch."""
@@ -63,11 +63,10 @@ class SoakRecord(_Record):
     seed: int
     kills_wanted: int
     kills: int
-    """Engines killed while the query ran."""
     seconds: float
     """From the first start of the query to its end, including the starts of engines in between."""
     arrived: int
-    """Rows of the input; the next three fields say where they went."""
+    """The rows of the input; the next three fields say where they went."""
     counted: int
     late: int
     in_state: int
@@ -86,5 +85,4 @@ class SoakRecord(_Record):
 
     @property
     def text(self) -> str:
-        """The file."""
         return self.model_dump_json(indent=2, by_alias=True) + "\n"
