@@ -122,7 +122,7 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
     if before.version is None or after.version is None:
         return
     pair = VersionPair(before.version, after.version)
-    for handoff in handoffs(case for case in cases if case.upgrades):
+    for handoff in handoffs([case for case in cases if case.upgrades]):
         entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
         if entry is not None and not_applicable(handoff, pair) is None:
             status: UpgradeStatus = "refused" if entry.error is not None else "differs"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from conformance.core.errors import WrongUsage
+from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted, printable
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
@@ -40,10 +41,10 @@ class UnusableColumn(WrongUsage):
         super().__init__("\n".join(f"{path}: {problem}" for problem in self.reasons))
 
 
-class Provenance(BaseModel):
+class Provenance(FrozenRecord):
     """Where the results come from: what stands in ``NAME.yaml`` beside ``NAME.jsonl.xz``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(str_strip_whitespace=True)
 
     title: Name
     by: Name

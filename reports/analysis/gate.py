@@ -65,11 +65,7 @@ class Acceptance:
 
 
 def read_accepted(path: Path) -> tuple[Acceptance, ...]:
-    """Reads the file of accepted changes.
-
-    Raises:
-        InvalidCase: the file is invalid; the error has every problem with its line.
-    """
+    """Reads the file of accepted changes. Raises InvalidCase: the file is invalid; the error has every problem with its line."""
     report = Report(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None

@@ -282,11 +282,7 @@ LABEL = "watermark conformance"
 
 
 def badge(results: Results, version: str | None = None) -> str:
-    """Returns the badge of all versions, or of one.
-
-    Raises:
-        NoSuchVersion: the results do not have that version.
-    """
+    """Returns the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
     counts: Counter[Status] = Counter(cell.status for cell in cells)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from conformance.core.observation import FrozenRecord
 from conformance.core.wording import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
@@ -19,11 +18,7 @@ from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ExportedCell(_Part):
+class ExportedCell(FrozenRecord):
     """One version of one case."""
 
     target: str
@@ -41,7 +36,7 @@ class ExportedCell(_Part):
     notes: tuple[str, ...]
 
 
-class ExportedCase(_Part):
+class ExportedCase(FrozenRecord):
     id: str
     family: str
     title: str | None
@@ -52,7 +47,7 @@ class ExportedCase(_Part):
     cells: tuple[ExportedCell, ...]
 
 
-class ExportedReason(_Part):
+class ExportedReason(FrozenRecord):
     spark: str
     text: str
     link: str | None
@@ -60,7 +55,7 @@ class ExportedReason(_Part):
     """Whether it is a known bug of that version rather than a documented change."""
 
 
-class ExportedChange(_Part):
+class ExportedChange(FrozenRecord):
     case: str
     meaning: Meaning
     what: str
@@ -68,7 +63,7 @@ class ExportedChange(_Part):
     reasons: tuple[ExportedReason, ...]
 
 
-class ExportedPair(_Part):
+class ExportedPair(FrozenRecord):
     """What changes from one version to another."""
 
     before: str
@@ -80,7 +75,7 @@ class ExportedPair(_Part):
     """The case, target and status of each cell without a result."""
 
 
-class ExportedCoverage(_Part):
+class ExportedCoverage(FrozenRecord):
     name: str
     of: int
     pinned: int
@@ -90,7 +85,7 @@ class ExportedCoverage(_Part):
     holes: tuple[str, ...]
 
 
-class Everything(_Part):
+class Everything(FrozenRecord):
     """The whole document."""
 
     format: Literal[1] = 1

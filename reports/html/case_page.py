@@ -112,7 +112,7 @@ def case_page(report: Report, id: str) -> CasePage:
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),
-        checkpoints=checkpoints_of_case(report, id),
+        checkpoints=tuple(checkpoints_of_case(report, id)),
         previous=around[at - 1] if at else None,
         next=around[at + 1] if at + 1 < len(around) else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.case import Case
@@ -13,7 +13,7 @@ from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
-from reports.analysis.checkpoints import CheckpointGroup, checkpoints
+from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.features import FEATURES
 from reports.analysis.gate import StandingBug, standing_bugs
 from reports.analysis.report import Report
@@ -22,7 +22,6 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
 from reports.results.known_bug import Workaround
-from reports.results.records import UpgradeCell
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -32,7 +31,6 @@ _SHOWN = 400
 @dataclass(frozen=True)
 class ChangedCase:
     case: str
-    title: str
     what: str
     before: CellSign
     after: CellSign
@@ -126,7 +124,6 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
     bugs = report.matrix.bugs.get(change.case, ())
     return ChangedCase(
         case=change.case,
-        title=report.title(change.case),
         what=change.what,
         before=CellSign.of(change.before, pair.before, bugs),
         after=CellSign.of(change.after, pair.after, bugs),
@@ -171,53 +168,46 @@ class CheckpointStatus:
 
 
 @dataclass(frozen=True)
-class CheckpointCase:
-    case: str
-    title: str
-    cuts: tuple[int, ...]
-    """The numbers of the steps before which the versions changed."""
-    has_page: bool
-
-
-@dataclass(frozen=True)
 class CheckpointReason:
     status: CheckpointStatus
     error: str
     because: str
     source: SourceLink | None
     workaround: str
-    cases: tuple[CheckpointCase, ...]
+    cases: Mapping[str, tuple[int, ...]]
+    """Maps each case to the steps before which its versions changed."""
 
 
 @dataclass(frozen=True)
 class CheckpointSection:
-    summary: str
-    counts: tuple[tuple[CheckpointStatus, int], ...]
+    """All that is known about the checkpoints of one version on another."""
+
+    found: Checkpoints
     groups: tuple[CheckpointReason, ...]
     """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
     """What cases without a result between these versions document for them."""
-    known: int
-    tried: int
-    abnormal: int
+
+    @property
+    def counts(self) -> Iterator[tuple[CheckpointStatus, int]]:
+        return ((CheckpointStatus.of(status), count) for status in UPGRADES if (count := self.found.count(status)))
+
+    @property
+    def abnormal(self) -> int:
+        """The number of tried checkpoints that do not resume normally."""
+        return sum(group.count for group in self.found.groups)
 
 
 def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | None:
+    """How the older version's checkpoints resume on the newer one; None if nothing is known about that."""
     found = checkpoints(report.results.upgrades, report.cases.values(), pair.before, pair.after)
     if found is None:
         return None
-    return CheckpointSection(
-        summary=found.summary(),
-        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in UPGRADES if found.count(status)),
-        groups=tuple(_reason(report, group) for group in found.groups),
-        documented=tuple(_reason(report, group) for group in found.documented_groups),
-        known=len(found.documented),
-        tried=found.tried,
-        abnormal=sum(group.count for group in found.groups),
-    )
+    groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
+    return CheckpointSection(found, tuple(groups), tuple(documented))
 
 
-def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
+def _reason(group: CheckpointGroup) -> CheckpointReason:
     entry, because = group.entry, group.because
     if entry is not None and entry.bug:
         because = f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
@@ -227,10 +217,7 @@ def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
         cut(because, _LONGEST),
         SourceLink.of(entry.link) if entry is not None and entry.link else None,
         (entry.workaround or "") if entry is not None else "",
-        tuple(
-            CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
-            for case, cuts in group.cases.items()
-        ),
+        group.cases,
     )
 
 
@@ -242,20 +229,13 @@ class CaseCheckpoint:
     reason: CheckpointReason
 
 
-def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:
-    """Returns what became of the checkpoints of a case, those that did not resume normally first."""
+def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
+    """Yields what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     tried = UPGRADES.keys() - {"not-run", "not-applicable"}
     cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in tried]
-    cells.sort(key=lambda cell: cell.status in NORMAL)
-    return tuple(
-        CaseCheckpoint(
-            titles.get(cell.origin, cell.origin), titles.get(cell.to, cell.to), cell.cut, _reason(report, _alone(cell))
-        )
-        for cell in cells
-    )
-
-
-def _alone(cell: UpgradeCell) -> CheckpointGroup:
-    because = cell.entry.because if cell.entry is not None else ""
-    return CheckpointGroup(cell.status, cell.error.name if cell.error is not None else "", because, cell.entry, {})
+    for cell in sorted(cells, key=lambda cell: cell.status in NORMAL):
+        because = cell.entry.because if cell.entry is not None else ""
+        error = cell.error.name if cell.error is not None else ""
+        reason = _reason(CheckpointGroup(cell.status, error, because, cell.entry, {}))
+        yield CaseCheckpoint(titles.get(cell.origin, cell.origin), titles.get(cell.to, cell.to), cell.cut, reason)

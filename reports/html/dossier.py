@@ -91,7 +91,7 @@ class Dossier:
             (f"{group.heading.glyph} {group.heading.title}", group.count, _COLOURS[group.meaning])
             for group in self.comparison.groups
         ]
-        if self.checkpoints is not None and self.checkpoints.tried:
+        if self.checkpoints is not None and self.checkpoints.found.tried:
             counts.append(("⟳ Checkpoints that do not resume normally", self.checkpoints.abnormal, "#9a4a00"))
         counts.append(("▲ Known bugs that both have", len(self.comparison.bugs), "#9a4a00"))
         most = max((count for _, count, _ in counts), default=0) or 1

@@ -1,4 +1,4 @@
-"""The pages about all results: the front page, the matrix with a ribbon for each case, the catalogue of behaviours, and the run."""
+"""The pages about all results: the front page, the matrix, known bugs with their feed, behaviours, the run, and what people ask most."""
 
 from __future__ import annotations
 
@@ -7,29 +7,36 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
+from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
+from conformance.core.data import read_data
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal
+from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
-from reports.html.addresses import SourceLink
+from reports.html.addresses import InAFolder, SourceLink, slug
 from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
-from reports.results.records import Target
+from reports.html.timeline import Timeline, timeline
+from reports.results.known_bug import KnownBug, Workaround
+from reports.results.records import Cell, Target
 from reports.results.status import MARKS, Mark
 
 
 @dataclass(frozen=True)
 class MatrixRow:
     ribbon: Ribbon
-    title: str
     words: str
     """The words that find it besides its title, separated by spaces."""
     tags: tuple[str, ...]
@@ -88,7 +95,6 @@ def _row(report: Report, id: str) -> MatrixRow:
     case = report.case(id)
     return MatrixRow(
         ribbon=found,
-        title=report.title(id),
         words=search_words(case, report.behaviours[id]),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in found.cells),
@@ -169,7 +175,7 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     handed = checkpoint_section(report, pair) if pair is not None else None
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
-        first.append(f"{handed.abnormal} of {counted(handed.tried, 'checkpoint')} {verb} not resume normally")
+        first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")
     counts = of_spark.totals
     last = []
     if counts["violates"]:
@@ -318,3 +324,188 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
 
 def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
     return " ".join(str(entry.get(key, "")).split())
+
+
+@dataclass(frozen=True)
+class BugRow:
+    """A bug: a ticket, or what a case says if no ticket reports it."""
+
+    source: SourceLink | None
+    ticket: str
+    """What stands in for a source: ``no ticket, introduced by SPARK-51955``; may be empty."""
+    cases: tuple[tuple[str, str], ...]
+    """Each case that shows it, and what goes wrong there."""
+    shown: tuple[int, ...]
+    """The number of cases that show it on each version."""
+    fixed_in: str | None
+    workaround: Workaround | None
+
+    @property
+    def name(self) -> str:
+        """``SPARK-58904``; without a ticket, what stands in for it."""
+        return self.source.label if self.source is not None else self.ticket or "No ticket"
+
+    @property
+    def place(self) -> str:
+        """Where it is on the page; stays the same as long as the bug has the same ticket, or without one the same first case."""
+        named = _TICKET.search(self.name)
+        return named[0] if named is not None else slug(self.cases[0][0])
+
+
+@dataclass(frozen=True)
+class BugsPage:
+    targets: tuple[Target, ...]
+    rows: tuple[BugRow, ...]
+    """The bugs that no release has fixed, then the others by the release that did, newest first."""
+    counts: tuple[int, ...]
+    """The number of bugs of each version."""
+
+
+def bugs_page(report: Report) -> BugsPage:
+    rows = (_bug_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
+    found = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    targets = report.versions
+    return BugsPage(
+        targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
+    )
+
+
+def _numbers(release: str | None) -> list[int]:
+    return [int(number) for number in release.split(".")] if release is not None else []
+
+
+def _bug_row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
+    newest = {case: cell for (case, _), cell in cells.items()}
+    spark = {target.name: target.spark for target in report.versions}
+    bugs = [KnownBug.of(cell, spark[cell.target], report.matrix.bugs[case]) for case, cell in newest.items()]
+    fixed = [bug.fixed_in for bug in bugs if bug is not None]
+    first = next(bug for bug in bugs if bug is not None)
+    cases = {case: cell.differs.because or "" for case, cell in newest.items() if cell.differs is not None}
+    return BugRow(
+        source=SourceLink.of(first.link) if first.link else None,
+        ticket=first.ticket.strip().strip("()") if not first.link else "",
+        cases=tuple(cases.items()),
+        shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
+        fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
+        workaround=first.workaround,
+    )
+
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_TAG = "tag:watermark-conformance,2026:bug"
+
+
+def feed(report: Report, page: str) -> str:
+    """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
+    ElementTree.register_namespace("", _ATOM)
+    found = bugs_page(report)
+    when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
+    root = ElementTree.Element(f"{{{_ATOM}}}feed")
+    _text(root, "id", f"{_TAG}s")
+    _text(root, "title", "Known bugs of Spark's watermarks")
+    _text(root, "updated", when)
+    _text(ElementTree.SubElement(root, f"{{{_ATOM}}}author"), "name", "Watermark conformance")
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="self", href=InAFolder.feed)
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=page)
+    for row in found.rows:
+        entry = ElementTree.SubElement(root, f"{{{_ATOM}}}entry")
+        _text(entry, "id", f"{_TAG}/{row.place}")
+        _text(entry, "title", f"{row.name}: {row.cases[0][1]}")
+        _text(entry, "updated", when)
+        ElementTree.SubElement(
+            entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
+        )
+        having = ", ".join(target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
+        fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
+        known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
+        cases = ", ".join(case for case, _ in row.cases)
+        _text(entry, "summary", f"Seen on {having}. {fixed} {known} Cases: {cases}.")
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text(parent: ElementTree.Element, name: str, text: str) -> None:
+    ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}").text = "".join(one for one in text if one.isprintable())
+
+
+NARROW = 400.0
+"""The width of all columns of a picture that stands beside others, in pixels."""
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A picture on a page of pictures; the template of a timeline reads it as the section of a case."""
+
+    case: str
+    title: str
+    said: str
+    timeline: Timeline
+    targets: tuple[Target, ...]
+    difference: None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    sign: str
+    because: str
+    case: str
+    ribbon: Ribbon
+
+
+@dataclass(frozen=True)
+class UnderstandPage:
+    modes: tuple[Pictured, ...]
+    """The same trace in each output mode, as the reference model predicts it."""
+    pictures: tuple[Pictured, ...]
+
+
+def understand_page(report: Report) -> UnderstandPage | None:
+    modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
+    if not modes and not pictures:
+        return None
+    return UnderstandPage(modes, pictures)
+
+
+def causes(report: Report) -> tuple[Cause, ...]:
+    """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    ran = set(report.matrix.cases)
+    return tuple(
+        Cause(one["sign"], one["because"], one["case"], ribbon(report, one["case"]))
+        for one in _written()["vanished"]
+        if one["case"] in ran
+    )
+
+
+def _modes(report: Report) -> Iterator[Pictured]:
+    written, newest = _written()["modes"], report.versions[-1:]
+    case = report.cases.get(written["case"])
+    version = newest[0].version if newest else None
+    if report.model is None or case is None or version is None:
+        return
+    for changed, prediction in in_each_mode(case, version):
+        drawn = timeline(changed, prediction.account, across=NARROW)
+        mode = changed.output_mode
+        if drawn is not None:
+            yield Pictured(case.id, f"{mode.capitalize()} mode", written["said"][mode], drawn, newest)
+
+
+def _pictures(report: Report) -> Iterator[Pictured]:
+    by_name = {target.name: target for target in report.targets}
+    for one in _written()["pictures"]:
+        case, groups = report.cases.get(one["case"]), report.sections(one["case"])
+        cell = groups[0].shown if groups else None
+        if case is None or cell is None or cell.observation is None:
+            continue
+        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+        target = by_name[cell.target]
+        alone = () if predicted is not None else batches_of(account(case, target.version, cell.observation))
+        drawn = timeline(case, predicted.account if predicted is not None else alone)
+        if drawn is not None:
+            said = report.title(case.id)
+            yield Pictured(case.id, one["title"], said, drawn, (target,))
+
+
+@cache
+def _written() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_data("reports.html", "guides.yaml")
+    return found

@@ -16,11 +16,18 @@ from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
 from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, short, slug, upgrade_files
-from reports.html.bugs_page import bugs_page
 from reports.html.case_page import case_page
 from reports.html.comparison import checkpoint_section, comparison
-from reports.html.guides import causes, understand_page
-from reports.html.overview_pages import about_page, behaviours_page, headline, matrix_page, own_result
+from reports.html.overview_pages import (
+    about_page,
+    behaviours_page,
+    bugs_page,
+    causes,
+    headline,
+    matrix_page,
+    own_result,
+    understand_page,
+)
 from reports.html.texts import cut, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target

@@ -35,8 +35,8 @@ def code(words: str) -> str:
     return f"`{words}`" if "`" not in words else f"`` {words} ``"
 
 
-def block(words: str, language: str = "python") -> str:
-    return f"```{language}\n{words}\n```\n"
+def block(words: str) -> str:
+    return f"```python\n{words}\n```\n"
 
 
 def link(words: str, href: str | None) -> str:

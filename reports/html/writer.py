@@ -16,8 +16,8 @@ from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.bugs_page import feed
 from reports.html.dossier import asset, page_kind, write_dossier
+from reports.html.overview_pages import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
 
 ASSETS = ("report.css", "report.js")

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from conformance.checkpoints.crash_images import CrashImage, Fault
+from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from reports.results.checkpoint_status import CRASHES, OF_A_CRASH, CrashStatus, of_crashes
@@ -16,9 +15,7 @@ from reports.results.checkpoint_status import CRASHES, OF_A_CRASH, CrashStatus, 
 CRASH_RECORDS = FileKind("the records of crashes", lambda start: start.startswith(b'{"format":1,"kind":"crashes"'))
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Line(FrozenRecord):
     @property
     def line(self) -> str:
         return self.model_dump_json() + "\n"

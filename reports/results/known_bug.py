@@ -6,33 +6,48 @@ with a better one is still the same case.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from conformance.core.data import read_data
+from conformance.core.observation import FrozenRecord
 from conformance.core.versions import NotAVersion, SparkVersion, VersionRange, falling_into, releases
 from conformance.core.wording import ticket
 from reports.results.records import Cell, DocumentedDifference
 
-_TICKET = re.compile(r"SPARK-[0-9]+")
-_SOURCE = re.compile(r"SPARK-[0-9]+|https://\S+|case:\S+")
-_SETTING = re.compile(r"spark\.[\w.]+=\S+")
-_KEYS = {"ticket", "introduced_by", "workaround", "setting", "source"}
+Ticket: TypeAlias = Annotated[str, StringConstraints(pattern=r"^SPARK-[0-9]+$")]
 
 
-@dataclass(frozen=True)
-class Workaround:
-    """What to do about a bug, and who says so."""
+class Workaround(FrozenRecord):
+    """What to do about a bug, and who says so: an entry of ``workarounds.yaml``."""
 
-    text: str
-    setting: str | None
+    ticket: Ticket | None = None
+    introduced_by: Ticket | None = None
+    """The ticket that introduced the bug, if no ticket reports it."""
+    text: Annotated[str, Field(alias="workaround", pattern=r"^[^.].*\.$")]
+    setting: Annotated[str, Field(pattern=r"^spark\.[\w.]+=\S+$")] | None = None
     """``spark.x=y``, if the workaround is a setting."""
-    source: str
-    """A ticket or a page; empty if a case shows the workaround."""
-    case: str | None
+    said_by: Annotated[str, Field(alias="source", pattern=r"^(SPARK-[0-9]+|https://\S+|case:\S+)$")]
+
+    @model_validator(mode="after")
+    def _is_about_one_bug(self) -> Workaround:
+        if (self.ticket is None) == (self.introduced_by is None):
+            raise ValueError("needs either `ticket` or `introduced_by`")
+        return self
+
+    @property
+    def source(self) -> str:
+        """A ticket or a page; empty if a case shows the workaround."""
+        return "" if self.case else self.said_by
+
+    @property
+    def case(self) -> str | None:
+        """The case that shows it."""
+        return self.said_by.removeprefix("case:") if self.said_by.startswith("case:") else None
 
     def __str__(self) -> str:
         return f"{self.text} {self.setting}" if self.setting else self.text
@@ -52,29 +67,13 @@ def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaro
     """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
 
     Raises:
-        ValueError: an entry lacks something, has something else, or is there twice.
+        ValueError: an entry is invalid, or two are about the same bug.
     """
-    found: dict[tuple[str | None, str | None], Workaround] = {}
-    for entry in listed:
-        if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-            raise ValueError(f"{entry}: must be a mapping of texts")
-        if unknown := set(entry) - _KEYS:
-            raise ValueError(f"{entry}: unknown key {', '.join(sorted(unknown))}")
-        key = entry.get("ticket"), entry.get("introduced_by")
-        if sum(one is not None and _TICKET.fullmatch(one) is not None for one in key) != 1 or all(key):
-            raise ValueError(f"{entry}: needs either `ticket` or `introduced_by`: SPARK-1")
-        if key in found:
-            raise ValueError(f"{entry}: is there twice")
-        if not str(entry.get("workaround", "")).endswith("."):
-            raise ValueError(f"{entry}: `workaround` must be a sentence")
-        source, setting = str(entry.get("source", "")), entry.get("setting")
-        if not _SOURCE.fullmatch(source):
-            raise ValueError(f"{entry}: `source` must be a ticket, an https address or case:ID")
-        if setting is not None and not _SETTING.fullmatch(setting):
-            raise ValueError(f"{entry}: `setting` must be spark.KEY=VALUE")
-        case = source.removeprefix("case:") if source.startswith("case:") else None
-        found[key] = Workaround(entry["workaround"], setting, "" if case else source, case)
-    return found
+    entries = TypeAdapter(list[Workaround]).validate_python(listed)
+    by_bug = {(entry.ticket, entry.introduced_by): entry for entry in entries}
+    if len(by_bug) < len(entries):
+        raise ValueError("two workarounds are about the same bug")
+    return by_bug
 
 
 @dataclass(frozen=True)

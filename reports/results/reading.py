@@ -69,10 +69,7 @@ class ResultsFile:
     """A results file that was read once, of which lines are read again."""
 
     def __init__(self, path: Path) -> None:
-        """
-        Raises:
-            UnusableResults: it cannot be read.
-        """
+        """Raises UnusableResults: it cannot be read."""
         self.path = path
         # A pipe can be read only once.
         self._lines: dict[int, bytes] | None = None if path.is_file() else {}
@@ -102,11 +99,7 @@ class ResultsFile:
         cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
-        """Reads the line there again.
-
-        Raises:
-            UnusableResults: the file is not the one that was read before, or cannot be read.
-        """
+        """Reads the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
 
@@ -258,11 +251,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
 
 
 def header_of(path: Path) -> Header:
-    """Reads what a file announces, from its first line alone.
-
-    Raises:
-        UnusableResults: as ``records``.
-    """
+    """Reads what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
     reading = records(path)
     try:
         header = next(reading)[1]
@@ -415,11 +404,7 @@ class Results:
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Reads several files and puts them together.
-
-        Raises:
-            UnusableResults: as ``read`` and ``together``.
-        """
+        """Reads several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
 

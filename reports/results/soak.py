@@ -6,8 +6,9 @@ import re
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
 from conformance.invariants.catalogue import InvariantVerdict, Status, StreamTotals
 
@@ -16,11 +17,7 @@ SOAK_RECORD = FileKind(
 )
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class InvariantRecord(_Record):
+class InvariantRecord(FrozenRecord):
     """The verdict on an invariant."""
 
     name: str
@@ -47,7 +44,7 @@ class InvariantRecord(_Record):
         )
 
 
-class SoakRecord(_Record):
+class SoakRecord(FrozenRecord):
     """``soak.json``."""
 
     format: Literal[1] = 1

@@ -61,11 +61,7 @@ class ResultsWriter:
             self._append(Introduction(target=target))
 
     def write(self, cell: Cell | UpgradeCell) -> None:
-        """Appends a cell.
-
-        Raises:
-            ValueError: the header does not announce it, or it is already there.
-        """
+        """Appends a cell. Raises ValueError: the header does not announce it, or it is already there."""
         with self._lock:
             case, where = cell.key
             if cell.key in self._written:
