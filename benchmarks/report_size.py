@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 from conformance.suite import discovery
-from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
@@ -111,10 +110,10 @@ def main() -> int:
             cells = results(path, size)
             start = time.process_time()
             read = Results.read(path)
-            made = Report.of(read, known(read), reference_model)
+            made = Report.of(read, known(read)).with_model()
             front = write(made, Path(folder) / "site")
             seconds = time.process_time() - start
-            one = write_one_file(Report.of(read, known(read), reference_model), Path(folder) / "one")
+            one = write_one_file(Report.of(read, known(read)).with_model(), Path(folder) / "one")
             bytes_ = sum(file.stat().st_size for file in front.parent.rglob("*") if file.is_file())
             taken = filtered_ms(front.parent / "matrix.html")
             told = "no browser" if taken is None else f"{taken:.0f} ms to filter"

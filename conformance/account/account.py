@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
-from conformance.core.observation import BatchSeen, ErrorSeen, Observation
+from conformance.core.observation import BatchSeen, Observation, StepSeen
 from conformance.core.spark_types import DataType, Schema
-from conformance.core.values import NotAValue, canonical
+from conformance.core.values import NotAValue, canonical, show
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import INSTANTS, OutputSchema
@@ -29,6 +29,9 @@ Teller: TypeAlias = Literal["engine", "model"]
 RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
 """``behind``: at or before the watermark, and not known whether dropped; ``null``: without an event time; ``timeless``: its stream has
 no column of event time."""
+
+LONGEST_MESSAGE = 400
+"""Characters of an error: after its first sentence Spark appends the plan."""
 
 _PASSES_ON = ("dedupe", "symmetricHashJoin", "globalLimit")
 """How the names of operators begin that emit rows they read: another operator above may drop these."""
@@ -51,12 +54,11 @@ class RowAccount:
 
     stream: str
     time_us: int | None
-    """Its event time, in microseconds since the epoch."""
+    """The event time, in microseconds since the epoch."""
     text: str
     """The row as the case writes it."""
     fate: RowFate
     by: Teller = "engine"
-    """Who says what became of it."""
     operator: str = ""
     """The operator that dropped it, if the model says so: ``aggregation by window``."""
     behind: bool = False
@@ -65,11 +67,8 @@ class RowAccount:
 
 @dataclass(frozen=True)
 class EmittedWindow:
-    """A window in an emitted row."""
-
     span: Span
     rest: str
-    """The other values of the row."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class BatchAccount:
     late_ms: int | None
     """The watermark that decides which rows are late, by the rule of the version; None if that is not known."""
     rows: tuple[RowAccount, ...]
-    """Those that the case gave it."""
+    """The rows that the case gave it."""
     streams: tuple[str, ...]
     """The streams of ``rows``, also those that brought none."""
     emitted: tuple[EmittedWindow, ...]
@@ -95,13 +94,25 @@ class BatchAccount:
     and for eviction, the rows and windows that it keeps and removes, and the inputs with their watermarks. None if it did not."""
 
     @cached_property
+    def facts(self) -> Mapping[str, str]:
+        """What the engine showed, in words by label, as far as it showed it."""
+        seen = self.seen
+        facts = {
+            "kind": seen.kind,
+            "ran with": None if seen.watermark is None else instant(seen.watermark),
+            "dropped": None if seen.dropped is None else str(seen.dropped),
+            "state": ", ".join(map(str, seen.state)) or None,
+        }
+        return {label: text for label, text in facts.items() if text is not None}
+
+    @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
         return None if self.model is None else _windows(row for one in self.model.operators for row in one.shown)
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
-        """The windows whose state it removed because the watermark passed them; None if they are not known."""
+        """The windows whose state the watermark removed; None if they are not known."""
         return None if self.model is None else _windows(row for one in self.model.operators for row in one.evicted)
 
 
@@ -109,14 +120,36 @@ class BatchAccount:
 class StepAccount:
     """A step of the case."""
 
-    number: int
+    seen: StepSeen
     name: str | None
     restarted: str | None
-    """How the step restarts the query, if it does."""
     batches: tuple[BatchAccount, ...]
-    error: ErrorSeen | None
     schema: OutputSchema
-    """Of the rows that it emitted."""
+    """The columns of the rows that it emitted."""
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What the engine showed after the step, in words by label; for a step that failed, only the error."""
+        if (error := self.seen.error) is not None:
+            first = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+            first = first if len(first) <= LONGEST_MESSAGE else f"{first[:LONGEST_MESSAGE]}…"
+            return {"error": f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {first}"}
+        facts = {"watermark": instant(self.seen.watermark)}
+        dropped = [batch.seen.dropped for batch in self.batches]
+        if dropped and None not in dropped:
+            facts["dropped"] = str(sum(count for count in dropped if count is not None))
+        if self.batches:
+            facts["state"] = self.batches[-1].facts.get("state", "none")
+        return facts
+
+    def row(self, values: Sequence[object]) -> str:
+        """An emitted row as the case language writes it."""
+        return ", ".join(map(cell, self.schema.as_written(tuple(values))))
+
+
+def instant(millis: int) -> str:
+    """A watermark as the case language writes instants: ``12:05``."""
+    return show(millis * 1000)
 
 
 def account(
@@ -133,13 +166,26 @@ def account(
     return tuple(_Reading(case, version, confirmed).steps(observation))
 
 
+def account_without_case(observation: Observation) -> tuple[StepAccount, ...]:
+    """The account of an answer to a case that is not at hand: nothing is known of the rows that it gave."""
+    return tuple(
+        StepAccount(
+            step,
+            None,
+            None,
+            tuple(BatchAccount(step.number, batch, None, (), (), ()) for batch in step.batches),
+            OutputSchema.of(observation.columns_of(step)),
+        )
+        for step in observation.steps
+    )
+
+
 def batches_of(steps: Sequence[StepAccount]) -> tuple[BatchAccount, ...]:
-    """The micro-batches in the order in which they ran."""
     return tuple(batch for step in steps for batch in step.batches)
 
 
 def _confirmed(observation: Observation, prediction: Prediction) -> Iterator[tuple[int, BatchProgress]]:
-    """Place of a micro-batch → what the model says, up to the first one that it predicts otherwise."""
+    """Yields each micro-batch by its place, with what the model says, up to the first that it predicts otherwise."""
     predicted = (
         (seen.number, batch, progress)
         for seen, step in zip(prediction.observation.steps, prediction.steps, strict=True)
@@ -162,7 +208,7 @@ class _Reading:
         self._late_by_own = None if rule is None else rule == "own batch"
         self._given: dict[int, tuple[Arrival, ...]] = {}
         self._watermarks: dict[int, int | None] = {}
-        """Of the micro-batches so far and of the next one, by id: that may not be shown, for example if it only divides state."""
+        """By id of a micro-batch, those so far and the next: one may not be shown, for example if it only divides state."""
         self._ran = 0
 
     def steps(self, observation: Observation) -> Iterator[StepAccount]:
@@ -189,14 +235,8 @@ class _Reading:
                     self._given[batch.id] = tuple(taken)
                 batches.append(self._batch(seen.number, batch, schema, restarted))
                 restarted = None
-            yield StepAccount(
-                seen.number,
-                None if step is None else step.name,
-                action.how if isinstance(action, Restart) else None,
-                tuple(batches),
-                seen.error,
-                schema,
-            )
+            name = None if step is None else step.name
+            yield StepAccount(seen, name, action.how if isinstance(action, Restart) else None, tuple(batches), schema)
 
     def _batch(self, step: int, batch: BatchSeen, schema: OutputSchema, restarted: str | None) -> BatchAccount:
         model = self._confirmed.get(self._ran)
@@ -313,7 +353,6 @@ def is_window(type_: DataType) -> bool:
 
 
 def _emitted(schema: OutputSchema, batch: BatchSeen) -> Iterator[EmittedWindow]:
-    """The windows of emitted rows."""
     places = _window_columns(schema)
     for row in batch.rows if places else ():
         span = _span(row, places, [schema.types[place] for place in places])
@@ -337,7 +376,6 @@ def _window_columns(schema: OutputSchema) -> tuple[int, ...]:
 
 
 def _span(row: Sequence[Any], places: Sequence[int], types: Sequence[DataType]) -> Span | None:
-    """The window of a row; None if a part of it is null or no instant."""
     if any(place >= len(row) for place in places):
         return None
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from conformance.account.account import BatchAccount, StepAccount, account, is_window
+from conformance.account.account import BatchAccount, StepAccount, account, instant, is_window
 from conformance.core.case import Case
 from conformance.core.observation import DROPPED_ROWS, BatchSeen, ErrorSeen, Observation
 from conformance.core.spark_types import DataType
@@ -49,8 +49,6 @@ MARKS: Mapping[Tone, str] = {
 
 @dataclass(frozen=True)
 class ExplanationLine:
-    """A line of text, without its line end."""
-
     text: str
     tone: Tone = "plain"
     depth: int = 0
@@ -79,16 +77,16 @@ def _lines(
     yield ExplanationLine(case.title, "plain")
     for step in steps:
         yield ExplanationLine("")
-        yield ExplanationLine(f"step {step.number}{f' “{step.name}”' if step.name else ''}", "step")
+        yield ExplanationLine(f"step {step.seen.number}{f' “{step.name}”' if step.name else ''}", "step")
         if step.restarted is not None:
             yield ExplanationLine(f"the query stops ({step.restarted}) and restarts from its checkpoint", "dim", 1)
         for batch in step.batches:
             if batch.model is not None:
                 yield from batch_lines(case, batch.model, step.schema)
             elif observed is not None:
-                yield from _observed_batch(observed, batch, step.schema)
-        if step.error is not None:
-            yield from _error_lines(step.error, observed)
+                yield from _observed_batch(observed, batch, step)
+        if step.seen.error is not None:
+            yield from _error_lines(step.seen.error, observed)
         elif not step.batches:
             yield ExplanationLine("no micro-batch runs", "dim", 1)
 
@@ -105,7 +103,6 @@ def _error_lines(error: ErrorSeen, observed: SparkVersion | None) -> Iterator[Ex
 
 
 def batch_lines(case: Case, batch: BatchProgress, schema: OutputSchema) -> Iterator[ExplanationLine]:
-    """What the model says of a micro-batch, whose output has these columns."""
     yield ExplanationLine(f"micro-batch {batch.id} ({batch.kind}), watermark {instant(batch.watermark_ms)}", "plain", 1)
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]
@@ -171,10 +168,10 @@ def _sum(node: InputAdvance) -> str:
     return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
 
 
-def _observed_batch(version: SparkVersion, batch: BatchAccount, schema: OutputSchema) -> Iterator[ExplanationLine]:
-    seen = batch.seen
-    at = f", watermark {instant(seen.watermark)}" if seen.watermark is not None else ""
-    yield ExplanationLine(f"micro-batch {seen.id} ({seen.kind}){at}", "plain", 1)
+def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccount) -> Iterator[ExplanationLine]:
+    seen, ran_with = batch.seen, batch.facts.get("ran with")
+    at = f", watermark {ran_with}" if ran_with is not None else ""
+    yield ExplanationLine(f"micro-batch {seen.id} ({batch.facts['kind']}){at}", "plain", 1)
     for source in seen.sources:
         if source.stream in batch.streams or source.moved:
             given = [row.text for row in batch.rows if row.stream == source.stream]
@@ -191,16 +188,15 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, schema: OutputSc
     for name, state, dropped in _operators(seen):
         behind = f", drops {counted(dropped, 'late row')}" if dropped else ""
         yield ExplanationLine(f"{name} keeps {counted(state, 'row') if state else 'nothing'}{behind}", "kept", 2)
-    rows = [", ".join(map(cell, schema.as_written(row))) for row in seen.rows]
-    yield ExplanationLine(f"emits {_listed(rows) or 'nothing'}", "emits", 2)
+    yield ExplanationLine(f"emits {_listed([*map(step.row, seen.rows)]) or 'nothing'}", "emits", 2)
     if seen.watermark is not None:
         times = seen.event_time
         between = f"event times {instant(times.min)} to {instant(times.max)}; " if times is not None else ""
-        moved = f"stays at {instant(seen.watermark)}"
+        moved = f"stays at {ran_with}"
         if seen.next_watermark is None:
             moved = "the micro-batch was not committed"
         elif seen.next_watermark != seen.watermark:
-            moved = f"advances from {instant(seen.watermark)} to {instant(seen.next_watermark)}"
+            moved = f"advances from {ran_with} to {instant(seen.next_watermark)}"
         yield ExplanationLine(f"watermark: {between}{moved}", "moves", 2)
 
 
@@ -215,11 +211,12 @@ def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
     ]
 
 
-def _observed(batch: BatchSeen, schema: OutputSchema) -> dict[str, Json]:
+def _observed(account: BatchAccount, schema: OutputSchema) -> dict[str, Json]:
+    batch = account.seen
     return {
         "id": batch.id,
         "kind": batch.kind,
-        "watermark": None if batch.watermark is None else instant(batch.watermark),
+        "watermark": account.facts.get("ran with"),
         "read": {source.stream: source.rows for source in batch.sources},
         "operators": [{"operator": name, "state": state, "late": late} for name, state, late in _operators(batch)],
         "dropped": batch.dropped,
@@ -258,11 +255,6 @@ def divergence_lines(
         yield ExplanationLine(f"rule that differs: {rule.name} ({rule.source})", "step")
         yield ExplanationLine(f"{here.version}: {rule.here}", "plain", 1)
         yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
-
-
-def instant(millis: int) -> str:
-    """A watermark as the case language writes instants: ``12:05``."""
-    return show(millis * 1000)
 
 
 def duration(millis: int) -> str:
@@ -304,12 +296,13 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
         "columns": [column.name for column in prediction.columns],
         "steps": [
             {
-                "number": step.number,
+                "number": step.seen.number,
                 "name": step.name,
                 "batches": [
                     _batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None
                 ],
-                "error": step.error and step.error.model_dump(mode="json", include={"stage", "classes", "message"}),
+                "error": step.seen.error
+                and step.seen.error.model_dump(mode="json", include={"stage", "classes", "message"}),
             }
             for step in account(case, prediction.version, prediction.observation, prediction)
         ],
@@ -320,10 +313,10 @@ def observed_record(case: Case, version: SparkVersion, observation: Observation)
     """What an engine did, by its answer alone, as JSON; instants in the notation of the case language."""
     steps = [
         {
-            "number": step.number,
+            "number": step.seen.number,
             "name": step.name,
-            "batches": [_observed(batch.seen, step.schema) for batch in step.batches],
-            "error": step.error and step.error.model_dump(mode="json"),
+            "batches": [_observed(batch, step.schema) for batch in step.batches],
+            "error": step.seen.error and step.seen.error.model_dump(mode="json"),
         }
         for step in account(case, version, observation)
     ]

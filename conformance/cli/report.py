@@ -11,7 +11,6 @@ from conformance.cli.options import OUTPUT, argument, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
-from reports.analysis.model_agreement import reference_model
 from reports.analysis.published import beside, between, patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.dossier import write_dossier
@@ -75,11 +74,10 @@ def report(
     made = Report.of(
         found,
         discovery.load(cases),
-        reference_model,
         frozenset(background),
         patch_results() if with_published else (),
         published_columns() if with_published else (),
-    )
+    ).with_model()
     typer.echo(str((write_one_file if single_file else write)(made, output)))
 
 

@@ -33,8 +33,6 @@ Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
 
 @dataclass(frozen=True)
 class MeaningText:
-    """How a kind of change is presented."""
-
     glyph: str
     title: str
     explained: str
@@ -56,35 +54,33 @@ MEANINGS: Mapping[Meaning, MeaningText] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a version behaves as it does, as documented in the case."""
+    """Why a version behaves as it does, according to the case."""
 
     spark: str
-    """The version it applies to."""
+    """The version that the reason applies to."""
     text: str
     link: str | None
     bug: KnownBug | None = None
-    """Set if it is a known bug of that version and not a documented change."""
+    """The known bug of that version, unless the change is documented as intended."""
 
     @property
     def ticket(self) -> str:
-        """Where it is documented, as ``conformance.core.wording.ticket``."""
         return self.bug.ticket if self.bug is not None else ticket(self.link, None, bug=False)
 
 
 @dataclass(frozen=True)
 class Change:
-    """One case that behaves differently on two versions."""
+    """A case that behaves differently on two versions."""
 
     case: str
     before: Cell
     after: Cell
     meaning: Meaning
     what: str
-    """In a sentence, about the later version."""
+    """A sentence about the later version."""
     where: Divergence
-    """The first place where the two differ."""
     reasons: tuple[Reason, ...]
-    """Empty if the case does not document the change."""
+    """The reasons that the case documents."""
     met_by_running_queries: bool
     """Whether a query that runs on the earlier version can meet the change.
 
@@ -93,7 +89,6 @@ class Change:
 
     @property
     def brings_a_bug(self) -> bool:
-        """Whether the later version has a known bug that the earlier one does not have."""
         return self.after.status == "bug" and self.before.differs != self.after.differs
 
 
@@ -105,11 +100,9 @@ class MissingAnswer:
     target: str
     status: Status
     other_text: bool = False
-    """Whether the case was changed between the runs on both targets."""
 
     @property
     def why(self) -> str:
-        """``broken``; or that the results are of two texts of the case, and what to do."""
         return (
             "it ran another text of the case than the other version; run both again" if self.other_text else self.status
         )
@@ -117,18 +110,13 @@ class MissingAnswer:
 
 @dataclass(frozen=True)
 class Changes:
-    """The comparison of two versions."""
-
     before: Target
     after: Target
     changes: tuple[Change, ...]
-    """Worst first, then by case."""
+    """The changes, the worst first, then by case."""
     same: tuple[str, ...]
-    """Cases with the same behaviour on both."""
     outside: tuple[str, ...]
-    """Cases that do not apply to one of the two."""
     missing: tuple[MissingAnswer, ...]
-    """Cells without a result, or with one of another text of the case."""
 
     def of(self, meaning: Meaning) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.meaning == meaning)
@@ -140,7 +128,7 @@ class Changes:
 
 
 def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
-    """The changes from one target of the matrix to another, which are found once."""
+    """Returns the changes from one target of the matrix to another, which are found once."""
     names = before.name, after.name
     if names not in matrix.compared:
         matrix.compared[names] = _changes(matrix, before, after)
@@ -174,7 +162,7 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
-    """The change between two cells of one case with different behaviour; ``bugs``: all that the case shows on some version."""
+    """Returns the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
     meaning, what = _meaning(a, b)
     reasons: dict[tuple[str, str | None], Reason] = {}
     for cell, target in ((a, before), (b, after)):
@@ -225,7 +213,7 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
 
 
 def contrast(own: Cell, other: Cell, name: str) -> str:
-    """What a cell does and what another of the same case does, whichever is older; ``name``: of the other's version."""
+    """Says what a cell does and what another of the same case does, whichever is older; ``name``: the version of the other."""
     a, b = own.observation, other.observation
     if a is None or b is None:
         return "no observation was recorded"
@@ -265,7 +253,6 @@ def _rows_apart(a: Observation, b: Observation, only_here: int, only_there: int,
 
 
 def _is_absent(cell: Cell) -> bool:
-    """Whether the version lacks the feature, as the case documents."""
     return cell.differs is not None and cell.differs.unsupported is not None
 
 
@@ -290,13 +277,13 @@ def _rows(observation: Observation) -> list[str]:
 
 
 def _different_rows(a: Observation, b: Observation) -> tuple[int, int]:
-    """How many rows only the first emitted, and how many only the second."""
+    """Counts the rows that only the first emitted, and those that only the second emitted."""
     only_a, only_b = different_rows(_rows(a), _rows(b), (OutputSchema.of(a.columns), OutputSchema.of(b.columns)))
     return len(only_a), len(only_b)
 
 
 def _other_rows(a: Observation, b: Observation, lost: int, added: int) -> tuple[Meaning, str]:
-    """Rows that only one version emitted: lost, or late if they are still in state when the case ends."""
+    """Tells rows that only one version emitted: they are lost, or late if they are still in state when the case ends."""
     held, dropped = _held(b) - _held(a), _dropped(b) - _dropped(a)
     if lost and not added and held >= lost and dropped <= 0:
         return "timing", f"{counted(lost, 'row')} later: still in state when the case ends"
@@ -323,7 +310,7 @@ def _dropped(observation: Observation) -> int:
 
 
 def _moved(a: Observation, b: Observation) -> str | None:
-    """Whether rows that both emitted come later or earlier; None if all come in the same place."""
+    """Tells whether rows that both emitted come later or earlier; None if all come in the same place."""
     old_places, new_places = _places(a), _places(b)
     if old_places == new_places:
         return None
@@ -336,7 +323,7 @@ def _moved(a: Observation, b: Observation) -> str | None:
 
 
 def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
-    """Row → step and position of the micro-batch within it, for each time it was emitted, in order."""
+    """Maps each row to the step and the position of its micro-batch within it, for each time it was emitted, in order."""
     found: dict[str, list[tuple[int, int]]] = {}
     for step in observation.steps:
         for at, batch in enumerate(step.batches):
@@ -369,7 +356,7 @@ class Since:
     release: str
     """``4.0`` for the first one of a line, ``3.5.4`` for a later one; the title of a build that is not Apache's."""
     seen: str | None
-    """The version that showed it, if it is another one."""
+    """The version that showed it, unless that is the release."""
 
     def __str__(self) -> str:
         return f"{self.release} (seen on {self.seen})" if self.seen else self.release
@@ -380,15 +367,14 @@ class Turn:
     """A version on which a case behaves differently from the one before it."""
 
     place: int
-    """Of the version among all."""
+    """The position of the version among all."""
     before: tuple[Cell, Target]
-    """The last version before it that shows a behaviour."""
     after: tuple[Cell, Target]
     since: Since
 
 
 def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
-    """Where the behaviour of a case changes; ``cells``: on each target, oldest version first."""
+    """Yields where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
     previous: tuple[Cell, Target] | None = None
     for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
         if cell is None or not has_behaviour(cell):
@@ -399,13 +385,11 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
 
 
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
-    """``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
+    """Returns ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
     Args:
-        a: of the version before.
-        before: the last version that behaves otherwise.
-        b: of the version after.
-        after: the first version that behaves like this.
+        a: the cell of the last version that behaves otherwise, ``before``.
+        b: the cell of the first version that behaves like this, ``after``.
     """
     changed = _changed_in(a, before, b, after)
     if changed is None or not after.apache:
@@ -415,7 +399,6 @@ def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
 
 
 def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion | None:
-    """The release between the two that an entry of ``differs`` names; None if none does."""
     old, new = before.version, after.version
     if old is None or new is None or old >= new:
         return None

@@ -21,26 +21,23 @@ class CheckpointGroup:
 
     status: UpgradeStatus
     error: str
-    """The class of the error, to search for; empty without one."""
+    """The class of the error, to search for; empty if there is none."""
     because: str
     entry: DocumentedUpgrade | None
-    """What the cases document; None if they document nothing."""
     cases: Mapping[str, tuple[int, ...]]
-    """Id of a case → the steps before which its versions changed; none if it was not run between these versions."""
+    """Maps the id of a case to the steps before which its versions changed; no steps if it was not run between these versions."""
 
     @property
     def count(self) -> int:
-        """How many checkpoints these are."""
         return sum(max(1, len(cuts)) for cuts in self.cases.values())
 
 
 @dataclass(frozen=True)
 class DocumentedCheckpoint:
-    """What a case documents about its checkpoint between two versions, which no result is about."""
+    """What a case documents about its checkpoint between two versions without a result."""
 
     case: str
     status: UpgradeStatus
-    """``refused`` or ``differs``."""
     entry: DocumentedUpgrade
 
 
@@ -51,18 +48,17 @@ class Checkpoints:
     before: Target
     after: Target
     cells: tuple[UpgradeCell, ...]
-    """Those that were tried, or that the results announce."""
+    """The checkpoints that were tried, or that the results announce."""
     documented: tuple[DocumentedCheckpoint, ...] = ()
-    """What cases without a result between these versions document for them."""
 
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
-        """Those that do not resume as if the version had not changed, worst first, then the reason with the most."""
+        """The checkpoints that do not resume as if the version had not changed: the worst first, then the reason with the most."""
         return groups_of(self.cells)
 
     @cached_property
     def documented_groups(self) -> tuple[CheckpointGroup, ...]:
-        """What cases document, the same from whichever versions; refusals first."""
+        """What the cases document, whichever the two versions; refusals first."""
         return _grouped(
             (
                 one.status,
@@ -77,7 +73,6 @@ class Checkpoints:
 
     @property
     def tried(self) -> int:
-        """How many were handed over."""
         return len(self.cells) - self.count("not-applicable", "not-run")
 
     def count(self, *statuses: UpgradeStatus) -> int:
@@ -109,16 +104,13 @@ class Checkpoints:
 def checkpoints(
     cells: Iterable[UpgradeCell], cases: Iterable[Case], before: Target, after: Target
 ) -> Checkpoints | None:
-    """What is known about the checkpoints of one version on another.
+    """Returns what is known about the checkpoints of one version on another; None if that is nothing.
 
     Args:
         cells: every cell of the upgrade matrix.
-        cases: those that may document something for versions without a result.
-        before: writes the checkpoints.
-        after: resumes them.
-
-    Returns:
-        None if nothing is known.
+        cases: cases that may document something for versions without a result.
+        before: the version that writes the checkpoints.
+        after: the version that resumes them.
     """
     own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
@@ -130,7 +122,7 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
     if before.version is None or after.version is None:
         return
     pair = VersionPair(before.version, after.version)
-    for handoff in handoffs(case for case in cases if case.upgrades):
+    for handoff in handoffs([case for case in cases if case.upgrades]):
         entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
         if entry is not None and not_applicable(handoff, pair) is None:
             status: UpgradeStatus = "refused" if entry.error is not None else "differs"
@@ -138,11 +130,11 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
 
 
 def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
-    """Checkpoints that do not resume as if the version had not changed, by what they meet and why, worst first.
+    """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
     Args:
-        cells: what became of each.
-        findings: whether what was found on an unexpected cell is a reason.
+        cells: every checkpoint.
+        findings: whether the findings of an unexpected cell are a reason.
     """
     return _grouped(
         (
@@ -159,11 +151,10 @@ def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[C
 
 
 Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None, str, int | None]
-"""The first four fields of a group, the case, and the cut, if the case was run."""
+"""The first four fields of a group, the case, and the cut if the case was run."""
 
 
 def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
-    """Worst first, then the reason with the most checkpoints."""
     found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
     for status, error, because, entry, case, cut in checkpoints:
         cuts = found.setdefault((status, error, because, entry), {})

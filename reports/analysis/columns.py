@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from conformance.core.errors import WrongUsage
+from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted, printable
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
@@ -40,25 +41,21 @@ class UnusableColumn(WrongUsage):
         super().__init__("\n".join(f"{path}: {problem}" for problem in self.reasons))
 
 
-class Provenance(BaseModel):
+class Provenance(FrozenRecord):
     """Where the results come from: what stands in ``NAME.yaml`` beside ``NAME.jsonl.xz``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(str_strip_whitespace=True)
 
     title: Name
-    """What ran, as the heading of the column."""
     by: Name
-    """Who vouches for it."""
     build: Name
     """What identifies the build: the digest of an image, a commit, the release of a service."""
     suite: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|\d+\.\d+\.\d+)$")]
     """The commit of the suite in full, or its release."""
     run: Annotated[str, StringConstraints(pattern=r"^https://[^\s\"<>]+$")] | None = None
-    """The CI run that made the results."""
     covers: Literal["all", "part"] = "all"
-    """Whether every case of the suite ran."""
     note: Name | None = None
-    """Why only a part ran, and how the results were made if no CI run did; whatever a reader must know."""
+    """Why only a part ran, how the results were made if no CI run made them, and whatever else a reader must know."""
 
     def problems(self) -> Iterator[str]:
         if self.covers == "part" and self.note is None:
@@ -86,22 +83,19 @@ class Column:
 
 @dataclass(frozen=True)
 class BesideApache:
-    """A column compared with Apache's release of the same version."""
-
     column: Column
     release: Target | None
-    """None if there are no results of this version."""
     compared: int
-    """Cases that are the same in both, and have an answer in both."""
+    """The number of cases that are the same in both and have an answer in both."""
     different: tuple[DifferentCell, ...]
     changed: tuple[str, ...]
-    """Cases that have changed since the column was made: they are not compared."""
+    """The cases that have changed since the column was made; they are not compared."""
     of: int
-    """How many cases the suite has now."""
+    """The number of cases that the suite has now."""
 
 
 def read_column(path: Path) -> Column:
-    """The column of a ``NAME.yaml`` and the results beside it.
+    """Reads a ``NAME.yaml`` and the results beside it.
 
     Raises:
         UnusableColumn: one of them cannot be read, or they do not belong together.
@@ -134,12 +128,7 @@ def read_column(path: Path) -> Column:
 
 
 def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str]) -> Iterator[str]:
-    """What keeps a new column from being published.
-
-    Args:
-        suite: the digest of this suite.
-        digests: of its cases, by id.
-    """
+    """Yields what keeps a new column from being published; ``suite`` and ``digests``, by case, are those of this suite."""
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = _changed(ran, digests)
     if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
@@ -157,17 +146,11 @@ def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str
 
 
 def published_columns() -> tuple[Column, ...]:
-    """The columns that come with the suite, by name."""
     return tuple(read_column(path) for path in sorted(PUBLISHED.glob("*.yaml")))
 
 
 def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -> BesideApache:
-    """The column compared with Apache's release of its version.
-
-    Args:
-        apache: results of Apache's releases.
-        digests: of the cases of this suite, by id.
-    """
+    """Compares a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = tuple(_changed(ran, digests))
     try:

@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEW = 200
-"""Items that one process does in less time than several need to begin."""
+"""The number of items that one process does before several have begun."""
 MOST_PROCESSES = 4
 MOST_PARTS = 1000
 
@@ -23,13 +23,7 @@ _shared: list[Callable[[int], Any]] = []
 """What the processes started last do with the number of a part: they know it because they are forks, so that it need not be picklable."""
 
 
-def divide(
-    items: Sequence[Item],
-    work: Callable[[Sequence[Item]], Result],
-    *,
-    few: int = FEW,
-    first: Callable[[], object] | None = None,
-) -> tuple[Result, ...]:
+def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, few: int = FEW) -> tuple[Result, ...]:
     """Do the work on all items, in any order.
 
     Whichever process is free takes the next part. A part of a process that fails or dies is done again in this one, which raises
@@ -39,7 +33,6 @@ def divide(
         items: each at least once, in this process or another.
         work: may be done twice on an item. Its result must be picklable.
         few: up to how many items this process does alone.
-        first: what this process does while others work; nobody does it if there are no others.
 
     Returns:
         the result of each part, in the order of the items.
@@ -55,8 +48,6 @@ def divide(
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _end_with_parent)
     try:
         futures = [_submitted(pool, number) for number in range(len(parts))]
-        if first is not None:
-            first()
         return tuple(_result(future, work, part) for future, part in zip(futures, parts, strict=True))
     finally:
         pool.shutdown(cancel_futures=True)
@@ -65,7 +56,7 @@ def divide(
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> Future[Any] | None:
-    """The part as work of the pool; None if one of its processes has died, after which it takes no more."""
+    """Submits the part; None if a process of the pool has died, after which the pool takes no more."""
     try:
         return pool.submit(_do, number)
     except BrokenProcessPool:
@@ -83,7 +74,7 @@ def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Resu
 
 
 def _end_with_parent() -> None:
-    """A process of a pool would wait forever for a parent that was killed."""
+    """Ends a process of a pool with its parent; it would wait forever for a parent that was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -95,5 +86,4 @@ def _end_with_parent() -> None:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

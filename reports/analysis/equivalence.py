@@ -55,7 +55,7 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Cells of one case with equivalent answers, oldest version first."""
+    """Cells of a case with equivalent answers, oldest version first."""
 
     cells: tuple[Cell, ...]
 
@@ -70,12 +70,10 @@ class Behaviour:
 
 
 def has_behaviour(cell: Cell | None) -> bool:
-    """Whether the cell shows a behaviour that can be compared."""
     return cell is not None and cell.behaviour is not None and cell.status not in WITHOUT_BEHAVIOUR
 
 
 def same_behaviour(a: Cell, b: Cell) -> bool:
-    """Whether two cells of one case show the same behaviour."""
     return a.behaviour == b.behaviour or _difference(a, b) is None
 
 
@@ -96,17 +94,14 @@ def _of_statuses(a: Cell, b: Cell) -> Divergence:
 
 
 def all_differences(a: Cell, b: Cell) -> tuple[Divergence, ...]:
-    """Every place where two cells differ, in order; none if one of them has no observation."""
+    """Returns every place where two cells differ, in order; none if one of them has no observation."""
     if a.observation is None or b.observation is None:
         return ()
     return tuple(divergences(a.observation, b.observation, instants=_instants_count(a, b)))
 
 
 def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
-    """The distinct behaviours among the cells of one case, given oldest version first; in the order of their newest.
-
-    Cells without a behaviour are left out.
-    """
+    """Returns the distinct behaviours of the cells of a case, given oldest first, in the order of their newest."""
     groups: list[list[Cell]] = []
     for cell in reversed([cell for cell in cells if has_behaviour(cell)]):
         # The older first, as everywhere: then each two answers are compared once.
@@ -126,8 +121,6 @@ def _instants_count(a: Cell, b: Cell) -> bool:
 
 
 class NothingInCommon(WrongUsage):
-    """No cell is in both files."""
-
     def __init__(self, a: Results, b: Results) -> None:
         targets = [", ".join(target.name for target in one.header.targets) for one in (a, b)]
         super().__init__(
@@ -138,8 +131,6 @@ class NothingInCommon(WrongUsage):
 
 @dataclass(frozen=True)
 class DifferentCell:
-    """A cell with a different answer in each file."""
-
     case: str
     a: Cell
     b: Cell
@@ -148,24 +139,20 @@ class DifferentCell:
 
 @dataclass(frozen=True)
 class Difference:
-    """The result of comparing two files."""
-
     pairs: tuple[tuple[Target, Target], ...]
     """Each Spark version, as a target of each file."""
     compared: int
-    """Number of cells in both files whose case is the same."""
+    """The number of cells in both files whose case is the same."""
     different: tuple[DifferentCell, ...]
     changed: tuple[str, ...]
-    """Cases that changed between the two runs; their cells are not compared."""
+    """The cases that changed between the two runs; their cells are not compared."""
     only_a: int
-    """Number of cells only in the first file."""
     only_b: int
     silent: int
-    """Number of compared cells without an answer in either file."""
+    """The number of compared cells without an answer in either file."""
 
     @property
     def exit_code(self) -> int:
-        """0 if every compared cell has the same answer in both files, else 1."""
         return 1 if self.different else 0
 
 

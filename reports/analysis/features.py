@@ -95,7 +95,6 @@ def relevance(needs: Iterable[str], uses: frozenset[str]) -> Relevance:
 
 
 def features(case: Case) -> tuple[str, ...]:
-    """The features that the queries of a case use, as far as they can be read, in display order."""
     return _of_case(case, _readings(case))
 
 
@@ -115,12 +114,12 @@ def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
 
 
 def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str, ...]:
-    """The features that a job uses, in display order.
+    """Returns the features that a job uses, in display order.
 
     Args:
         plan: the extended plan of one of its micro-batches.
         case: the case that tries the job.
-        conf: the settings of the engine that are not those of the case.
+        conf: the settings of the engine besides those of the case.
     """
     reading = read_plan(plan)
     found = _features([reading], case, {**conf, **case.conf})

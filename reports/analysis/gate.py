@@ -31,12 +31,12 @@ from reports.results.records import Cell, Target
 
 KEYS = ("case", "link", "change", "from", "to", "because")
 _FIELDS = {"from": "before", "to": "after"}
-"""Key → field of an acceptance, where they differ."""
+"""Maps a key of the file to the field of an acceptance, where they differ."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """One entry."""
+    """An entry of the file of accepted changes."""
 
     path: Path
     line: int
@@ -48,11 +48,10 @@ class Acceptance:
     after: str | None = None
 
     def applies_to(self, before: str, after: str) -> bool:
-        """Whether it applies to these two versions."""
         return self.before in (None, before) and self.after in (None, after)
 
     def covers(self, change: Change) -> bool:
-        """Whether it accepts the change, if it applies to the versions."""
+        """Tells whether it accepts the change, if it applies to the versions."""
         links = {reason.link for reason in change.reasons}
         return (
             (self.case is None or self.case == change.case)
@@ -66,11 +65,7 @@ class Acceptance:
 
 
 def read_accepted(path: Path) -> tuple[Acceptance, ...]:
-    """Read the file.
-
-    Raises:
-        InvalidCase: the file is invalid; with every problem and its line.
-    """
+    """Reads the file of accepted changes. Raises InvalidCase: the file is invalid; the error has every problem with its line."""
     report = Report(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None
@@ -101,7 +96,7 @@ DRAFT = FileKind("a draft without reasons", _has_no_reasons)
 
 
 def draft(changes: tuple[Change, ...]) -> str:
-    """A file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
+    """Returns a file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
     entries = [
         f"  - case: {change.case}\n    change: {change.meaning}    # {change.what}\n    because:" for change in changes
     ]
@@ -152,41 +147,31 @@ class NoSuchVersion(WrongUsage):
 
 @dataclass(frozen=True)
 class Ruling:
-    """The decision on one change."""
-
     change: Change
     strength: Strength | None
     """Whether the behaviour is documented; None if that was not needed."""
     passing: Passing
     because: str | None = None
-    """Why it is accepted."""
 
 
 @dataclass(frozen=True)
 class StandingBug:
-    """A known bug that both versions have."""
-
     case: str
     because: str
     bug: KnownBug
-    """In the later version."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The result of the gate."""
-
     compared: Changes
     fail_on: FailOn
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
-    """Acceptances that match no change."""
     bugs: tuple[StandingBug, ...] = ()
-    """Known bugs that both versions have; no change, but worth knowing."""
     uses: frozenset[str] = frozenset()
-    """The features of the query; empty if any query is meant."""
+    """The features of the query; none if any query is meant."""
     concerned: int = 0
-    """How many of the compared cases use one of them."""
+    """The number of compared cases that use one of them."""
     checkpoints: Checkpoints | None = None
     """What is known about the earlier version's checkpoints on the later one; they do not fail the gate."""
 
@@ -299,12 +284,10 @@ def gate(
 
 
 def _concerns(case: str, uses: frozenset[str], needs: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a case needs something that the query uses, as far as is known."""
     return not uses or case not in needs or relevance(needs[case], uses) != "none"
 
 
 def standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
-    """The known bugs of cases that behave the same on both versions."""
     for case in filter(matrix.bugs.__contains__, compared.same):
         cell = matrix.cells[case, compared.after.name]
         bug = matrix.known_bug(case, compared.after)
@@ -313,7 +296,6 @@ def standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
 
 
 def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
-    """Whether a change reaches the ``--fail-on`` threshold."""
     if fail_on == "any" or change.brings_a_bug:
         return True
     if fail_on == "running" or not change.met_by_running_queries:
@@ -322,7 +304,7 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
 
 
 def find(results: Results, asked: str) -> Target:
-    """The target of a version, of a line (its newest version) or of a name.
+    """Returns the target of a version, of a line (its newest version) or of a name.
 
     Raises:
         NoSuchVersion: no target matches, or more than one.
@@ -347,7 +329,7 @@ def find(results: Results, asked: str) -> Target:
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """The targets of two versions.
+    """Returns the targets of two versions.
 
     Raises:
         NoSuchVersion: see ``find``.
@@ -360,11 +342,7 @@ def find_both(results: Results, before: str, after: str) -> tuple[Target, Target
 
 
 def _known(baseline: Sequence[Mapping[str, Cell]], change: Change) -> bool:
-    """Whether both versions behaved the same in the baseline as now, with the same case.
-
-    Args:
-        baseline: of the earlier and the later version the cells by case.
-    """
+    """Tells whether both versions behaved the same in the baseline as now, with the same case; ``baseline``: their cells by case."""
     return all(
         (old := cells.get(change.case)) is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
         for cells, new in zip(baseline, (change.before, change.after), strict=True)

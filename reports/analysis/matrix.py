@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellTotal:
-    """How many of the cells that count, those that apply to their version, are as expected, and how many show a known bug."""
+    """The number of cells that apply to their version, of those that are as expected, and of those that show a known bug."""
 
     good: int
-    """As expected, without those that show a known bug."""
+    """The number of cells as expected, without known bugs."""
     of: int
     bugs: int = 0
 
@@ -39,7 +39,7 @@ class CellTotal:
 
     @property
     def missing(self) -> int:
-        """How many are neither as expected nor a known bug."""
+        """The number of cells that are neither as expected nor a known bug."""
         return self.of - self.good - self.bugs
 
     @property
@@ -61,7 +61,6 @@ class Matrix:
     """Ids, in the order they are shown."""
     targets: tuple[Target, ...]
     cells: Mapping[tuple[str, str], Cell]
-    """By case id and target name."""
 
     @classmethod
     def of(cls, results: Results) -> Matrix:
@@ -73,7 +72,7 @@ class Matrix:
 
     @cached_property
     def compared(self) -> dict[tuple[str, str], Changes]:
-        """Names of two targets → the changes between them; filled by ``reports.analysis.change``."""
+        """Maps the names of two targets to the changes between them; ``reports.analysis.change`` fills it."""
         return {}
 
     def status(self, case: str, target: str) -> Status:
@@ -82,12 +81,11 @@ class Matrix:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Case → its place among the cases."""
         return {case: at for at, case in enumerate(self.cases)}
 
     @cached_property
     def families(self) -> Mapping[str, tuple[str, ...]]:
-        """Family → its cases, in order; cases outside a folder have the family ``""``."""
+        """Maps each family to its cases, in order; cases outside a folder have the family ``""``."""
         found: dict[str, list[str]] = {}
         for case in self.cases:
             found.setdefault(case.rpartition("/")[0], []).append(case)
@@ -95,13 +93,12 @@ class Matrix:
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
-        """Case → its distinct behaviours."""
         rows = ((case, [self.cells.get((case, target.name)) for target in self.targets]) for case in self.cases)
         return {case: behaviours([cell for cell in cells if cell is not None]) for case, cells in rows}
 
     @cached_property
     def bugs(self) -> Mapping[str, tuple[DocumentedDifference, ...]]:
-        """Case → the known bugs that it shows on some version, each once; without cases that show none."""
+        """Maps each case that shows known bugs on some version to them."""
         found: dict[str, dict[DocumentedDifference, None]] = {}
         for (case, _), cell in self.cells.items():
             if cell.status == "bug" and cell.differs is not None:
@@ -109,11 +106,10 @@ class Matrix:
         return {case: tuple(entries) for case, entries in found.items()}
 
     def known_bug(self, case: str, target: Target) -> KnownBug | None:
-        """The known bug that a case shows on a version."""
         return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
 
     def known_bugs(self, targets: Iterable[Target]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
-        """The known bugs that these versions show, each with the cells that show it: in the order of cases, then of versions."""
+        """Returns each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
         names = [target.name for target in targets]
         bugs: dict[BugIdentity, dict[CellKey, Cell]] = {}
         for case in filter(self.bugs.__contains__, self.cases):
@@ -125,19 +121,17 @@ class Matrix:
 
     @cached_property
     def totals(self) -> Counter[Status]:
-        """Cells per status."""
         return sum(self.by_target.values(), Counter())
 
     @cached_property
     def by_target(self) -> Mapping[str, Counter[Status]]:
-        """Name of a target → its cells per status."""
         return {target.name: self.count(self.cases, [target.name]) for target in self.targets}
 
     @cached_property
     def parts(self) -> tuple[Matrix, ...]:
         """Spark's columns with Spark's cases, then those on watermark policies with theirs: they are never counted together.
 
-        The matrix itself if it has columns of one kind only.
+        A matrix with columns of one kind only is its own part.
         """
         on_policies = tuple(target for target in self.targets if answers_policies(target))
         of_spark = tuple(target for target in self.targets if not answers_policies(target))
@@ -160,12 +154,10 @@ class Matrix:
         return any(self.status(case, target.name) != "not-applicable" for target in targets)
 
     def count(self, cases: Iterable[str], targets: Iterable[str]) -> Counter[Status]:
-        """Cells per status in a part of the matrix."""
         names = tuple(targets)
         return Counter(self.status(case, target) for case in cases for target in names)
 
     def not_green(self) -> tuple[tuple[str, Target, Status], ...]:
-        """Case, target and status of every cell that is not green, by case."""
         return tuple(
             (case, target, self.status(case, target.name))
             for case in self.cases

@@ -20,22 +20,18 @@ MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)
 
 @dataclass(frozen=True)
 class PolicyColumn:
-    """What a real engine answers."""
-
     target: Target
     title: str
     decides: str
-    """What of a trace its classes decide."""
+    """What of a trace its classes decide, in words."""
     answers: Mapping[str, PolicyAnswer] = field(default_factory=dict)
-    """By case id; without cases on policies that it does not have."""
+    """By case id; there is none for a policy that the engine does not have."""
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Case id → why there is no answer."""
+    """Maps a case to why there is no answer."""
     absent: str | None = None
-    """Why the engine does not run on this machine."""
 
 
 def engine_target(name: str, java: str | None = None) -> Target:
-    """The target of a real engine's column. ``java``: its version."""
     return Target(name=name, spark=name, java=java, runtime=REAL_ENGINE)
 
 
@@ -47,14 +43,14 @@ def cells(
     model: bool = True,
     columns: Sequence[PolicyColumn] = (),
 ) -> Iterator[Cell]:
-    """Every cell of a run except those of Spark cases on Spark; policy cases are judged here.
+    """Yields every cell of a run except those of Spark cases on Spark; policy cases are judged here.
 
     Args:
-        cases: those for Spark.
-        policy_cases: those on policies.
-        targets: names of Spark's.
+        cases: the cases for Spark.
+        policy_cases: the cases on watermark policies.
+        targets: the names of Spark's targets.
         model: whether the model has a column.
-        columns: of real engines.
+        columns: what real engines answered.
     """
     names = [*([TARGET] if model else []), *(column.target.name for column in columns)]
     for case in cases:

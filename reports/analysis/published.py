@@ -18,14 +18,13 @@ from reports.results.status import NO_RESULT
 
 BASELINES = Path(__file__).parents[1] / "baselines"
 UPGRADES = BASELINES / "upgrades.jsonl.xz"
-"""What ``python -m tools.publish_upgrades`` makes of runs of ``conformance upgrade``, without what was observed."""
+"""The file that ``python -m tools.publish_upgrades`` makes of runs of ``conformance upgrade``, without what was observed."""
 PATCHES = BASELINES / "patches"
 """A file for each major version with its patch releases but the newest of each line, from ``python -m tools.publish_patches``; read only
 when asked for. A file for each line would take twice the room: releases resemble each other."""
 
 
 def published() -> tuple[Path, ...]:
-    """The published results of runs on the newest release of each line."""
     return tuple(sorted(path for path in BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
 
 
@@ -54,39 +53,37 @@ def published_results(releases: Iterable[str] = ()) -> Results:
 
 
 def left_out(results: Results) -> tuple[str, ...]:
-    """The cases that are published, but not among these results: a patch release has no answer to them as they are now."""
+    """Returns the published cases that are not among these results: a patch release has no answer to them as they are now."""
     announced = {case for path in published() for case in header_of(path).cases}
     return tuple(sorted(announced - set(results.header.cases)))
 
 
 def patch_results(versions: Iterable[SparkVersion] | None = None) -> tuple[Results, ...]:
-    """The published results of patch releases, whole files: those with one of these versions, or all."""
+    """Reads the published results of patch releases, whole files: those with one of these versions, or all."""
     files = {patch_file(version) for version in published_patches() if versions is None or version in versions}
     return tuple(Results.read(PATCHES / name) for name in sorted(files))
 
 
 @cache
 def published_patches() -> tuple[SparkVersion, ...]:
-    """The patch releases that have published results, oldest first."""
     found = (target.version for path in PATCHES.glob("*.jsonl.xz") for target in header_of(path).targets)
     return tuple(sorted(version for version in found if version is not None))
 
 
 def between(first: str, last: str) -> tuple[str, ...]:
-    """Both, and the patch releases with published results between them."""
+    """Returns both, and the patch releases with published results between them."""
     start, end = _version(first), _version(last)
     inner = [one for one in published_patches() if start is not None and end is not None and start < one < end]
     return (first, *map(str, inner), last)
 
 
 def published_releases(results: Results) -> tuple[str, ...]:
-    """The releases that can be asked for in these published results, oldest first."""
     own = (target.version for target in results.header.targets)
     return tuple(map(str, sorted({version for version in (*own, *published_patches()) if version is not None})))
 
 
 def patch_file(version: SparkVersion) -> str:
-    """The name of the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
+    """Names the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
     return f"{max(version.major, 3)}.jsonl.xz"
 
 
@@ -101,13 +98,10 @@ NOT_PUBLISHED = "The published results do not have this case as it is now."
 
 
 def beside(own: Results, published: Results) -> Results:
-    """The own results with a column for each published target that is not among them.
+    """Puts a column for each published target that is not among the own results beside them.
 
     A published answer counts only for the case as it ran here; where the case is new or has changed since, the published
-    targets are not applicable.
-
-    Returns:
-        The own results as they are if there is nothing to compare them with.
+    targets are not applicable. Own results stay as they are if there is nothing to compare them with.
     """
     ran = {cell.case: cell for cell in own.cells}
     names = {target.name for target in own.header.targets}
@@ -129,7 +123,7 @@ def beside(own: Results, published: Results) -> Results:
 
 
 def in_common(results: Results, more: Results, names: Collection[str]) -> Results:
-    """The results with these targets of others as columns, and only the cases that have an answer on each of them.
+    """Adds these targets of others as columns, and keeps only the cases that have an answer on each of them.
 
     An answer counts only for the case as it is among the results. Upgrades of the cases stay.
     """

@@ -20,12 +20,9 @@ from reports.results.records import Target
 
 @dataclass(frozen=True)
 class ReleaseBug:
-    """A known bug of a release."""
-
     because: str
     bug: KnownBug
     cases: tuple[str, ...]
-    """Those that show it."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +31,27 @@ class LineRelease:
 
     version: SparkVersion
     day: date | None
-    """When it came to PyPI."""
+    """The day on which it came to PyPI."""
     target: Target | None
-    """None if there are no results."""
     bugs: tuple[ReleaseBug, ...]
     not_run: int
-    """Cases that apply to it and have no result on it."""
+    """The number of cases that apply to it and have no result on it."""
     changed: Changes | None
-    """From the release of its line before it that has results; None if there is none."""
+    """What changed since the last release of its line that has results."""
     best: bool
-    """Whether it has the fewest known bugs of its line, the newest of several. None is if the one that shows the fewest
-    lacks results that others have."""
+    """Whether it has the fewest known bugs of its line, the newest of several. No release is the best if the one with the fewest bugs
+    lacks results that others have.
+    """
 
 
 def released(target: Target) -> date | None:
-    """The day on which Apache's release came to PyPI; None for another build, or if it is not known."""
+    """Returns the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
 
 
 def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
-    """Every line of the report, newest first, with all of its releases, newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
+    """Returns every line of the report with all of its releases, both newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
     matrix = report.every_release
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
@@ -84,7 +81,6 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
 
 
 def _bugs(matrix: Matrix, target: Target) -> Iterator[ReleaseBug]:
-    """Each bug once, the one that most cases show first."""
     for cells in sorted(matrix.known_bugs([target]).values(), key=len, reverse=True):
         first = next(iter(cells.values()))
         bug = matrix.known_bug(first.case, target)
@@ -94,13 +90,11 @@ def _bugs(matrix: Matrix, target: Target) -> Iterator[ReleaseBug]:
 
 @dataclass(frozen=True)
 class RouteRelease:
-    """A release after the earlier version, up to the later one."""
-
     target: Target
     changes: int
-    """Changes from the earlier version that a running query can meet, or that bring a bug."""
+    """The number of changes from the earlier version that a running query can meet, or that bring a bug."""
     bugs: int
-    """Cases that show a known bug on it."""
+    """The number of cases that show a known bug on it."""
     checkpoints: str
     """What became of the earlier version's checkpoints on it; empty if nothing was tried."""
 
@@ -110,16 +104,14 @@ class Route:
     """A way from one version to another."""
 
     releases: tuple[Target, ...]
-    """The first and the last are the two versions."""
     refused: int
-    """Refused checkpoints of all hops. In each, the release before it wrote the checkpoints anew."""
+    """The number of refused checkpoints of all hops. In each, the release before it wrote the checkpoints anew."""
 
     def __str__(self) -> str:
         return " → ".join(target.title for target in self.releases)
 
 
 def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
-    """Apache's releases after the earlier version, up to the later one, oldest first."""
     for target in _between(report, before, after):
         found = changes(report.matrix, before, target)
         met = sum(fails(change, None, "running") for change in found.changes)
@@ -129,7 +121,7 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
 
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
-    """Of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
+    """Returns of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
     best: dict[str, RouteRelease] = {}
     for one in releases:
         if (version := one.target.version) is not None:
@@ -138,10 +130,8 @@ def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
 
 
 def with_checkpoints(report: Report, target: Target) -> Target:
-    """The target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true.
-
-    Returns:
-        The target itself if there is none.
+    """Returns the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
+    or the target itself if there is none.
     """
     tried = {name for cell in report.results.upgrades for name in (cell.origin, cell.to)}
     version = target.version
@@ -156,7 +146,7 @@ def with_checkpoints(report: Report, target: Target) -> Target:
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
-    """The routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
+    """Returns the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
     inner = _between(report, before, after)[:-1]
     hops = {
         (a.name, b.name): tried.count("refused", "unsupported")
@@ -174,7 +164,6 @@ def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
 
 
 def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
-    """Empty for a downgrade."""
     first, last = before.version, after.version
     if first is None or last is None or last < first:
         return ()

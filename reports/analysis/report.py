@@ -18,7 +18,7 @@ from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.features import needs
 from reports.analysis.matrix import Matrix
-from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
+from reports.analysis.model_agreement import ModelAgreement, model_agreement
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import NO_RESULT
@@ -33,21 +33,19 @@ class Report:
 
     results: Results
     matrix: Matrix
-    """With the targets by version, oldest first."""
+    """The matrix whose targets are in the order of versions, oldest first."""
     cases: Mapping[str, Case]
-    """Id → the case as it was when it ran; without cases that were not found or changed since."""
+    """The cases as they were when they ran, by id; without cases that were not found or changed since."""
     policies: Mapping[str, PolicyCase] = field(default_factory=dict)
     """The same for cases that test watermark policies."""
     changed: Mapping[str, Case] = field(default_factory=dict)
-    """Id → a case that changed since it ran, as it is now; used only for its title."""
+    """The cases that changed since they ran, as they are now, by id; used only for their titles."""
     catalogue: Catalogue | None = None
     covered: tuple[Category, ...] = ()
     model: ModelAgreement | None = None
-    """None if no model was asked, or no case is available."""
     background: frozenset[str] = frozenset()
-    """Names of the targets that were not run with the others: published results to compare with."""
+    """The names of the targets that were not run with the others: published results to compare with."""
     patches: tuple[Results, ...] = ()
-    """Results of patch releases that have no column in the matrix."""
     columns: tuple[BesideApache, ...] = ()
     """Results of others, which count in no total."""
 
@@ -56,12 +54,11 @@ class Report:
         cls,
         results: Results,
         suite: Suite,
-        predictor: Predictor | None = None,
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
         columns: Sequence[Column] = (),
     ) -> Report:
-        """Combine results with the suite they came from, and with what a model predicts of the targets that were run."""
+        """Combine results with the suite they came from."""
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
@@ -72,7 +69,7 @@ class Report:
         }
         policies = {case.id: case for case in suite.policy_cases if ran.get(case.id) == case.digest}
         catalogue = next(iter(suite.catalogues.values()), None)
-        report = cls(
+        return cls(
             results=results,
             matrix=matrix,
             cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
@@ -86,17 +83,14 @@ class Report:
                 beside_apache(column, results, {case.id: case.digest for case in suite.cases}) for column in columns
             ),
         )
-        return report.with_model(predictor) if predictor is not None else report
 
-    def with_model(self, predictor: Predictor) -> Report:
-        """The same report with what this model predicts."""
+    def with_model(self) -> Report:
+        """The same report with what the reference model predicts of the targets that were run."""
         if not self.cases:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
         own = [target for target in self.versions if target in self.own]
-        # The pairs are compared while other processes ask the model.
-        found = model_agreement(self.cases, self.matrix.cells, own, shown, predictor, first=lambda: self.pairs)
-        return replace(self, model=found)
+        return replace(self, model=model_agreement(self.cases, self.matrix.cells, own, shown))
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -104,20 +98,17 @@ class Report:
 
     @cached_property
     def versions(self) -> tuple[Target, ...]:
-        """The targets that are versions of Spark and can be compared."""
         return tuple(target for target in self.targets if target.version is not None)
 
     @property
     def own(self) -> tuple[Target, ...]:
-        """The targets that were run."""
         return tuple(target for target in self.targets if target.name not in self.background)
 
     def case(self, id: str) -> Case | PolicyCase | None:
-        """The case as it was when it ran, for Spark or for a policy."""
         return self.cases.get(id) or self.policies.get(id)
 
     def title(self, id: str) -> str:
-        """The title of the case, or its id if the case was not found."""
+        """Returns the title of the case, or its id if the case was not found."""
         case = self.case(id) or self.changed.get(id)
         if case is None:
             return id
@@ -127,17 +118,16 @@ class Report:
 
     @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
-        """Case id → the features of its query; without cases that were not found, changed since, or may need any feature."""
+        """The features of the query of each case that may not need any feature, by id."""
         return needs(self.cases.values())
 
     @property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
-        """Case id → its distinct behaviours."""
         return self.matrix.behaviours
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
-        """Case id → where its behaviour changes from one version to the next."""
+        """Maps each case to where its behaviour changes from one version to the next."""
         return {
             case: tuple(
                 self._located(case, turn)
@@ -147,7 +137,7 @@ class Report:
         }
 
     def _located(self, case: str, turn: Turn) -> Turn:
-        """The turn, with the first patch release that shows it instead of the newest of its line, if there are results of it."""
+        """Returns the turn with the first patch release that shows it instead of the newest of its line, if there are results of it."""
         (_, before), (_, after) = turn.before, turn.after
         if before.version is None or after.version is None or not self.patches:
             return turn
@@ -161,7 +151,6 @@ class Report:
 
     @cached_property
     def every_release(self) -> Matrix:
-        """The matrix with the patch releases as columns; an answer counts for the case as it is in this report."""
         digests = {cell.case: cell.case_digest for cell in self.matrix.cells.values()}
         own = {target.name: target for target in self.matrix.targets}
         cells, targets = dict(self.matrix.cells), dict(own)
@@ -176,7 +165,7 @@ class Report:
         return Matrix(self.matrix.cases, tuple(sorted(targets.values(), key=_age)), cells)
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
-        """The behaviours of a case, split where the same behaviour is judged differently on different versions."""
+        """Splits the behaviours of a case where the same behaviour is judged differently on different versions."""
         found = []
         for behaviour in self.behaviours.get(case, ()):
             groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
@@ -186,7 +175,7 @@ class Report:
         return tuple(found)
 
     def find_shared(self) -> None:
-        """Find what many pages ask for, before several processes make them."""
+        """Finds what many pages ask for, before several processes make them."""
         for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
             pass
 
@@ -212,10 +201,9 @@ class Report:
     def front_pair(self) -> Changes | None:
         """The pair for the front page.
 
-        With published results in the background, from the nearest of them to the newest version that was run, or else from
-        that version to the one after it. Else from
-        Apache's release to another build of the same version, if there is one; else from the newest release of the previous
-        major version to the newest release.
+        With published results in the background, it leads from the nearest of them to the newest version that was run, or else from
+        that version to the one after it. Otherwise it leads from Apache's release to another build of the same version, if there is
+        one, else from the newest release of the previous major version to the newest release.
         """
         if not self.pairs:
             return None

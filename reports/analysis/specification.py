@@ -55,20 +55,18 @@ class Variation:
     """What cases show on some versions instead of what they show on the others, as they document it."""
 
     versions: str
-    """Those on which it was seen: ``3.0 – 3.3``."""
+    """The versions on which it was seen: ``3.0 – 3.3``."""
     reason: DocumentedDifference
-    """Of the first case; others may put the same ticket differently."""
+    """The entry of the first case; others may put the same ticket differently."""
     cases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the results say about a statement on every version."""
-
     spans: tuple[tuple[Standing, str], ...]
-    """Versions in a row with the same standing, oldest first: that standing, and ``3.4 – 4.3``."""
+    """Each standing and the versions in a row that have it, oldest first: ``3.4 – 4.3``."""
     variations: tuple[Variation, ...]
-    """By ticket, or by reason if there is no ticket; known bugs first."""
+    """By ticket, or by reason if there is no ticket; known bugs come first."""
 
     @property
     def summary(self) -> str:
@@ -79,11 +77,9 @@ class Evidence:
     def of(
         cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
     ) -> Evidence:
-        """The evidence of some cases.
+        """Returns the evidence of some cases; one that is not in the results shows nothing.
 
         Args:
-            matrix: the results.
-            cases: ids; one that is not in the results shows nothing.
             targets: the versions, oldest first.
             within: the versions that the statement is about; None for all.
         """
@@ -129,12 +125,7 @@ def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Ta
 
 
 def span(some: Sequence[Target], every: Sequence[Target]) -> str:
-    """Versions as ranges among all that were tested: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full.
-
-    Args:
-        some: the versions, oldest first.
-        every: all of them, oldest first.
-    """
+    """Writes some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
     named = {target.name for target in some}
     runs = [[*group] for within, group in groupby(every, key=lambda one: one.name in named) if within]
     ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
@@ -160,8 +151,6 @@ _NUMBER = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 @dataclass(frozen=True)
 class StatedRule:
-    """A rule of the reference model that a statement states."""
-
     name: str
     source: str
     versions: tuple[tuple[str, str | None, str], ...]
@@ -180,16 +169,12 @@ class RuleReader:
 
 @dataclass(frozen=True)
 class TestedBy:
-    """A case that tests a statement."""
-
     case: str
     title: str
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One numbered statement."""
-
     number: str
     """``3.2``, also its anchor: never changed and never reused."""
     id: str
@@ -203,7 +188,7 @@ class Statement:
     evidence: Evidence
     rules: tuple[StatedRule, ...]
     untested: str | None
-    """Why no case tests it; None if one does."""
+    """Why no case tests it; None if a case does."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +199,7 @@ class Chapter:
 
     @property
     def name(self) -> str:
-        """Of its page: ``02-column-rules-and-metadata``."""
+        """The name of its page: ``02-column-rules-and-metadata``."""
         return f"{self.number:02}-" + re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
@@ -314,11 +299,6 @@ def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterabl
 
 
 def stated_rule(name: str) -> StatedRule:
-    """A rule of the reference model, by its name in ``conformance/model/rules.yaml``.
-
-    Raises:
-        WrongUsage: there is no such rule.
-    """
     rule = model_rules().get(name)
     if rule is None:
         raise WrongUsage(f"behaviours.yaml names the rule {name!r}, which is not in conformance/model/rules.yaml")
@@ -337,22 +317,18 @@ def _as_python(rule: str, value: RuleValue) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its answer."""
-
     id: str
-    """Its anchor."""
     question: str
     answer: str
     cases: tuple[TestedBy, ...]
-    """The best one first."""
+    """The best comes first."""
     statements: tuple[Statement, ...]
-    """Those of the specification behind it."""
     links: tuple[str, ...]
     evidence: Evidence
 
 
 def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
-    """The questions of the suite's catalogue, in its order.
+    """Returns the questions of the suite's catalogue, in its order.
 
     Raises:
         WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.

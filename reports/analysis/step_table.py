@@ -1,4 +1,7 @@
-"""The steps of a case side by side: what is expected, what the engine showed, what a model predicts."""
+"""The steps of a case side by side: what is expected, what the engine showed, what a model predicts.
+
+What an answer showed is rendered from its account; here it is compared with what is expected.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from conformance.account.account import BatchAccount, StepAccount, account, account_without_case
 from conformance.core.case import Action, Add, Arrival, Backlog, Case, ExpectedBatch, ExpectedError, Restart, Row
-from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
+from conformance.core.observation import Observation
 from conformance.core.values import NotAValue, instant_ms, show, show_in_full
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import batches_equivalent, steps_equivalent
@@ -24,13 +28,13 @@ Difference: TypeAlias = Literal["", "missing", "extra", "other"]
 MOST_ROWS = 60
 INSTANTS = ("watermark", "ran with", "event time, min", "event time, max", "event time, avg")
 """Labels of lines whose values are times."""
-LONGEST_MESSAGE = 400
-"""Characters of an error: after its first sentence Spark appends the plan."""
+_OF_A_BATCH = ("kind", "ran with", "dropped")
+"""The facts of a micro-batch that the table shows; its state is that after the step."""
 
 
 @dataclass(frozen=True)
 class LineValue:
-    """One value of a line: a row, a watermark, a number."""
+    """A value of a line: a row, a watermark, a number."""
 
     text: str
     difference: Difference = ""
@@ -41,8 +45,6 @@ class LineValue:
 
 @dataclass(frozen=True)
 class Line:
-    """What one side says about one thing."""
-
     label: str
     values: tuple[LineValue, ...]
 
@@ -51,22 +53,15 @@ class Line:
         return any(value.difference for value in self.values)
 
     def marked(self) -> Line:
-        """The same, marked as not the expected value."""
         return replace(self, values=tuple(replace(value, difference="other") for value in self.values))
-
-    def in_full(self) -> Line:
-        """The same, with the full form of its times; rows have theirs already."""
-        if self.label not in INSTANTS:
-            return self
-        return replace(self, values=tuple(replace(value, full=_with_date(value.text)) for value in self.values))
 
 
 def text_line(label: str, text: str) -> Line:
-    return Line(label, (LineValue(text),))
+    return Line(label, (LineValue(text, full=_with_date(text) if label in INSTANTS else ""),))
 
 
 def given(action: Action) -> Iterator[str]:
-    """What a step gives the query, a line each."""
+    """Yields what a step gives the query, a line each."""
     match action:
         case Add(streams=streams):
             yield from _arriving(streams)
@@ -84,7 +79,6 @@ def given(action: Action) -> Iterator[str]:
 
 
 def expected_after(step: ExpectedStep) -> Iterator[Line]:
-    """What must hold after the step."""
     said = step.expectation
     if "watermark" in step.checked:
         yield text_line("watermark", _instant(said.watermark))
@@ -105,7 +99,6 @@ def expected_after(step: ExpectedStep) -> Iterator[Line]:
 
 
 def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
-    """What a micro-batch must show, besides its rows."""
     if entry.kind is not None:
         yield text_line("kind", entry.kind)
     if "watermark" in entry.model_fields_set:
@@ -116,32 +109,10 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
         yield text_line("state", _count(entry.state))
 
 
-def observed_batch(batch: BatchSeen) -> Iterator[Line]:
-    """What a micro-batch showed, besides its rows."""
-    yield text_line("kind", batch.kind)
-    if batch.watermark is not None:
-        yield text_line("ran with", show(batch.watermark * 1000))
-    if batch.dropped is not None:
-        yield text_line("dropped", str(batch.dropped))
-
-
-def observed_after(step: StepSeen) -> Iterator[Line]:
-    """What held after the step, or how it failed."""
-    if step.error is not None:
-        yield text_line("error", _error(step.error))
-        return
-    yield text_line("watermark", show(step.watermark * 1000))
-    counted = [batch.dropped for batch in step.batches if batch.dropped is not None]
-    if counted and len(counted) == len(step.batches):
-        yield text_line("dropped", str(sum(counted)))
-    if step.batches:
-        yield text_line("state", _numbers(step.batches[-1].state) or "none")
-
-
 def expected_and_observed_rows(
     wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
-    """Both lines of rows, each with the rows that the other lacks marked."""
+    """Returns both lines of rows, with the rows that the other lacks marked."""
     keys = Counter(schema.comparable(tuple(row)) for row in seen)
     left: list[LineValue] = []
     for row in wanted:
@@ -194,7 +165,6 @@ def _dropped(count: int | tuple[int, ...] | None) -> str:
 
 
 def _count(count: int | tuple[int, ...] | None) -> str:
-    """A number for all operators together, or one for each."""
     return _numbers(count) if isinstance(count, tuple) else str(count)
 
 
@@ -216,12 +186,6 @@ def _with_date(text: str) -> str:
         return ""
 
 
-def _error(error: ErrorSeen) -> str:
-    first = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
-    first = first if len(first) <= LONGEST_MESSAGE else f"{first[:LONGEST_MESSAGE]}…"
-    return f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {first}"
-
-
 SAME = (text_line("agrees", "same as the engine"),)
 """Shown instead of a prediction that equals the engine's answer."""
 
@@ -241,14 +205,11 @@ class Block:
 
 @dataclass(frozen=True)
 class StepRow:
-    """One step."""
-
     number: int
     name: str | None
     action: str
     """``add``, ``backlog``, ``restart: stop`` …"""
     given: tuple[str, ...]
-    """What arrives, a line each."""
     blocks: tuple[Block, ...]
     reached: bool
     first_violation: bool
@@ -261,31 +222,28 @@ class StepRow:
 
 @dataclass(frozen=True)
 class StepTable:
-    """All steps of a case on one version."""
-
     sides: tuple[str, ...]
     steps: tuple[StepRow, ...]
 
 
-def step_table(case: Case, version: SparkVersion, found: Cell, model: Observation | None = None) -> StepTable:
+def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observation | None = None) -> StepTable:
     """Expected, observed and, if there is a prediction, predicted, step by step."""
-    sides = {"Engine": found.observation, "Model": model}
-    answers = {name: observation for name, observation in sides.items() if observation is not None}
-    violation = next((one.place.step for one in found.findings if one.place.step is not None), None)
+    answers = {name: seen for name, seen in (("Engine", engine.observation), ("Model", model)) if seen is not None}
+    accounts = [{step.seen.number: step for step in account(case, version, seen)} for seen in answers.values()]
+    violation = next((finding.place.step for finding in engine.findings if finding.place.step is not None), None)
     steps = []
     for step in case.steps:
         wanted = _wanted(case, version, step.number)
-        shown = [_shown_step(case, version, answer, step.number, wanted) for answer in answers.values()]
+        shown = [_answer(case, version, known, step.number, wanted) for known in accounts]
+        action = step.action
         steps.append(
             StepRow(
                 number=step.number,
                 name=step.name,
-                action=f"restart: {step.action.how}"
-                if isinstance(step.action, Restart)
-                else type(step.action).__name__.lower(),
-                given=tuple(given(step.action)),
+                action=f"restart: {action.how}" if isinstance(action, Restart) else type(action).__name__.lower(),
+                given=tuple(given(action)),
                 blocks=tuple(_blocks(wanted, shown, case)),
-                reached=any(one.seen is not None for one in shown),
+                reached=any(answer.step is not None for answer in shown),
                 first_violation=step.number == violation,
             )
         )
@@ -294,32 +252,16 @@ def step_table(case: Case, version: SparkVersion, found: Cell, model: Observatio
 
 def observed_only(observation: Observation) -> StepTable:
     """What an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
-    return StepTable(
-        ("Engine",),
-        tuple(
-            StepRow(
-                number=step.number,
-                name=None,
-                action="",
-                given=(),
-                blocks=tuple(
-                    replace(block, sides=block.sides[1:])
-                    for block in _blocks(
-                        _Wanted(), [_ShownStep(step, OutputSchema.of(observation.columns_of(step)), ())], None
-                    )
-                ),
-                reached=True,
-                first_violation=False,
-            )
-            for step in observation.steps
-        ),
-    )
+    steps = []
+    for step in account_without_case(observation):
+        blocks = _blocks(_Wanted(), [_Answer(step, ())], None)
+        shown = tuple(replace(block, sides=block.sides[1:]) for block in blocks)
+        steps.append(StepRow(step.seen.number, None, "", (), shown, reached=True, first_violation=False))
+    return StepTable(("Engine",), tuple(steps))
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is expected of one step."""
-
     step: ExpectedStep | None = None
     batches: tuple[ExpectedBatch, ...] = ()
     rows: tuple[Row, ...] | None = None
@@ -348,50 +290,53 @@ def _as_text(error: ExpectedError) -> str:
 
 
 @dataclass(frozen=True)
-class _ShownStep:
-    """One step of one answer."""
+class _Answer:
+    """What one side answered in a step."""
 
-    seen: StepSeen | None
-    """None if the answer ended before it."""
-    schema: OutputSchema
+    step: StepAccount | None
+    """None if the answer ended before the step."""
     findings: tuple[Finding, ...]
-    """What is not as expected in it."""
 
     @property
-    def batches(self) -> tuple[BatchSeen, ...]:
-        return self.seen.batches if self.seen is not None else ()
+    def batches(self) -> tuple[BatchAccount, ...]:
+        return self.step.batches if self.step is not None else ()
 
-    def marked(self, lines: Sequence[Line], expected_side: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
-        """The lines, those that a finding is about marked; rows are marked one by one already.
+    @property
+    def schema(self) -> OutputSchema:
+        return self.step.schema if self.step is not None else OutputSchema.of(())
+
+    def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
+        """Returns the facts as lines; those that a finding is about are marked.
 
         Args:
-            expected_side: what is expected there.
+            wanted: what is expected there.
             batch: the id of the micro-batch; None after the step.
         """
-        labels = {line.label for line in expected_side} - {"rows", "error"}
+        labels = {line.label for line in wanted} - {"rows", "error"}
         wrong = {
             _LABELS.get(finding.aspect, finding.aspect)
             for finding in self.findings
             if batch is None or batch in finding.place.batches
         }
+        lines = (text_line(label, text) for label, text in facts.items())
         return tuple(line.marked() if line.label in labels & wrong else line for line in lines)
 
 
-def _shown_step(case: Case, version: SparkVersion, answer: Observation, number: int, wanted: _Wanted) -> _ShownStep:
-    steps = {step.number: step for step in answer.steps}
-    seen = steps.get(number)
-    schema = OutputSchema.of(answer.columns_of(seen) if seen is not None else ())
-    found: list[Finding] = []
-    if seen is not None and seen.error is None and wanted.step is not None and not wanted.step.ends_the_case:
-        before = tuple(batch for at in range(1, number) for batch in steps[at].batches)
+def _answer(
+    case: Case, version: SparkVersion, steps: Mapping[int, StepAccount], number: int, wanted: _Wanted
+) -> _Answer:
+    step = steps.get(number)
+    findings: list[Finding] = []
+    if step is not None and step.seen.error is None and wanted.step is not None and not wanted.step.ends_the_case:
+        before = tuple(batch for at in range(1, number) for batch in steps[at].seen.batches)
         with suppress(PlanNotTaken):  # a model has no plan, which is compared last
-            compared = compare(SeenStep(case, version, schema, wanted.step, seen, before))
-            found.extend(one for one in compared if not isinstance(one, Note))
-    return _ShownStep(seen, schema, tuple(found))
+            compared = compare(SeenStep(case, version, step.schema, wanted.step, step.seen, before))
+            findings.extend(finding for finding in compared if not isinstance(finding, Note))
+    return _Answer(step, tuple(findings))
 
 
-def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> Iterator[Block]:
-    counts = [len(each.batches) for each in shown]
+def _blocks(wanted: _Wanted, shown: Sequence[_Answer], case: Case | None) -> Iterator[Block]:
+    counts = [len(answer.batches) for answer in shown]
     # If one micro-batch ran, the rows of the whole step are its rows.
     single = wanted.rows is not None and not wanted.batches and counts == [1] * len(counts)
     entries: Sequence[ExpectedBatch] = (ExpectedBatch(rows=wanted.rows),) if single else wanted.batches
@@ -399,55 +344,50 @@ def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> 
         yield _batch_block(at, entries[at] if at < len(entries) else None, shown)
     expected_side = list(wanted.after)
     sides: list[tuple[Line, ...]] = []
-    for each in shown:
-        lines = each.marked(list(observed_after(each.seen)), wanted.after, None) if each.seen is not None else ()
-        if each.seen is not None and wanted.rows is not None and not single:
-            complete = case is not None and case.output_mode_in(each.seen.number) == "complete"
-            batches = each.batches[-1:] if complete else each.batches
-            wanted_rows, seen_rows = expected_and_observed_rows(
-                wanted.rows, [row for batch in batches for row in batch.rows], each.schema
-            )
+    for answer in shown:
+        lines = answer.lines(answer.step.facts, wanted.after, None) if answer.step is not None else ()
+        if answer.step is not None and wanted.rows is not None and not single:
+            complete = case is not None and case.output_mode_in(answer.step.seen.number) == "complete"
+            batches = answer.batches[-1:] if complete else answer.batches
+            rows = [row for batch in batches for row in batch.seen.rows]
+            wanted_rows, seen_rows = expected_and_observed_rows(wanted.rows, rows, answer.schema)
             lines = (seen_rows, *lines)
             if not sides:  # the marks of the expected side are those against the engine
                 expected_side.insert(0, wanted_rows)
         sides.append(lines)
-    steps = [each.seen for each in shown]
+    steps = [answer.step for answer in shown]
     if len(shown) == 2 and steps[0] is not None and steps[1] is not None:
-        schemas = shown[0].schema, shown[1].schema
-        if steps_equivalent(steps[0], steps[1], schemas, error_classes=False):
+        schemas = steps[0].schema, steps[1].schema
+        if steps_equivalent(steps[0].seen, steps[1].seen, schemas, error_classes=False):
             sides[1] = SAME
-    yield _block("after the step", False, [tuple(expected_side), *sides])
+    yield Block("after the step", False, (tuple(expected_side), *sides))
 
 
-def _batch_block(at: int, entry: ExpectedBatch | None, shown: Sequence[_ShownStep]) -> Block:
-    batches = [each.batches[at] if at < len(each.batches) else None for each in shown]
-    ran = next((batch for batch in batches if batch is not None), None)
+def _batch_block(at: int, entry: ExpectedBatch | None, shown: Sequence[_Answer]) -> Block:
+    batches = [answer.batches[at] if at < len(answer.batches) else None for answer in shown]
+    ran = next((batch.seen for batch in batches if batch is not None), None)
     kind = ran.kind if ran is not None else entry.kind if entry is not None else None
     wanted = list(expected_batch(entry)) if entry is not None else []
     expected_side = list(wanted)
     sides: list[tuple[Line, ...]] = []
-    for each, batch in zip(shown, batches, strict=True):
+    for answer, batch in zip(shown, batches, strict=True):
         if batch is None:
             missing = Line("did not run", (LineValue("no such micro-batch", "missing"),))
             sides.append((missing,) if entry is not None else ())
             continue
-        lines = each.marked(list(observed_batch(batch)), wanted, batch.id)
+        facts = {label: batch.facts[label] for label in _OF_A_BATCH if label in batch.facts}
         if entry is not None and entry.rows is not None:
-            wanted_rows, seen_rows = expected_and_observed_rows(entry.rows, batch.rows, each.schema)
+            wanted_rows, seen_rows = expected_and_observed_rows(entry.rows, batch.seen.rows, answer.schema)
             if not sides:
                 expected_side.append(wanted_rows)
         else:
-            seen_rows = _rows_line([_row(row, each.schema) for row in batch.rows])
-        sides.append((*lines, seen_rows))
+            seen_rows = _rows_line([_row(row, answer.schema) for row in batch.seen.rows])
+        sides.append((*answer.lines(facts, wanted, batch.seen.id), seen_rows))
     if ran is None and entry is not None and entry.rows is not None:
         expected_side.append(_rows_line([LineValue(_text(row)) for row in entry.rows]))
     if len(shown) == 2 and batches[0] is not None and batches[1] is not None:
         schemas = shown[0].schema, shown[1].schema
-        if batches_equivalent(batches[0], batches[1], schemas):
+        if batches_equivalent(batches[0].seen, batches[1].seen, schemas):
             sides[1] = SAME
     head = "not run" if ran is None else f"micro-batch {ran.id}"
-    return _block(head, kind == "no-data", [tuple(expected_side), *sides])
-
-
-def _block(head: str, no_data: bool, sides: Sequence[Sequence[Line]]) -> Block:
-    return Block(head, no_data, tuple(tuple(line.in_full() for line in side) for side in sides))
+    return Block(head, kind == "no-data", (tuple(expected_side), *sides))

@@ -34,7 +34,6 @@ _NOT_IN_XML = re.compile("[\ufffe\uffff]")
 
 
 def junit(results: Results) -> str:
-    """The whole file, with a line end."""
     root = Xml.Element("testsuites", name=NAME)
     for target in results.header.targets:
         cells = [cell for cell in results.cells if cell.target == target.name]
@@ -87,7 +86,7 @@ def _case(cell: Cell) -> Xml.Element:
 
 
 def _clean(text: str) -> str:
-    """The text with every character that XML cannot hold, or that acts on a terminal, written as its number."""
+    """Writes every character that XML cannot hold, or that acts on a terminal, as its number."""
     return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", without_commands(printable(text, keep="\t\n")))
 
 
@@ -109,7 +108,7 @@ STATUSES: Mapping[Status, str] = {
 
 
 def ctrf(results: Results, folder: str = "cases") -> str:
-    """The whole report, with a line end; ``folder``: of the cases, relative to the root of the repository."""
+    """Returns the report in CTRF; ``folder``: of the cases, relative to the root of the repository."""
     counts = Counter(STATUSES[cell.status] for cell in results.cells)
     report = {
         "reportFormat": "CTRF",
@@ -152,11 +151,11 @@ MOST_BYTES = 1024 * 1024
 _ROOM = 400
 MOST_FINDINGS = 200
 LONGEST = 4_000
-"""Characters of the findings of one cell."""
+"""The most characters of the findings of a cell."""
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """The summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
+    """Returns the summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0
@@ -193,7 +192,6 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
 
 
 def _known_bugs(matrix: Matrix) -> Iterator[str]:
-    """A table of the known bugs, each with the versions that have it."""
     rows: dict[tuple[str, str], list[str]] = {}
     for case, target in product(matrix.cases, matrix.targets):
         cell, bug = matrix.cells.get((case, target.name)), matrix.known_bug(case, target)
@@ -245,7 +243,7 @@ _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_[]|~"})
 
 
 def workflow_commands(results: Results, folder: str = "cases") -> str:
-    """The lines to print in a workflow; empty if everything is as expected. A known bug becomes a notice.
+    """Returns the lines to print in a workflow, none if everything is as expected. A known bug becomes a notice.
 
     ``folder``: of the cases, relative to the root of the repository.
     """
@@ -284,11 +282,7 @@ LABEL = "watermark conformance"
 
 
 def badge(results: Results, version: str | None = None) -> str:
-    """The badge of all versions, or of one.
-
-    Raises:
-        NoSuchVersion: the results do not have that version.
-    """
+    """Returns the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
     counts: Counter[Status] = Counter(cell.status for cell in cells)

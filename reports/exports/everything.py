@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from conformance.core.observation import FrozenRecord
 from conformance.core.wording import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
@@ -19,11 +18,7 @@ from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ExportedCell(_Part):
+class ExportedCell(FrozenRecord):
     """One version of one case."""
 
     target: str
@@ -34,18 +29,17 @@ class ExportedCell(_Part):
     """Why it differs, has a known bug or is unsupported, as the case documents it."""
     link: str | None
     known_bug_gone_in: str | None
-    """Of a known bug: the first later release without it, or null."""
+    """Of a known bug, the first later release without it."""
     known_bug_introduced_by: str | None
-    """Of a known bug without a ticket: the ticket that introduced it, or null."""
+    """Of a known bug without a ticket, the ticket that introduced it."""
     findings: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-class ExportedCase(_Part):
+class ExportedCase(FrozenRecord):
     id: str
     family: str
     title: str | None
-    """Null if the file of the case was not found."""
     strength: Literal["documented", "observed"] | None
     behaviours: tuple[str, ...]
     tags: tuple[str, ...]
@@ -53,7 +47,7 @@ class ExportedCase(_Part):
     cells: tuple[ExportedCell, ...]
 
 
-class ExportedReason(_Part):
+class ExportedReason(FrozenRecord):
     spark: str
     text: str
     link: str | None
@@ -61,7 +55,7 @@ class ExportedReason(_Part):
     """Whether it is a known bug of that version rather than a documented change."""
 
 
-class ExportedChange(_Part):
+class ExportedChange(FrozenRecord):
     case: str
     meaning: Meaning
     what: str
@@ -69,7 +63,7 @@ class ExportedChange(_Part):
     reasons: tuple[ExportedReason, ...]
 
 
-class ExportedPair(_Part):
+class ExportedPair(FrozenRecord):
     """What changes from one version to another."""
 
     before: str
@@ -77,22 +71,21 @@ class ExportedPair(_Part):
     compared: int
     changes: tuple[ExportedChange, ...]
     outside: tuple[str, ...]
-    """Cases that do not apply to one of the two."""
     silent: tuple[tuple[str, str, Status], ...]
-    """Case, target and status of cells without a result."""
+    """The case, target and status of each cell without a result."""
 
 
-class ExportedCoverage(_Part):
+class ExportedCoverage(FrozenRecord):
     name: str
     of: int
     pinned: int
-    """Entries that a case pins, wholly or in part."""
+    """The number of entries that a case pins, wholly or in part."""
     partly: tuple[str, ...]
-    """Of those, the tests of Spark that lose an assertion."""
+    """The tests of Spark among them that lose an assertion."""
     holes: tuple[str, ...]
 
 
-class Everything(_Part):
+class Everything(FrozenRecord):
     """The whole document."""
 
     format: Literal[1] = 1
@@ -111,7 +104,6 @@ class Everything(_Part):
 
 
 def everything(report: Report) -> str:
-    """The document, with a line end."""
     header, footer = report.results.header, report.results.footer
     document = Everything(
         suite=header.suite,

@@ -23,7 +23,7 @@ class SourceLink:
 
     label: str
     href: str | None
-    """None for a name; otherwise always http or https."""
+    """The address, http or https; None for a name."""
 
     @classmethod
     def of(cls, text: str) -> SourceLink:
@@ -52,22 +52,19 @@ def slug(text: str) -> str:
 
 
 def case_key(case: str) -> str:
-    """The key of the page of a case."""
     return "/".join(["case", *(slug(part) for part in case.split("/"))])
 
 
 def compare_key(before: str, after: str) -> str:
-    """The key of the page that compares two targets."""
     return f"compare/{short(before)}..{short(after)}"
 
 
 def short(target: str) -> str:
-    """``spark-3.5.9`` as ``3.5.9``."""
     return slug(target.removeprefix("spark-"))
 
 
 def upgrade_files(before: str, after: str) -> tuple[str, str, str]:
-    """The names of the files of a dossier: its page, its picture, and the changes to accept."""
+    """Names the files of a dossier: its page, its picture, and the changes to accept."""
     name = f"{short(before)}-{short(after)}"
     return f"upgrade-{name}.html", f"upgrade-{name}.svg", f"accepted-{name}.yaml"
 
@@ -80,12 +77,8 @@ def _relative(file: str, folder: str) -> str:
 
 @dataclass(frozen=True)
 class InAFolder:
-    """A file for each page."""
-
     feed: str = "bugs.atom"
-    """The address of the feed of known bugs for a link on their page."""
     upgrades: str = "upgrades"
-    """The folder of the dossiers of upgrades."""
 
     def file(self, key: str) -> str:
         """The path of the page, relative to the folder of the report."""
@@ -100,11 +93,9 @@ class InAFolder:
         return _relative(self.file(key), posixpath.dirname(self.file(seen_from)) or ".") + fragment
 
     def id(self, key: str, place: str) -> str:  # noqa: ARG002 – places of other pages are in other files
-        """The id of a place on a page."""
         return place
 
     def asset(self, name: str, seen_from: str) -> str:
-        """The address of a stylesheet or script."""
         return posixpath.relpath(name, posixpath.dirname(self.file(seen_from)) or ".")
 
 
@@ -127,4 +118,3 @@ class InOneFile:
 
 
 Addresses: TypeAlias = InAFolder | InOneFile
-"""How pages and places are addressed."""

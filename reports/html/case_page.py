@@ -33,7 +33,6 @@ class FirstDifference:
     """Where a behaviour first differs from that of the newest version."""
 
     other: str
-    """The title of the newest version."""
     what: str
     where: str
     aspect: str
@@ -48,21 +47,19 @@ class CaseSection:
     letter: str
     targets: tuple[Target, ...]
     durations: tuple[tuple[Target, str], ...]
-    """How long the whole case took on each of them; without those where it was not measured."""
+    """How long the whole case took on each of them, where it was measured."""
     sign: CellSign
     reason: DocumentedDifference | None
     source: SourceLink | None
     workaround: Workaround | None
-    """What one can do about the reason, if it is a bug and that is known."""
     difference: FirstDifference | None
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     timeline: Timeline | None
     table: StepTable | None
-    """None if nothing was observed."""
     columns: tuple[str, ...]
     explanation: tuple[tuple[str, str], ...]
-    """By the reference model, each line with its tone; empty if there is none."""
+    """Each line of the reference model's explanation, with its tone."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,14 @@ class CasePage:
     why: Markup | None
     query: str | None
     script: str | None
-    """The whole case as a script; None if there can be none."""
     command: str
     sources: tuple[SourceLink, ...]
     behaviours: Mapping[str, str]
-    """Id of each behaviour of the catalogue that the case tests → its sentence."""
+    """Maps the id of each behaviour that the case tests to its sentence."""
     ribbon: Ribbon
     sections: tuple[CaseSection, ...]
     silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
-    """Versions without a behaviour, and the reason if it is known."""
+    """The versions without a behaviour, and the reason if it is known."""
     checkpoints: tuple[CaseCheckpoint, ...]
     previous: str | None
     next: str | None
@@ -116,7 +112,7 @@ def case_page(report: Report, id: str) -> CasePage:
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),
-        checkpoints=checkpoints_of_case(report, id),
+        checkpoints=tuple(checkpoints_of_case(report, id)),
         previous=around[at - 1] if at else None,
         next=around[at + 1] if at + 1 < len(around) else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.case import Case
@@ -13,7 +13,7 @@ from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
-from reports.analysis.checkpoints import CheckpointGroup, checkpoints
+from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.features import FEATURES
 from reports.analysis.gate import StandingBug, standing_bugs
 from reports.analysis.report import Report
@@ -22,7 +22,6 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
 from reports.results.known_bug import Workaround
-from reports.results.records import UpgradeCell
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -31,10 +30,7 @@ _SHOWN = 400
 
 @dataclass(frozen=True)
 class ChangedCase:
-    """One case that behaves differently."""
-
     case: str
-    title: str
     what: str
     before: CellSign
     after: CellSign
@@ -42,7 +38,6 @@ class ChangedCase:
     """``step 3, micro-batch 4``; may be empty."""
     aspect: str
     values: tuple[str, str]
-    """The two values there."""
     since: tuple[Since, ...]
     """The releases after the first version, up to the second, where the behaviour changes."""
     features: tuple[str, ...]
@@ -53,13 +48,11 @@ class ReasonGroup:
     """Changes of one kind with the same reason."""
 
     reasons: tuple[Reason, ...]
-    """Empty if no case documents one."""
     sources: tuple[SourceLink, ...]
     items: tuple[ChangedCase, ...]
 
     @property
     def workarounds(self) -> tuple[Workaround, ...]:
-        """Those of the bugs among the reasons, as far as they are known."""
         bugs = (reason.bug for reason in self.reasons)
         return tuple(dict.fromkeys(one for bug in bugs if bug is not None and (one := bug.workaround) is not None))
 
@@ -77,17 +70,14 @@ class MeaningGroup:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything on the page of two versions."""
-
     pair: Changes
     groups: tuple[MeaningGroup, ...]
-    """Every kind, worst first; without entries if there are no such changes."""
+    """Every kind, worst first, also those of which there are no changes."""
     bugs: tuple[StandingBug, ...]
-    """Known bugs of cases that behave the same on both."""
     features: tuple[str, ...]
-    """Those of the compared cases, in display order."""
+    """The features of the compared cases, in display order."""
     compared: tuple[tuple[str, int], ...]
-    """Features, separated by ``|``, and how many of the compared cases have exactly these."""
+    """The features, separated by ``|``, and how many of the compared cases have exactly these."""
 
     @property
     def count(self) -> int:
@@ -95,7 +85,7 @@ class Comparison:
 
     @property
     def reasons(self) -> int:
-        """How many reasons there are: tickets, and changes without a documented reason."""
+        """The number of reasons: tickets, and changes without a documented reason."""
         return len({entry.sources or entry.reasons or entry.items for group in self.groups for entry in group.entries})
 
 
@@ -116,7 +106,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
-    """Changes without a reason first, then the reason with the most cases."""
+    """Yields changes without a reason first, then the reason with the most cases."""
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
@@ -134,7 +124,6 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
     bugs = report.matrix.bugs.get(change.case, ())
     return ChangedCase(
         case=change.case,
-        title=report.title(change.case),
         what=change.what,
         before=CellSign.of(change.before, pair.before, bugs),
         after=CellSign.of(change.after, pair.after, bugs),
@@ -147,7 +136,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
-    """Both values of a divergence; their instants as the case writes them."""
+    """Returns both values of a divergence; their instants as the case writes them."""
     notation = TimeNotation.of(case)
     a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
     return a, b
@@ -167,8 +156,6 @@ _LONGEST = 600
 
 @dataclass(frozen=True)
 class CheckpointStatus:
-    """How checkpoints resume."""
-
     kind: str
     """The status of a cell that is drawn the same way."""
     glyph: str
@@ -181,44 +168,34 @@ class CheckpointStatus:
 
 
 @dataclass(frozen=True)
-class CheckpointCase:
-    """A case whose checkpoint does not resume normally."""
-
-    case: str
-    title: str
-    cuts: tuple[int, ...]
-    """The numbers of the steps before which the versions changed."""
-    has_page: bool
-    """Whether the case has a page."""
-
-
-@dataclass(frozen=True)
 class CheckpointReason:
-    """Checkpoints that meet the same for the same reason."""
-
     status: CheckpointStatus
     error: str
     because: str
     source: SourceLink | None
     workaround: str
-    cases: tuple[CheckpointCase, ...]
+    cases: Mapping[str, tuple[int, ...]]
+    """Maps each case to the steps before which its versions changed."""
 
 
 @dataclass(frozen=True)
 class CheckpointSection:
     """All that is known about the checkpoints of one version on another."""
 
-    summary: str
-    counts: tuple[tuple[CheckpointStatus, int], ...]
+    found: Checkpoints
     groups: tuple[CheckpointReason, ...]
-    """Those that do not resume normally, worst first."""
+    """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
     """What cases without a result between these versions document for them."""
-    known: int
-    """How many cases these are."""
-    tried: int
-    abnormal: int
-    """How many of the tried ones do not resume normally."""
+
+    @property
+    def counts(self) -> Iterator[tuple[CheckpointStatus, int]]:
+        return ((CheckpointStatus.of(status), count) for status in UPGRADES if (count := self.found.count(status)))
+
+    @property
+    def abnormal(self) -> int:
+        """The number of tried checkpoints that do not resume normally."""
+        return sum(group.count for group in self.found.groups)
 
 
 def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | None:
@@ -226,18 +203,11 @@ def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | Non
     found = checkpoints(report.results.upgrades, report.cases.values(), pair.before, pair.after)
     if found is None:
         return None
-    return CheckpointSection(
-        summary=found.summary(),
-        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in UPGRADES if found.count(status)),
-        groups=tuple(_reason(report, group) for group in found.groups),
-        documented=tuple(_reason(report, group) for group in found.documented_groups),
-        known=len(found.documented),
-        tried=found.tried,
-        abnormal=sum(group.count for group in found.groups),
-    )
+    groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
+    return CheckpointSection(found, tuple(groups), tuple(documented))
 
 
-def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
+def _reason(group: CheckpointGroup) -> CheckpointReason:
     entry, because = group.entry, group.because
     if entry is not None and entry.bug:
         because = f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
@@ -247,38 +217,25 @@ def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
         cut(because, _LONGEST),
         SourceLink.of(entry.link) if entry is not None and entry.link else None,
         (entry.workaround or "") if entry is not None else "",
-        tuple(
-            CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
-            for case, cuts in group.cases.items()
-        ),
+        group.cases,
     )
 
 
 @dataclass(frozen=True)
 class CaseCheckpoint:
-    """What became of the checkpoint of one case between two versions."""
-
     origin: str
     to: str
     cut: int
     reason: CheckpointReason
 
 
-def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:
-    """What became of the checkpoints of a case, those that did not resume normally first."""
+def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
+    """Yields what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     tried = UPGRADES.keys() - {"not-run", "not-applicable"}
     cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in tried]
-    cells.sort(key=lambda cell: cell.status in NORMAL)
-    return tuple(
-        CaseCheckpoint(
-            titles.get(cell.origin, cell.origin), titles.get(cell.to, cell.to), cell.cut, _reason(report, _alone(cell))
-        )
-        for cell in cells
-    )
-
-
-def _alone(cell: UpgradeCell) -> CheckpointGroup:
-    """A cell for the page of its case, which tells findings elsewhere."""
-    because = cell.entry.because if cell.entry is not None else ""
-    return CheckpointGroup(cell.status, cell.error.name if cell.error is not None else "", because, cell.entry, {})
+    for cell in sorted(cells, key=lambda cell: cell.status in NORMAL):
+        because = cell.entry.because if cell.entry is not None else ""
+        error = cell.error.name if cell.error is not None else ""
+        reason = _reason(CheckpointGroup(cell.status, error, because, cell.entry, {}))
+        yield CaseCheckpoint(titles.get(cell.origin, cell.origin), titles.get(cell.to, cell.to), cell.cut, reason)

@@ -21,18 +21,14 @@ from reports.results.status import Statement
 
 
 def asset(name: str) -> str:
-    """A file that pages use: ``report.css``, ``report.js``."""
     return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Write a page.
+    """Writes a page from a template, which shows the values.
 
     Args:
-        kind: what it is, for messages: ``a dossier``.
-        template: its file name.
-        title: of the page.
-        values: what else the template shows.
+        kind: the kind of file, for messages: ``a dossier``.
 
     Raises:
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
@@ -42,16 +38,11 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 
 
 def page_kind(name: str) -> FileKind:
-    """A file that only another page of ours may replace."""
     return FileKind(name, lambda start: b"Watermark conformance</title>" in start)
 
 
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
-    """Write the page.
-
-    Args:
-        title: the verdict in one line.
-        about: what was tried, a line each.
+    """Writes the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
 
     Raises:
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
@@ -61,13 +52,11 @@ def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequ
 
 _PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0
-"""The longest bar of the picture, in pixels."""
+"""The length of the longest bar of the picture, in pixels."""
 
 
 @dataclass(frozen=True)
 class SummaryBar:
-    """One line of the picture."""
-
     label: str
     count: int
     length: float
@@ -76,23 +65,20 @@ class SummaryBar:
 
 @dataclass(frozen=True)
 class Dossier:
-    """All that is known about an upgrade from one version to another."""
-
     gate: Gate
     comparison: Comparison
     checkpoints: CheckpointSection | None
     fixed: tuple[tuple[str, SourceLink | None, int], ...]
-    """Each known bug of the earlier version that the later one does not show: what it is, its ticket, and how many cases show it."""
+    """Each known bug of the earlier version that the later one does not show, its ticket, and how many cases show it."""
     workarounds: tuple[str, ...]
-    """Settings and other means, each once."""
     releases: tuple[RouteRelease, ...]
     route: Route | None
-    """The one with the fewest refused checkpoints; None if not every hop of any was tried."""
+    """The route with the fewest refused checkpoints; None if not every hop of any was tried."""
     direct: Route | None
     instead: tuple[tuple[Target, Target], ...]
     """A version none of whose checkpoints were tried, and the release of its line whose route is told."""
     fewest: tuple[RouteRelease, ...]
-    """Of each line on the way the release with the fewest known bugs."""
+    """The release with the fewest known bugs of each line on the way."""
 
     @property
     def title(self) -> str:
@@ -105,7 +91,7 @@ class Dossier:
             (f"{group.heading.glyph} {group.heading.title}", group.count, _COLOURS[group.meaning])
             for group in self.comparison.groups
         ]
-        if self.checkpoints is not None and self.checkpoints.tried:
+        if self.checkpoints is not None and self.checkpoints.found.tried:
             counts.append(("⟳ Checkpoints that do not resume normally", self.checkpoints.abnormal, "#9a4a00"))
         counts.append(("▲ Known bugs that both have", len(self.comparison.bugs), "#9a4a00"))
         most = max((count for _, count, _ in counts), default=0) or 1
@@ -116,7 +102,7 @@ _COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accep
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """The dossier of a pair of versions, named as in ``conformance gate``.
+    """Returns the dossier of a pair of versions, named as in ``conformance gate``.
 
     Raises:
         WrongUsage: see `reports.analysis.gate.find_both`.
@@ -143,7 +129,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
 
 
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
-    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yield a line about each.
+    """Writes ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
 
     A file of accepted changes that has reasons already stays.
 
@@ -180,7 +166,6 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
 
 
 def _fixed(compared: Comparison) -> Iterator[tuple[str, SourceLink | None, int]]:
-    """The bugs of changed cases that only the earlier version shows, by ticket."""
     by_bug: dict[tuple[str, str | None], set[str]] = {}
     for change in compared.pair.changes:
         if change.before.status == "bug" and change.after.status != "bug" and (entry := change.before.differs):

@@ -1,4 +1,4 @@
-"""The pages about all results: the front page, the matrix with a ribbon for each case, the catalogue of behaviours, and the run."""
+"""The pages about all results: the front page, the matrix, known bugs with their feed, behaviours, the run, and what people ask most."""
 
 from __future__ import annotations
 
@@ -7,36 +7,43 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
+from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
+from conformance.core.data import read_data
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal
+from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
-from reports.html.addresses import SourceLink
+from reports.html.addresses import InAFolder, SourceLink, slug
 from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
-from reports.results.records import Target
+from reports.html.timeline import Timeline, timeline
+from reports.results.known_bug import KnownBug, Workaround
+from reports.results.records import Cell, Target
 from reports.results.status import MARKS, Mark
 
 
 @dataclass(frozen=True)
 class MatrixRow:
     ribbon: Ribbon
-    title: str
     words: str
-    """What it is found by besides its title, separated by spaces."""
+    """The words that find it besides its title, separated by spaces."""
     tags: tuple[str, ...]
     kinds: str
     """The status on each version, separated by spaces."""
     behaviours: str
-    """The number of the behaviour on each version, separated by spaces; ``-`` without one."""
+    """The number of the behaviour on each version, separated by spaces; ``-`` without a behaviour."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +52,16 @@ class FamilyRows:
     rows: tuple[MatrixRow, ...]
     total: CellTotal
     totals: tuple[CellTotal, ...]
-    """By version."""
 
 
 @dataclass(frozen=True)
 class MatrixPage:
     targets: tuple[Target, ...]
-    """Newest first."""
     families: tuple[FamilyRows, ...]
     totals: tuple[CellTotal, ...]
     total: CellTotal
     legend: tuple[tuple[Status, str, Mark, int], ...]
-    """Each status that occurs, with its short word, its look and how often it does."""
+    """Each status that occurs, with its short word, its look and how often it occurs."""
     tags: tuple[str, ...]
 
 
@@ -90,7 +95,6 @@ def _row(report: Report, id: str) -> MatrixRow:
     case = report.case(id)
     return MatrixRow(
         ribbon=found,
-        title=report.title(id),
         words=search_words(case, report.behaviours[id]),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in found.cells),
@@ -103,12 +107,7 @@ _TICKET = re.compile(r"SPARK-\d+")
 
 
 def search_words(case: Case | PolicyCase | None, behaviours: Iterable[Behaviour]) -> str:
-    """Each word once, in lower case, separated by spaces.
-
-    Args:
-        case: None if it was not found.
-        behaviours: of the case, on all versions.
-    """
+    """Returns the words that find a case, each once, in lower case, separated by spaces."""
     found = [word for one in behaviours for word in _of_behaviour(one)]
     if case is not None:
         found += _TICKET.findall(" ".join(case.links))
@@ -155,7 +154,6 @@ class Headline:
 
     before: str
     bugs: str = ""
-    """Empty if no release has one."""
     after: str = ""
 
     def __str__(self) -> str:
@@ -177,7 +175,7 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     handed = checkpoint_section(report, pair) if pair is not None else None
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
-        first.append(f"{handed.abnormal} of {counted(handed.tried, 'checkpoint')} {verb} not resume normally")
+        first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")
     counts = of_spark.totals
     last = []
     if counts["violates"]:
@@ -201,7 +199,7 @@ def _bugs(report: Report) -> str:
 
 
 def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names of the versions that show a known bug, whether or not a later release fixes it."""
+    """Names the versions that show a known bug, whether or not a later release fixes it."""
     found = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
     return tuple(target.name for target in report.versions if target.name in found)
 
@@ -216,25 +214,20 @@ class OwnResult:
     applying: int
     """The number of cases that apply to the version."""
     bugs: int
-    """How many of them show a known bug."""
     listed: tuple[tuple[str, CellSign], ...]
-    """The other cases, worst first."""
     compared: bool
-    """Whether there are other versions, of published results, to compare with."""
+    """Whether published results of other versions stand beside it."""
 
     @property
     def good(self) -> int:
-        """How many are as expected, and no known bug."""
         return self.applying - len(self.listed)
 
     @property
     def bad(self) -> int:
-        """How many are not as expected, or have no result."""
         return len(self.listed) - self.bugs
 
 
 def own_result(report: Report) -> OwnResult | None:
-    """None if more than one version was run."""
     if len(report.own) != 1:
         return None
     (target,) = report.own
@@ -251,14 +244,11 @@ def own_result(report: Report) -> OwnResult | None:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """One target, as its engine described itself."""
-
     target: Target
     total: CellTotal
     lasted: str
-    """Time of all its cells; for cached results, the time of the run that produced them."""
+    """The time of all its cells; for cached results, the time of the run that produced them."""
     reused: int
-    """How many of its results were cached."""
 
 
 @dataclass(frozen=True)
@@ -267,11 +257,10 @@ class AboutPage:
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
     reused: int
-    """How many results were cached."""
     unreachable: tuple[tuple[str, str, str], ...]
-    """Behaviour, what it is, and why no case can test it."""
+    """Each behaviour that no case can test, what it is, and why."""
     unknown: int
-    """Number of cases whose file was not found."""
+    """The number of cases whose file was not found."""
 
 
 def about_page(report: Report) -> AboutPage:
@@ -306,9 +295,8 @@ class CatalogueBehaviour:
     sources: tuple[SourceLink, ...]
     confs: tuple[str, ...]
     cases: tuple[tuple[str, Ribbon | None], ...]
-    """The cases that test it, with None for one that is not in the results."""
+    """The cases that test it, with None for a case that is not in the results."""
     unreachable: str | None
-    """Why no case can test it; None if one can."""
 
     @property
     def untested(self) -> bool:
@@ -316,7 +304,6 @@ class CatalogueBehaviour:
 
 
 def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
-    """Name of a section → its behaviours."""
     sections: dict[str, list[CatalogueBehaviour]] = {}
     pinned = report.covered[0].pinned if report.covered else {}
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
@@ -336,5 +323,189 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
 
 
 def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
-    """A text of the catalogue without its line ends."""
     return " ".join(str(entry.get(key, "")).split())
+
+
+@dataclass(frozen=True)
+class BugRow:
+    """A bug: a ticket, or what a case says if no ticket reports it."""
+
+    source: SourceLink | None
+    ticket: str
+    """What stands in for a source: ``no ticket, introduced by SPARK-51955``; may be empty."""
+    cases: tuple[tuple[str, str], ...]
+    """Each case that shows it, and what goes wrong there."""
+    shown: tuple[int, ...]
+    """The number of cases that show it on each version."""
+    fixed_in: str | None
+    workaround: Workaround | None
+
+    @property
+    def name(self) -> str:
+        """``SPARK-58904``; without a ticket, what stands in for it."""
+        return self.source.label if self.source is not None else self.ticket or "No ticket"
+
+    @property
+    def place(self) -> str:
+        """Where it is on the page; stays the same as long as the bug has the same ticket, or without one the same first case."""
+        named = _TICKET.search(self.name)
+        return named[0] if named is not None else slug(self.cases[0][0])
+
+
+@dataclass(frozen=True)
+class BugsPage:
+    targets: tuple[Target, ...]
+    rows: tuple[BugRow, ...]
+    """The bugs that no release has fixed, then the others by the release that did, newest first."""
+    counts: tuple[int, ...]
+    """The number of bugs of each version."""
+
+
+def bugs_page(report: Report) -> BugsPage:
+    rows = (_bug_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
+    found = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    targets = report.versions
+    return BugsPage(
+        targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
+    )
+
+
+def _numbers(release: str | None) -> list[int]:
+    return [int(number) for number in release.split(".")] if release is not None else []
+
+
+def _bug_row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
+    newest = {case: cell for (case, _), cell in cells.items()}
+    spark = {target.name: target.spark for target in report.versions}
+    bugs = [KnownBug.of(cell, spark[cell.target], report.matrix.bugs[case]) for case, cell in newest.items()]
+    fixed = [bug.fixed_in for bug in bugs if bug is not None]
+    first = next(bug for bug in bugs if bug is not None)
+    cases = {case: cell.differs.because or "" for case, cell in newest.items() if cell.differs is not None}
+    return BugRow(
+        source=SourceLink.of(first.link) if first.link else None,
+        ticket=first.ticket.strip().strip("()") if not first.link else "",
+        cases=tuple(cases.items()),
+        shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
+        fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
+        workaround=first.workaround,
+    )
+
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_TAG = "tag:watermark-conformance,2026:bug"
+
+
+def feed(report: Report, page: str) -> str:
+    """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
+    ElementTree.register_namespace("", _ATOM)
+    found = bugs_page(report)
+    when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
+    root = ElementTree.Element(f"{{{_ATOM}}}feed")
+    _text(root, "id", f"{_TAG}s")
+    _text(root, "title", "Known bugs of Spark's watermarks")
+    _text(root, "updated", when)
+    _text(ElementTree.SubElement(root, f"{{{_ATOM}}}author"), "name", "Watermark conformance")
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="self", href=InAFolder.feed)
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=page)
+    for row in found.rows:
+        entry = ElementTree.SubElement(root, f"{{{_ATOM}}}entry")
+        _text(entry, "id", f"{_TAG}/{row.place}")
+        _text(entry, "title", f"{row.name}: {row.cases[0][1]}")
+        _text(entry, "updated", when)
+        ElementTree.SubElement(
+            entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
+        )
+        having = ", ".join(target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
+        fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
+        known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
+        cases = ", ".join(case for case, _ in row.cases)
+        _text(entry, "summary", f"Seen on {having}. {fixed} {known} Cases: {cases}.")
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text(parent: ElementTree.Element, name: str, text: str) -> None:
+    ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}").text = "".join(one for one in text if one.isprintable())
+
+
+NARROW = 400.0
+"""The width of all columns of a picture that stands beside others, in pixels."""
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A picture on a page of pictures; the template of a timeline reads it as the section of a case."""
+
+    case: str
+    title: str
+    said: str
+    timeline: Timeline
+    targets: tuple[Target, ...]
+    difference: None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    sign: str
+    because: str
+    case: str
+    ribbon: Ribbon
+
+
+@dataclass(frozen=True)
+class UnderstandPage:
+    modes: tuple[Pictured, ...]
+    """The same trace in each output mode, as the reference model predicts it."""
+    pictures: tuple[Pictured, ...]
+
+
+def understand_page(report: Report) -> UnderstandPage | None:
+    modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
+    if not modes and not pictures:
+        return None
+    return UnderstandPage(modes, pictures)
+
+
+def causes(report: Report) -> tuple[Cause, ...]:
+    """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    ran = set(report.matrix.cases)
+    return tuple(
+        Cause(one["sign"], one["because"], one["case"], ribbon(report, one["case"]))
+        for one in _written()["vanished"]
+        if one["case"] in ran
+    )
+
+
+def _modes(report: Report) -> Iterator[Pictured]:
+    written, newest = _written()["modes"], report.versions[-1:]
+    case = report.cases.get(written["case"])
+    version = newest[0].version if newest else None
+    if report.model is None or case is None or version is None:
+        return
+    for changed, prediction in in_each_mode(case, version):
+        drawn = timeline(changed, prediction.account, across=NARROW)
+        mode = changed.output_mode
+        if drawn is not None:
+            yield Pictured(case.id, f"{mode.capitalize()} mode", written["said"][mode], drawn, newest)
+
+
+def _pictures(report: Report) -> Iterator[Pictured]:
+    by_name = {target.name: target for target in report.targets}
+    for one in _written()["pictures"]:
+        case, groups = report.cases.get(one["case"]), report.sections(one["case"])
+        cell = groups[0].shown if groups else None
+        if case is None or cell is None or cell.observation is None:
+            continue
+        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+        target = by_name[cell.target]
+        alone = () if predicted is not None else batches_of(account(case, target.version, cell.observation))
+        drawn = timeline(case, predicted.account if predicted is not None else alone)
+        if drawn is not None:
+            said = report.title(case.id)
+            yield Pictured(case.id, one["title"], said, drawn, (target,))
+
+
+@cache
+def _written() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_data("reports.html", "guides.yaml")
+    return found

@@ -16,11 +16,18 @@ from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
 from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, short, slug, upgrade_files
-from reports.html.bugs_page import bugs_page
 from reports.html.case_page import case_page
 from reports.html.comparison import checkpoint_section, comparison
-from reports.html.guides import causes, understand_page
-from reports.html.overview_pages import about_page, behaviours_page, headline, matrix_page, own_result
+from reports.html.overview_pages import (
+    about_page,
+    behaviours_page,
+    bugs_page,
+    causes,
+    headline,
+    matrix_page,
+    own_result,
+    understand_page,
+)
 from reports.html.texts import cut, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target
@@ -44,17 +51,14 @@ class Page:
     key: str
     title: str
     tab: str
-    """The tab it belongs to."""
     body: Markup
 
 
 @dataclass(frozen=True)
 class PairCell:
-    """How many answers change from one version to another."""
-
     count: int
     heat: int
-    """From 0, nothing, to 4, most."""
+    """A number from 0, nothing, to 4, most."""
     href: str
     title: str
     current: bool
@@ -90,7 +94,7 @@ def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
 
 
 def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
-    """What renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
+    """Yields what renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key, _ in TABS[1:])
@@ -120,11 +124,9 @@ class _Renderer:
         return self._comparison(key, title, pair, headline=None, front=False, subject="", own=None)
 
     def tab(self, key: str) -> Page:
-        """The page of a tab that has a template of its own."""
         return self._page(key, dict(TABS)[key], key, f"{key}.html", **self._content(key))
 
     def _content(self, key: str) -> dict[str, Any]:
-        """What the template of a tab shows."""
         report = self.report
         match key:
             case "vanished":
@@ -158,7 +160,7 @@ class _Renderer:
         )
 
     def _filtered(self, name: str, value: str) -> str:
-        """The suffix of an address of the matrix that filters it."""
+        """Returns the suffix of an address of the matrix that filters it."""
         fragment = self.addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
@@ -180,7 +182,6 @@ class _Renderer:
         )
 
     def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
-        """The addresses of the files of the dossier of a pair; empty if there is none."""
         folder = self.addresses.upgrades
         if pair is None or folder is None:
             return ()
@@ -188,7 +189,7 @@ class _Renderer:
         return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
     def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
-        """The earlier version → for each later one the changes between them."""
+        """Maps the earlier version to the changes between it and each later version."""
         targets = self.report.versions
         most = max((len(pair.changes) for pair in self.report.pairs), default=0)
         cells = {
@@ -223,7 +224,7 @@ class _Renderer:
 
 
 def subject(report: Report) -> str:
-    """What the report is about: ``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
+    """Says what the report is about: ``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
     lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
     between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
     return f"How Spark Structured Streaming treats late rows{between}"

@@ -32,7 +32,7 @@ LONGEST_LINE = 64
 
 
 def pyspark(case: Case) -> str:
-    """The streams, the query and its start, without a final newline."""
+    """Returns the streams, the query and its start, without a final newline."""
     lines = ["from pyspark.sql.functions import expr", ""]
     names = source_names(case.query)
     for name, schema in case.streams.items():
@@ -56,13 +56,12 @@ def pyspark(case: Case) -> str:
 
 
 def source_names(pipeline: Pipeline) -> dict[str, str]:
-    """Stream → the name of its source, for streams that the query reads under one."""
+    """Maps each stream that the query reads under a name to the name."""
     reads = (operation.arguments for operation in pipeline.walk() if operation.name == "from")
     return {str(of["from"]): str(of["name"]) for of in reads if "name" in of}
 
 
 def _query_lines(pipeline: Pipeline) -> list[str]:
-    """The statements that a query needs before it, and the one that gives it its name."""
     writer = _Writer()
     frame = writer.chain(pipeline)
     return [*writer.statements, *assigned("query", frame)]
@@ -75,7 +74,6 @@ class _Writer:
         self.statements: list[str] = []
 
     def chain(self, pipeline: Pipeline) -> list[str]:
-        """The lines of an expression: a name, then one call a line."""
         lines: list[str] = []
         for operation in pipeline.operations:
             match operation.name:
@@ -154,7 +152,6 @@ def _calls(operation: Operation) -> Iterator[str]:
 
 
 def _sort_order(text: str) -> str:
-    """Without the direction of nulls that Spark takes anyway."""
     order = sort_order(text)
     nulls = "" if order.nulls_first == order.ascending else f"_nulls_{'first' if order.nulls_first else 'last'}"
     called = f".{'asc' if order.ascending else 'desc'}{nulls}()"
@@ -162,7 +159,7 @@ def _sort_order(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    """A key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
+    """Writes a key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
     try:
         bare = window_call(expression(text))
     except NotReadable:
@@ -272,11 +269,10 @@ for name in (f"{newest}", f".{newest}.crc"):
 
 
 def pyspark_script(case: Case) -> str | None:
-    """The script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
+    """Returns the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
-    Returns:
-        None if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real time,
-        or call code that is not in the case.
+    There is none if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real
+    time, or call code that is not in the case.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     if (
@@ -347,7 +343,6 @@ class _Script:
         yield "running.stop()"
 
     def _start(self) -> Iterator[str]:
-        """Start the query, and wait until it has read what there is."""
         yield f"running = start(query, {text_of(self._mode)})"
         yield "running.processAllAvailable()" if self._runs_on else "running.awaitTermination()"
 

@@ -17,18 +17,14 @@ from reports.results.status import MARKS
 
 @dataclass(frozen=True)
 class CellSign:
-    """How one cell looks."""
-
     status: Status
     glyph: str
     word: str
-    """Short enough for a cell."""
     description: str
-    """The status and its reason, in a sentence."""
 
     @classmethod
     def of(cls, cell: Cell | None, target: Target, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
-        """The sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
+        """Returns the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
         entry = cell.differs if cell is not None else None
@@ -54,22 +50,16 @@ WORDS: Mapping[Status, str] = {
 
 @dataclass(frozen=True)
 class RibbonCell:
-    """One version of one case."""
-
     target: Target
     sign: CellSign
     joined: bool
-    """Whether it behaves like the version shown before it."""
     breaks: bool
-    """Whether it behaves differently from the version shown before it."""
     behaviour: int | None
     """The number of its behaviour among those of the case, from 0, newest first; None if it has no result."""
 
 
 @dataclass(frozen=True)
 class RibbonChange:
-    """A version where the behaviour of a case changes."""
-
     since: Since
     sources: tuple[SourceLink, ...]
 
@@ -82,7 +72,7 @@ class Ribbon:
 
 
 def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
-    """The cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""
+    """Returns the cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""
     cells = [report.matrix.cells.get((case, target.name)) for target in report.targets]
     shown = (report.targets[::-1], cells[::-1]) if newest_first else (report.targets, cells)
     return Ribbon(

@@ -36,18 +36,14 @@ APPENDIX = "appendix.md"
 ONE_PAGE = "specification.html"
 _MARKDOWN = FileKind("a page of the specification", any_content)
 _MANY = 4
-"""So many cases are listed; the others are folded."""
+"""The number of cases that are listed; the others are folded."""
 
 CaseAddress: TypeAlias = Callable[[str], str | None]
-"""Id of a case → the address of its page; None if there is none."""
+"""Maps the id of a case to the address of its page; None if there is none."""
 
 
 def pages_of_report(folder: str | None) -> CaseAddress:
-    """The pages of cases in a report, as seen from the pages of the specification.
-
-    Args:
-        folder: its address; None if there is no report to link to.
-    """
+    """Returns the pages of cases as seen from the specification; ``folder``: the address of their report, if there is one."""
     if folder is None:
         return lambda _: None
     return lambda case: f"{folder.rstrip('/')}/{InAFolder().file(case_key(case))}"
@@ -55,14 +51,12 @@ def pages_of_report(folder: str | None) -> CaseAddress:
 
 @dataclass(frozen=True)
 class SpecificationPages:
-    """Renders a specification."""
-
     report: Report
     specification: Specification
     address: CaseAddress
 
     def markdown(self) -> Mapping[str, str]:
-        """Name of a file → its content: the index, and a page for each chapter."""
+        """Maps the name of each file to its content: the index, a page for each chapter, and the appendix."""
         chapters = {f"{chapter.name}.md": self._chapter(chapter) for chapter in self.specification.chapters}
         return {INDEX: self._index(), **chapters, APPENDIX: self._appendix()}
 
@@ -103,7 +97,6 @@ class SpecificationPages:
         return "\n".join(lines) + "\n"
 
     def _appendix(self, level: int = 1) -> str:
-        """The features that some versions lack, and what the model does not predict."""
         marks = "#" * level
         rows = [
             f"| {text(name)} | {code(spark)} | {_without(error)} | {sources([ticket])} |"
@@ -174,7 +167,7 @@ _UNPREDICTED = "What the reference model does not predict"
 
 
 def _without(error: tuple[str, str] | None) -> str:
-    """What versions without a feature do; ``error``: class and message, if they refuse it."""
+    """Says what versions without a feature do; ``error``: class and message, if they refuse it."""
     return f"{code(error[0])}: {text(error[1])}" if error is not None else "ignored, or refused elsewhere"
 
 
@@ -182,7 +175,7 @@ _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS
 
 
 def evidence_lines(evidence: Evidence) -> Iterator[str]:
-    """On which versions it holds, and what some cases show instead, with the reason."""
+    """Yields on which versions it holds, and what some cases show instead, with the reason."""
     yield evidence.summary + "\n"
     if evidence.variations:
         yield "*What cases document as different on some versions:*\n"
@@ -202,16 +195,13 @@ def _fold(summary: str, body: str) -> str:
 
 
 def render(markdown: str) -> Markup:
-    """Markdown of ours as HTML."""
     return Markup(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
 
 
 def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
-    """Write the pages and the page to print.
+    """Writes the pages and the page to print; other files in the folder stay.
 
     Args:
-        report: results with their suite.
-        folder: new or not; other files in it stay.
         cases: the address of a report whose pages of cases are linked, as seen from the folder.
 
     Raises:
@@ -232,12 +222,10 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
 def questions_markdown(
     questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
-    """The page.
+    """Returns the page of questions.
 
     Args:
-        questions: in order.
-        specification: whose statements they name.
-        address: of the pages of cases.
+        address: the addresses of the pages of cases.
         chapters: the address of the folder with the chapters of the specification.
     """
     pages = {one.number: f"{chapter.name}.md" for chapter in specification.chapters for one in chapter.statements}
@@ -262,13 +250,7 @@ def questions_markdown(
 
 
 def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:
-    """Answers and statements in the format of https://llmstxt.org, each with its versions and its address.
-
-    Args:
-        questions: in order.
-        specification: all statements.
-        site: the address of the site, or ``.``.
-    """
+    """Returns answers and statements in the format of https://llmstxt.org, each with its versions and its address on the site."""
     return "\n".join(_llms_lines(questions, specification, site.rstrip("/"))) + "\n"
 
 

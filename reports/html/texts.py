@@ -22,7 +22,7 @@ _CODE = re.compile(r"(`[^`\n]+`)")
 
 
 def text(words: str) -> str:
-    """A sentence of a catalogue or a case; what it has in backticks stays code."""
+    """Escapes a sentence of a catalogue or a case; what it has in backticks stays code."""
     return "".join(part if _CODE.fullmatch(part) else _escaped(part) for part in _CODE.split(words))
 
 
@@ -32,28 +32,25 @@ def _escaped(part: str) -> str:
 
 
 def code(words: str) -> str:
-    """Code within a line."""
     return f"`{words}`" if "`" not in words else f"`` {words} ``"
 
 
-def block(words: str, language: str = "python") -> str:
-    """Lines of code."""
-    return f"```{language}\n{words}\n```\n"
+def block(words: str) -> str:
+    return f"```python\n{words}\n```\n"
 
 
 def link(words: str, href: str | None) -> str:
-    """A link, or only its words if it leads nowhere."""
     return f"[{text(words)}]({href.replace(' ', '%20').replace(')', '%29')})" if href else text(words)
 
 
 def sources(names: Iterable[str]) -> str:
-    """Tickets and pages as links, and names in Spark's code as code."""
+    """Writes tickets and pages as links, and names in Spark's code as code."""
     found = (SourceLink.of(name) for name in names)
     return ", ".join(link(one.label, one.href) if one.href else code(one.label) for one in found)
 
 
 LONGEST = 2000
-"""Characters of one value that are shown; longer values end with their length."""
+"""The number of characters of a value that are shown; longer values end with their length."""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -61,14 +58,13 @@ _INVISIBLE = re.compile(
 
 
 def visible(value: Any) -> Any:
-    """The value for a template: control and direction characters are replaced by their names."""
+    """Prepares a value for a template: control and direction characters are replaced by their names."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _INVISIBLE.sub(_named, value)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The text, or its beginning and its length."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
@@ -98,34 +94,31 @@ _LAST = 1_000_000_000 * _SECOND
 
 @dataclass(frozen=True)
 class TimeNotation:
-    """How a page writes the times of one case."""
-
     in_seconds: bool = False
-    """Whether times are numbers of seconds since 1970, else times of day."""
+    """Whether times are numbers of seconds since 1970; otherwise they are times of day."""
 
     @classmethod
     def of(cls, case: Case | None) -> TimeNotation:
-        """Seconds, if the streams have times and no value of a row is a date or a time of day."""
+        """Chooses seconds if the streams have times and no value of a row is a date or a time of day."""
         if case is None or not any("timestamp" in schema.ddl.lower() for schema in case.streams.values()):
             return cls()
         said = _texts(step.model_dump() for step in case.steps)
         return cls(not any(map(_WRITTEN.search, said)))
 
     def show(self, micros: int) -> str:
-        """An instant (µs since the epoch)."""
+        """Writes an instant, given in µs since the epoch."""
         if not self.in_seconds or abs(micros) >= _LAST:
             return show(micros)
         return f"{(Decimal(micros) / _SECOND).normalize():f}"
 
     def text(self, text: str) -> str:
-        """A text of the report, with its times in this notation.
+        """Writes the times of a text of the report in this notation.
 
         No value of a case in seconds looks like a time of day, so whatever does is a time that the report wrote.
         """
         return _SHOWN.sub(self._instant, text) if self.in_seconds else text
 
     def table(self, table: StepTable | None) -> StepTable | None:
-        """A step table with its times in this notation; what they are in full stays."""
         if table is None or not self.in_seconds:
             return table
         steps = (replace(step, blocks=tuple(map(self._block, step.blocks))) for step in table.steps)
@@ -146,7 +139,7 @@ class TimeNotation:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a step but those that are not in its rows."""
+    """Yields every text in a step but those that are not in its rows."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

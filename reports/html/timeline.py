@@ -21,7 +21,7 @@ from conformance.judging.divergence import Divergence
 from reports.html.texts import TimeNotation
 
 LEAST, MOST = 0.5, 2.5
-"""Smallest and largest gap that is drawn, relative to the median gap."""
+"""The smallest and the largest gap that is drawn, relative to the median gap."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class TimeScale:
 
     @classmethod
     def of(cls, instants: Iterable[int]) -> TimeScale:
-        """A scale that contains each of the instants."""
         known = sorted(set(instants))
         gaps = [b - a for a, b in pairwise(known)]
         if not gaps:
@@ -53,7 +52,7 @@ class TimeScale:
         return self.heights[-1] if self.heights else 0.0
 
     def at(self, instant: int) -> float:
-        """The height of an instant, interpolated between known ones and clamped outside them."""
+        """Returns the height of an instant, interpolated between known instants and clamped outside them."""
         if not self.instants or instant <= self.instants[0]:
             return 0.0
         if instant >= self.instants[-1]:
@@ -68,7 +67,6 @@ WindowEnd: TypeAlias = Literal["emitted", "evicted", "merged", "open", "unknown"
 
 MOST_WINDOWS = 60
 _LONGEST = 14
-"""Characters of what a window emits."""
 
 _ENDS: Mapping[WindowEnd, str] = {
     "emitted": "emitted and removed",
@@ -81,7 +79,7 @@ _ENDS: Mapping[WindowEnd, str] = {
 
 @dataclass(frozen=True)
 class WindowBar:
-    """One life of a window; a window that gets rows after its state was removed has several."""
+    """A life of a window; a window that gets rows after its state was removed has several."""
 
     span: Span
     first: int
@@ -89,13 +87,11 @@ class WindowBar:
     last: int
     end: WindowEnd
     by_model: bool
-    """Whether its end is known only from the reference model."""
     emitted: Mapping[int, tuple[str, ...]]
-    """Column → what was emitted there, without the window."""
+    """Maps each column to what was emitted there, without the window."""
 
 
 def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[WindowBar, ...]:
-    """The windows of the micro-batches shown that are in state or emitted, by event time."""
     emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
     first: dict[Span, int] = {}
     in_state: set[Span] = set()
@@ -125,7 +121,7 @@ def _shortened(text: str) -> str:
 
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
-    """The column of the first row in the window, else of the micro-batch that emitted it."""
+    """Returns the column of the first row in the window, else of the micro-batch that emitted it."""
     within = (any(row.fate != "late" and span.holds(row.time_us) for row in one.rows) for one in shown[: before + 1])
     return next((at for at, has_row in enumerate(within) if has_row), before)
 
@@ -133,7 +129,6 @@ def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
 def _lives(
     mode: OutputMode, shown: Sequence[BatchAccount], span: Span, emitted: Mapping[int, tuple[str, ...]]
 ) -> Iterator[WindowBar]:
-    """The lives of a window in state, as long as it is known what is in state."""
     append = mode == "append"
     begin: int | None = None
     lives: list[tuple[int, int, WindowEnd]] = []
@@ -180,20 +175,18 @@ class ValueLabel:
 
 
 def width_of(text: str) -> float:
-    """The greatest width of the text."""
     return CHARACTER * len(text)
 
 
 def placed(
     wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
 ) -> tuple[ValueLabel, ...]:
-    """The labels, moved up or down where one would cover another, and where possible none on a mark.
+    """Moves labels up or down where one would cover another, and where possible off the marks.
 
     Args:
         wanted: labels where they would stand best, each with the upper and lower end of what it labels.
         marks: x and y of what should stay visible.
-        top: no label stands above; y grows downwards.
-        bottom: no label stands below.
+        top, bottom: no label stands above or below; y grows downwards.
     """
     found: list[ValueLabel] = []
     for label, above, below in wanted:
@@ -208,7 +201,6 @@ def placed(
 
 
 def _heights(best: float, top: float, bottom: float) -> list[float]:
-    """The nearest first."""
     steps = int((bottom - top) / LINE * 2) + 2
     around = (best + sign * LINE * at / 2 for at in range(steps) for sign in ((1, -1) if at else (1,)))
     return [y for y in around if top <= y <= bottom]
@@ -219,13 +211,13 @@ def _covers(label: ValueLabel, y: float, other: ValueLabel) -> bool:
 
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
-"""Greatest and least width of a column, and the width that all columns fill together if they can."""
+"""The greatest and the least width of a column, and the width that all columns fill together if they can."""
 PER_GAP, LEAST_HEIGHT, MOST_HEIGHT = 30.0, 130.0, 380.0
 HEAD, LANE, LINE, PAD = 46.0, 22.0, 17.0, 10.0
 MOST_COLUMNS = 80
 TICK_ROOM = 13.0
 INSET = 3.0
-"""Between a bar and the edge of its micro-batch."""
+"""The gap between a bar and the edge of its micro-batch."""
 COUNTS = ("read", "emitted", "dropped", "state")
 
 FATES: Mapping[str, str] = {
@@ -237,33 +229,27 @@ FATES: Mapping[str, str] = {
     "null": "no event time",
     "timeless": "no event-time column",
 }
-"""Mark of a row → what became of it."""
+"""Maps the mark of a row to what became of it."""
 
 
 def mark_of(row: RowAccount) -> str:
-    """The key of ``FATES`` for a row."""
     return f"model-{row.fate}" if row.by == "model" else row.fate
 
 
 @dataclass(frozen=True)
 class TimelineColumn:
-    """A micro-batch."""
-
     x: float
     width: float
     number: str
     no_data: bool
     counts: tuple[str, ...]
-    """In the order of ``COUNTS``; a dash if the version has no such metric."""
+    """The counts in the order of ``COUNTS``; a dash if the version has no such metric."""
     restarted: str | None
     differs: bool
-    """Whether this is where another version first differs."""
 
 
 @dataclass(frozen=True)
 class StepBand:
-    """The micro-batches of one step."""
-
     x: float
     width: float
     number: int
@@ -274,7 +260,6 @@ class DrawnRow:
     x: float
     y: float
     fate: str
-    """A key of ``FATES``."""
     tooltip: str
 
 
@@ -288,7 +273,6 @@ class DrawnWindow:
     by_model: bool
     tooltip: str
     emissions: tuple[float, ...]
-    """Where it is emitted."""
 
     @property
     def open(self) -> bool:
@@ -301,7 +285,6 @@ class TimeTick:
     y: float
     label: str
     full: str
-    """The label with its date, seconds and zone."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +302,6 @@ class Timeline:
     breaks: tuple[float, ...]
     windows: tuple[DrawnWindow, ...]
     values: tuple[ValueLabel, ...]
-    """What the windows emit; drawn above everything else."""
     rows: tuple[DrawnRow, ...]
     watermark: str
     """The path of the staircase; empty if the query has no watermark."""
@@ -328,9 +310,8 @@ class Timeline:
     null_lane: float | None
     described: str
     fates: tuple[str, ...]
-    """Those that occur."""
     left_out: int
-    """Number of micro-batches that are not drawn because there are too many."""
+    """The number of micro-batches that are not drawn because there are too many."""
 
 
 def timeline(
@@ -340,11 +321,9 @@ def timeline(
     divergence: Divergence | None = None,
     across: float = ACROSS,
 ) -> Timeline | None:
-    """The layout of the micro-batches of a case; None if none ran.
+    """Lays out the micro-batches of a case; None if none ran.
 
     Args:
-        case: the case.
-        batches: the account of each micro-batch.
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
         across: the width that all columns fill together if they can, in pixels.
@@ -454,7 +433,7 @@ class _Layout:
                 yield StepBand(self._x(at), width, one.step)
 
     def _ticks(self) -> Iterator[TimeTick]:
-        """Labels for as many instants as fit; watermarks first."""
+        """Yields labels for as many instants as fit; watermarks first."""
         watermarks = {ms * 1000 for one in self._shown for ms in (one.seen.watermark, one.seen.next_watermark) if ms}
         taken: list[float] = []
         for instant in sorted(self._scale.instants, key=lambda known: (known not in watermarks, known)):
@@ -503,7 +482,6 @@ class _Layout:
                     yield ValueLabel(self._emission(at) - INSET, (top + bottom) / 2, text), top, bottom
 
     def _label_text(self, bar: WindowBar, column: int) -> str:
-        """What a window emits; windows that lie on each other are named by their start."""
         texts = bar.emitted[column]
         text = texts[0] if len(texts) == 1 else f"{len(texts)} rows"
         return f"{self._show(bar.span.start)}: {text}" if self._overlap else text
@@ -537,5 +515,4 @@ class _Layout:
 
 
 def _overlap(a: WindowBar, b: WindowBar) -> bool:
-    """Whether two bars lie on each other."""
     return a.span.start < b.span.end and b.span.start < a.span.end and a.first <= b.last and b.first <= a.last

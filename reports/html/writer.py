@@ -16,8 +16,8 @@ from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.bugs_page import feed
 from reports.html.dossier import asset, page_kind, write_dossier
+from reports.html.overview_pages import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
 
 ASSETS = ("report.css", "report.js")
@@ -27,7 +27,7 @@ ASSET = FileKind("an asset of a report", any_content)
 
 
 def write(report: Report, out: Path) -> Path:
-    """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
+    """Writes the report as a folder of pages, and returns the page to open; other files in the folder stay.
 
     Raises:
         WrongUsage: the folder is a file.
@@ -50,9 +50,9 @@ def write(report: Report, out: Path) -> Path:
 
 
 def write_one_file(report: Report, out: Path) -> Path:
-    """Write the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
+    """Writes the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
 
-    Returns and raises: as ``write``.
+    Raises: as ``write``.
     """
     _check_folder(out)
     style, script = asset("report.css"), asset("report.js")

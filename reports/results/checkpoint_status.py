@@ -33,7 +33,7 @@ UPGRADES: Mapping[UpgradeStatus, Mark] = {
 """What a case expects of an upgrade, and whether it is so: every status, in display order."""
 
 BUG = OF_A_CELL["bug"]
-"""For a cell whose entry names a known bug, with any status."""
+"""The mark of a cell whose entry names a known bug, with any status."""
 
 UPGRADES_WORST_FIRST: Sequence[UpgradeStatus] = (
     "violates",
@@ -46,7 +46,6 @@ UPGRADES_WORST_FIRST: Sequence[UpgradeStatus] = (
     "not-applicable",
 )
 NORMAL: frozenset[UpgradeStatus] = frozenset({"resumes", "not-applicable", "not-run"})
-"""Of a checkpoint about which there is nothing to say."""
 EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
 
 CrashStatus: TypeAlias = Literal["continues", "refused", "unclear", "violates", "broken"]
@@ -62,7 +61,6 @@ OF_A_CRASH: Mapping[Outcome, CrashStatus] = {
 CRASHES: Mapping[CrashStatus, Mark] = {
     status: OUTCOMES[outcome] for outcome, status in OF_A_CRASH.items() if outcome != "fails later"
 }
-"""Every status, in display order."""
 
 _WORST_FIRST: tuple[Outcome, ...] = ("refused", "unclear", "fails later", "other rows", "no answer", "resumed")
 
@@ -103,7 +101,7 @@ def kind(verdict: CheckpointVerdict) -> Kind:
 
 
 def severity(verdict: CheckpointVerdict) -> tuple[int, int]:
-    """To sort by: the worst first."""
+    """Returns the key to sort by, the worst first."""
     return get_args(Kind).index(kind(verdict)), _WORST_FIRST.index(verdict.outcome)
 
 

@@ -14,27 +14,27 @@ from reports.results.errors import NotDecompressed
 
 SUFFIX = ".xz"
 MOST_DECOMPRESSED = 1024**3
-"""In bytes, of a compressed file. A few kilobytes can stand for any number of them."""
+"""The most bytes that a compressed file may hold: a few kilobytes can stand for any number of them."""
 MOST_MEMORY = 128 * 1024**2
-"""In bytes, to decompress; a file says how much it needs. The highest preset of xz needs half of this."""
+"""The most bytes of memory to decompress; a file says how much it needs, and the highest preset of xz needs half of this."""
 
 _FILTERS = [
     {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 8 * 1024**2, "lc": 4, "lp": 0, "pb": 0}
 ]
-"""Of text: a sixth less than the default. The dictionary of the highest preset would take 700 MB of memory to write."""
+"""For text these take a sixth less room than the default. The dictionary of the highest preset would take 700 MB of memory."""
 _MAGIC = b"\xfd7zXZ\x00"
 _AT_ONCE = 1 << 16
 _LAST = 1 << 20
-"""Bytes at the end of a file that hold its last line."""
+"""The number of bytes at the end of a file that hold its last line."""
 
 
 def is_compressed(path: Path) -> bool:
-    """By its name: what is to be written has no content yet, and a pipe can be read only once."""
+    """Tells a compressed file by its name: what is to be written has no content yet, and a pipe can be read only once."""
     return path.suffix == SUFFIX
 
 
 def open_results(path: Path) -> BinaryIO:
-    """The plain content of a results file, to be read from its beginning.
+    """Opens the plain content of a results file, to be read from its beginning.
 
     Raises:
         OSError: it cannot be opened. So does reading, which also raises NotDecompressed if the file is damaged or too big.
@@ -44,14 +44,13 @@ def open_results(path: Path) -> BinaryIO:
 
 
 def compressed(plain: BinaryIO) -> bytes:
-    """The same content as the content of an ``.xz`` file."""
     packer = lzma.LZMACompressor(lzma.FORMAT_XZ, filters=_FILTERS)
     parts = [packer.compress(part) for part in iter(lambda: plain.read(_AT_ONCE), b"")]
     return b"".join([*parts, packer.flush()])
 
 
 def plain_start(start: bytes) -> bytes:
-    """How the plain content of a file begins that begins like this."""
+    """Returns how the plain content of a file begins, if the file begins like this."""
     if not start.startswith(_MAGIC):
         return start
     try:
@@ -61,7 +60,7 @@ def plain_start(start: bytes) -> bytes:
 
 
 def plain_end(path: Path) -> bytes:
-    """The end of the plain content of a file, with its whole last line.
+    """Returns the end of the plain content of a file, with its whole last line.
 
     Raises:
         OSError, NotDecompressed: it cannot be read.
@@ -93,7 +92,7 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """As much as there is room for; 0 at the end.
+        """Fills as much of the buffer as there is content for; 0 at the end.
 
         Raises:
             NotDecompressed: the file is damaged, or its content is too long.

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from conformance.checkpoints.crash_images import CrashImage, Fault
+from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from reports.results.checkpoint_status import CRASHES, OF_A_CRASH, CrashStatus, of_crashes
@@ -16,9 +15,7 @@ from reports.results.checkpoint_status import CRASHES, OF_A_CRASH, CrashStatus, 
 CRASH_RECORDS = FileKind("the records of crashes", lambda start: start.startswith(b'{"format":1,"kind":"crashes"'))
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Line(FrozenRecord):
     @property
     def line(self) -> str:
         return self.model_dump_json() + "\n"
@@ -39,13 +36,11 @@ class CrashRecord(_Line):
     target: str
     state_store: str
     step: int
-    """The step in whose micro-batches the crash is."""
     fault: Fault | None
-    """None if the micro-batch could not be recorded."""
     number: int
-    """How many file operations of the micro-batch are done."""
+    """The number of file operations of the micro-batch that are done."""
     operation: str
-    """The last of them, or the one that was lost."""
+    """The last operation that is done, or the one that was lost."""
     status: CrashStatus
     error: str
     why: str
@@ -60,7 +55,7 @@ class CrashRecord(_Line):
         image: CrashImage | None,
         verdict: CheckpointVerdict,
     ) -> CrashRecord:
-        """The record of a verdict; ``image``: None if the micro-batch could not be recorded."""
+        """Records a verdict; ``image``: None if the micro-batch could not be recorded."""
         return cls(
             case=case,
             target=target,
@@ -83,14 +78,12 @@ class CrashRecord(_Line):
 
 @dataclass(frozen=True)
 class CrashRecords:
-    """The file."""
-
     header: CrashHeader
     records: tuple[CrashRecord, ...]
 
     @classmethod
     def read(cls, path: Path) -> CrashRecords:
-        """Read a file of records; raises pydantic's ValidationError for anything else."""
+        """Reads a file of records; raises pydantic's ValidationError for anything else."""
         first, *others = path.read_text(encoding="utf-8").splitlines()
         return cls(
             CrashHeader.model_validate_json(first), tuple(CrashRecord.model_validate_json(line) for line in others)

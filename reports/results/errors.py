@@ -9,21 +9,16 @@ from typing import TypeAlias
 from conformance.core.wording import counted, printable
 
 CellKey: TypeAlias = tuple[str, str]
-"""Case id and target name; in the upgrade matrix, both target names with the cut."""
+"""The id of a case and the name of a target; in the upgrade matrix, both names with the cut."""
 
 _SHOWN = 10
-"""Parts of a run that a message lists."""
+"""The number of parts of a run that a message lists."""
 RESULTS_WANTED = "pass the results.jsonl that a run wrote"
 
 
 class UnusableResults(Exception):
-    """These results do not make a matrix."""
-
     def __init__(self, path: Path | None, problem: str, remedy: str, exit_code: int = 3) -> None:
-        """
-        Args:
-            exit_code: of the command; 2 if the file named is none of results.
-        """
+        """``exit_code``: of the command; 2 if the file named is none of results."""
         text = f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}"
         # One line: a text quoted from the file must not begin a line of a CI log.
         super().__init__(printable(text))
@@ -71,31 +66,26 @@ def changed_while_read(path: Path) -> UnusableResults:
 
 
 def not_results(path: Path, reason: str) -> UnusableResults:
-    """The file is another one: its first line is not the header of a results file."""
     return UnusableResults(path, f"not a results file: line 1 {reason}", RESULTS_WANTED, exit_code=2)
 
 
 def interrupted(path: Path, cells: int, expected: int) -> UnusableResults:
-    """The file has no footer."""
     problem = f"the run was interrupted after {cells} of {expected} cells: the footer is missing"
     return UnusableResults(path, problem, "run it again")
 
 
 def missing_cells(path: Path | None, cells: Iterable[CellKey]) -> UnusableResults:
-    """The header announces cells that have no record."""
     problem = f"{_cells(tuple(sorted(cells)))} of the header without a result"
     return UnusableResults(path, problem, "run again, or run the missing cells")
 
 
 def duplicate_cell(path: Path | None, case: str, target: str, line: int | None = None) -> UnusableResults:
-    """A cell has two records."""
     where = f"line {line} is the second result" if line is not None else "there are two results"
     remedy = "pass each file once, and run each target in one run only"
     return UnusableResults(path, f"{where} of {case} on {target}", remedy)
 
 
 def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResults:
-    """A run was split into shards, and some of them are missing."""
     parts = ", ".join(f"{number}/{of}" for number in absent[:_SHOWN])
     parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
     problem = f"of the {of} shards of {target}, these are missing: {parts}"
@@ -103,7 +93,6 @@ def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResul
 
 
 def counts_do_not_match(path: Path, expected: Mapping[str, int], counts: Mapping[str, int]) -> UnusableResults:
-    """The counts in the footer do not match the cells."""
     differing = sorted(status for status in {*expected, *counts} if expected.get(status, 0) != counts.get(status, 0))
     each = ", ".join(f"{expected.get(status, 0)} {status} instead of {counts.get(status, 0)}" for status in differing)
     return UnusableResults(

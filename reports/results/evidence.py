@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from pathlib import Path
+from typing import TypeVar, cast
 
 from conformance.core.observation import Observation
 from conformance.judging.consistency import digest_omits_instants
@@ -13,23 +14,23 @@ from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.records import Cell, Target, UpgradeCell
 
+AnyCell = TypeVar("AnyCell", bound=Cell | UpgradeCell)
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
 def answers_policies(target: Target) -> bool:
-    """Whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
+    """Tells whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
     return target.version is None and target.runtime in (MODEL, REAL_ENGINE)
 
 
 def contradiction_in(
     path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False, of_policies: Container[str] = ()
 ) -> UnusableResults | None:
-    """The error of a cell whose status says what its evidence denies.
+    """Returns the error of a cell whose status says what its evidence denies.
 
     Args:
-        path: of the results file.
-        line: of the cell, from 1.
-        cell: as it was read.
+        path: the results file.
+        line: the line of the cell, from 1.
         condensed: whether upgrades may have the digest of what was observed instead of the observation.
         of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """
@@ -41,17 +42,19 @@ def contradiction_in(
     return UnusableResults(path, problem, "the line was changed after it was written; run again")
 
 
-def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
-    """The cell with the digest of what was observed instead of the digest in its record: somebody may have edited the rows.
+def with_own_behaviour(cell: AnyCell) -> AnyCell:
+    """Replaces the digest in the record by that of what was observed: somebody may have edited the rows.
 
-    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
+    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays.
     """
     if cell.observation is None and isinstance(cell, UpgradeCell):
         return cell
     behaviour = _behaviour(cell.behaviour, cell.observation)
     if behaviour is None and cell.observation is not None and cell.status in (*AS_THE_CASE_SAYS, "violates"):
         behaviour = cell.observation.behaviour_digest
-    return cell if behaviour == cell.behaviour else cell.model_copy(update={"behaviour": behaviour})
+    if behaviour == cell.behaviour:
+        return cell
+    return cast(AnyCell, cell.model_copy(update={"behaviour": behaviour}))
 
 
 def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> Iterator[str]:
@@ -75,7 +78,6 @@ def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Cont
 
 
 def _may_be_without(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> bool:
-    """Whether a green cell may have no observation."""
     if isinstance(cell, UpgradeCell):
         return condensed and cell.behaviour is not None
     return cell.target in of_policies and cell.status == "conforms"

@@ -6,42 +6,55 @@ with a better one is still the same case.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from conformance.core.data import read_data
+from conformance.core.observation import FrozenRecord
 from conformance.core.versions import NotAVersion, SparkVersion, VersionRange, falling_into, releases
 from conformance.core.wording import ticket
 from reports.results.records import Cell, DocumentedDifference
 
-_TICKET = re.compile(r"SPARK-[0-9]+")
-_SOURCE = re.compile(r"SPARK-[0-9]+|https://\S+|case:\S+")
-_SETTING = re.compile(r"spark\.[\w.]+=\S+")
-_KEYS = {"ticket", "introduced_by", "workaround", "setting", "source"}
+Ticket: TypeAlias = Annotated[str, StringConstraints(pattern=r"^SPARK-[0-9]+$")]
 
 
-@dataclass(frozen=True)
-class Workaround:
-    """What to do, and who says so."""
+class Workaround(FrozenRecord):
+    """What to do about a bug, and who says so: an entry of ``workarounds.yaml``."""
 
-    text: str
-    """A sentence."""
-    setting: str | None
-    """``spark.x=y``, if it is a setting."""
-    source: str
-    """A ticket or a page; empty if a case shows it."""
-    case: str | None
-    """The case that shows it."""
+    ticket: Ticket | None = None
+    introduced_by: Ticket | None = None
+    """The ticket that introduced the bug, if no ticket reports it."""
+    text: Annotated[str, Field(alias="workaround", pattern=r"^[^.].*\.$")]
+    setting: Annotated[str, Field(pattern=r"^spark\.[\w.]+=\S+$")] | None = None
+    """``spark.x=y``, if the workaround is a setting."""
+    said_by: Annotated[str, Field(alias="source", pattern=r"^(SPARK-[0-9]+|https://\S+|case:\S+)$")]
+
+    @model_validator(mode="after")
+    def _is_about_one_bug(self) -> Workaround:
+        if (self.ticket is None) == (self.introduced_by is None):
+            raise ValueError("needs either `ticket` or `introduced_by`")
+        return self
+
+    @property
+    def source(self) -> str:
+        """A ticket or a page; empty if a case shows the workaround."""
+        return "" if self.case else self.said_by
+
+    @property
+    def case(self) -> str | None:
+        """The case that shows it."""
+        return self.said_by.removeprefix("case:") if self.said_by.startswith("case:") else None
 
     def __str__(self) -> str:
         return f"{self.text} {self.setting}" if self.setting else self.text
 
 
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
-    """That of the bug with this ticket, or without one introduced by this one; None if none is known."""
+    """Returns the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
     return _catalogue().get((link, introduced_by)) if link or introduced_by else None
 
 
@@ -51,42 +64,25 @@ def _catalogue() -> Mapping[tuple[str | None, str | None], Workaround]:
 
 
 def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaround]:
-    """The entries, by ticket and the ticket that introduced the bug, of which each has one.
+    """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
 
     Raises:
-        ValueError: an entry lacks something, has something else, or is there twice.
+        ValueError: an entry is invalid, or two are about the same bug.
     """
-    found: dict[tuple[str | None, str | None], Workaround] = {}
-    for entry in listed:
-        if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-            raise ValueError(f"{entry}: must be a mapping of texts")
-        if unknown := set(entry) - _KEYS:
-            raise ValueError(f"{entry}: unknown key {', '.join(sorted(unknown))}")
-        key = entry.get("ticket"), entry.get("introduced_by")
-        if sum(one is not None and _TICKET.fullmatch(one) is not None for one in key) != 1 or all(key):
-            raise ValueError(f"{entry}: needs either `ticket` or `introduced_by`: SPARK-1")
-        if key in found:
-            raise ValueError(f"{entry}: is there twice")
-        if not str(entry.get("workaround", "")).endswith("."):
-            raise ValueError(f"{entry}: `workaround` must be a sentence")
-        source, setting = str(entry.get("source", "")), entry.get("setting")
-        if not _SOURCE.fullmatch(source):
-            raise ValueError(f"{entry}: `source` must be a ticket, an https address or case:ID")
-        if setting is not None and not _SETTING.fullmatch(setting):
-            raise ValueError(f"{entry}: `setting` must be spark.KEY=VALUE")
-        case = source.removeprefix("case:") if source.startswith("case:") else None
-        found[key] = Workaround(entry["workaround"], setting, "" if case else source, case)
-    return found
+    entries = TypeAdapter(list[Workaround]).validate_python(listed)
+    by_bug = {(entry.ticket, entry.introduced_by): entry for entry in entries}
+    if len(by_bug) < len(entries):
+        raise ValueError("two workarounds are about the same bug")
+    return by_bug
 
 
 @dataclass(frozen=True)
 class KnownBug:
-    """As the case documents it."""
+    """A known bug, as the case documents it."""
 
     link: str | None
-    """The ticket that reports it."""
     gone_in: str | None
-    """The first later release on which the case shows no bug; None if every one has it or another one."""
+    """The first later release on which the case shows no bug; None if every later release has this or another bug."""
     introduced_by: str | None = None
     """The ticket that introduced it, if no ticket reports it."""
     fixed_in: str | None = None
@@ -94,11 +90,10 @@ class KnownBug:
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
-        """The bug that a cell of the matrix shows, None if it shows none.
+        """Returns the bug that a cell shows; None if it shows none.
 
         Args:
-            cell: None if there is none.
-            spark: its version, with any vendor suffix.
+            spark: the version of the cell, with any vendor suffix.
             bugs: all bugs that the case shows on some version.
         """
         if cell is None or cell.status != "bug" or cell.differs is None:
@@ -109,12 +104,10 @@ class KnownBug:
 
     @property
     def ticket(self) -> str:
-        """Where it is reported, as ``conformance.core.wording.ticket``."""
         return ticket(self.link, self.introduced_by, bug=True)
 
     @property
     def workaround(self) -> Workaround | None:
-        """What one can do about it, if that is known."""
         return workaround(self.link, self.introduced_by)
 
     def __str__(self) -> str:
@@ -129,12 +122,12 @@ BugIdentity: TypeAlias = tuple[str | None, str | None, str | None]
 
 
 def identity(entry: DocumentedDifference) -> BugIdentity:
-    """What entries about one bug have in common: a ticket or, without one, what the case says."""
+    """Returns what entries about one bug have in common: a ticket or, without one, what the case says."""
     return entry.link, entry.introduced_by, None if entry.link or entry.introduced_by else entry.because
 
 
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
-    """The first release later than ``spark`` that no entry covers."""
+    """Returns the first release later than ``spark`` that no entry covers."""
     try:
         found = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:
@@ -144,11 +137,6 @@ def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def gone_in(ranges: str, version: SparkVersion) -> SparkVersion | None:
-    """The first later release that an entry of ``differs`` does not cover, None if it covers all.
-
-    Args:
-        ranges: of the entry, as in a record.
-        version: one that the entry covers.
-    """
+    """Returns the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
     concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
     return next((release for release in releases() if release > version and release not in concerned), None)

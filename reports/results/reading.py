@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
@@ -40,7 +40,7 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 
 AnyCell: TypeAlias = Cell | UpgradeCell
@@ -60,26 +60,22 @@ _SHARED = (
     "to",
     "entry",
 )
-"""What is the same in many cells: they share one value."""
+"""The values that are the same in many cells, which share them."""
 _KEPT = 64
-"""Whole cells that stay in memory: a page of the report looks several times at those of one case."""
+"""The number of whole cells that stay in memory: a page of the report looks several times at those of one case."""
 
 
 class ResultsFile:
     """A results file that was read once, of which lines are read again."""
 
     def __init__(self, path: Path) -> None:
-        """
-        Raises:
-            UnusableResults: it cannot be read.
-        """
+        """Raises UnusableResults: it cannot be read."""
         self.path = path
         # A pipe can be read only once.
         self._lines: dict[int, bytes] | None = None if path.is_file() else {}
         self._plain: IO[bytes] | None = None
         """A copy of a compressed file, where a line has a place of its own."""
         self._values: dict[Any, Any] = {}
-        self._names: set[str] = set()
         self.compared: dict[Any, Any] = {}
         """What comparisons of its cells have found, for those who compare them again."""
         try:
@@ -87,34 +83,23 @@ class ResultsFile:
         except OSError as error:
             raise not_readable(path, error.strerror or str(error)) from None
 
-    def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
-        """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
+    def keep(self, line: RecordLine, cell: AnyStored, *, as_written: bool) -> None:
+        """Take the observations of a cell of this file from memory; ``as_written``: the line says of it what is to be written again."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
-        values = cell.__dict__.copy()
+        values = vars(cell)
         for name in _READ_AGAIN:
             if values.get(name):
                 del values[name]
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
-        values["_place"] = self, line.offset, len(line.content)
-        values["_as_written"] = as_written
-        kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
-        made = kind.__new__(kind)
-        # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
-        object.__setattr__(made, "__dict__", values)
-        object.__setattr__(made, "__pydantic_fields_set__", self._names)
-        object.__setattr__(made, "__pydantic_extra__", None)
-        object.__setattr__(made, "__pydantic_private__", None)
-        return made
+        values |= {"_place": (self, line.offset, len(line.content)), "_as_written": as_written}
+        # Nobody asks which fields a record names, and the sets take more memory than the values.
+        cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
-        """The line there.
-
-        Raises:
-            UnusableResults: the file is not the one that was read before, or cannot be read.
-        """
+        """Reads the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
 
@@ -159,12 +144,16 @@ class _Stored:
         return self._place[0]
 
     def whole(self) -> Any:
-        """The same with its observations, as a record."""
+        if "_place" not in vars(self):
+            return self
         known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
         return _read_again(*self._place).model_copy(update=known)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
-        return self.whole().model_copy(update=update, deep=deep)
+        whole = self.whole()
+        if whole is not self:
+            return whole.model_copy(update=update, deep=deep)
+        return super().model_copy(update=update, deep=deep)  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         return bool(self.whole() == (other.whole() if isinstance(other, _Stored) else other))
@@ -187,13 +176,13 @@ class StoredUpgradeCell(_Stored, UpgradeCell):
     """A cell of the upgrade matrix whose observation stays in its file."""
 
 
+AnyStored: TypeAlias = StoredCell | StoredUpgradeCell
+ReadRecord: TypeAlias = Header | Introduction | AnyStored | Footer
+_READ: TypeAdapter[ReadRecord] = TypeAdapter(Annotated[ReadRecord, Field(discriminator="record")])
+
+
 @lru_cache(maxsize=_KEPT)
 def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
-    """The whole cell of a line.
-
-    Raises:
-        UnusableResults: the file is not the one that was read before, or cannot be read.
-    """
     record = RECORD.validate_json(file.text(offset, length))
     assert isinstance(record, AnyCell)
     return record
@@ -204,20 +193,19 @@ def _identity(status: os.stat_result) -> _Identity:
 
 
 MOST_BYTES = 4 * 1024**3
-"""Of a results file, as it lies on the disk."""
+"""The size of the biggest results file that is read, as it lies on the disk."""
 LONGEST_LINE = 32 * 1024**2
-"""In bytes, of one record."""
+"""The most bytes of a record."""
 MOST_BLANK = 10_000
-"""Lines without content that are skipped: a small compressed file can hold a thousand million of them."""
+"""The number of empty lines that are skipped: a small compressed file can hold a thousand million of them."""
 
 
 class RecordLine(NamedTuple):
-    """One line, with its end."""
+    """A line, with its end."""
 
     number: int
-    """From 1."""
     offset: int
-    """Of its first byte in the file."""
+    """The position of its first byte in the file."""
     content: bytes
 
     @property
@@ -225,11 +213,11 @@ class RecordLine(NamedTuple):
         return self.content.decode("utf-8", "replace")
 
 
-def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
-    """Every record of a file, with its line. The first is the header, in the format this code reads.
+def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
+    """Yields every record of a file with its line: first the header, in the format this code reads.
 
     Raises:
-        UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
+        UnusableResults: a line is no record, or the file cannot be read.
     """
     header: Header | None = None
     cells = blank = 0
@@ -243,7 +231,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
         if header is None:
             _check_first(path, line.number, text)
         try:
-            record = RECORD.validate_json(text)
+            record = _READ.validate_json(text)
         except ValidationError as problem:
             try:
                 _object(path, line.number, text)
@@ -254,7 +242,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
                 raise interrupted(path, cells, len(header.expected_cells())) from None
             raise NotARecord(path, line.number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
-        cells += isinstance(record, Cell | UpgradeCell)
+        cells += isinstance(record, AnyStored)
         yield line, record
     if header is None:
         raise UnusableResults(
@@ -263,11 +251,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
 
 
 def header_of(path: Path) -> Header:
-    """What a file announces, read from its first line alone.
-
-    Raises:
-        UnusableResults: as ``records``.
-    """
+    """Reads what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
     reading = records(path)
     try:
         header = next(reading)[1]
@@ -278,11 +262,6 @@ def header_of(path: Path) -> Header:
 
 
 def _lines(path: Path) -> Iterator[RecordLine]:
-    """As far as they are not too long to be records.
-
-    Raises:
-        UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
-    """
     if not path.exists():
         part = path.with_name(f"{path.name}.part")
         unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
@@ -302,7 +281,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """It is a header, in the format this code reads: what is in another one nobody here can know."""
+    """Checks that it is a header, in the format this code reads: what is in another format nobody here can know."""
     try:
         content = _object(path, number, line)
     except NotJson as error:
@@ -341,28 +320,25 @@ class Results:
     """A complete run: every cell that its header announces."""
 
     header: Header
-    """With the targets as they introduced themselves."""
     cells: tuple[Cell, ...]
     footer: Footer
     paths: tuple[Path, ...] = ()
     upgrades: tuple[UpgradeCell, ...] = ()
-    """The cells of the upgrade matrix."""
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Read one file.
+        """Reads a file.
 
         Args:
-            path: the file.
             condensed: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
 
         Raises:
-            UnusableResults: one of its kinds, for what is wrong with the file.
+            UnusableResults: the error says what is wrong with the file.
         """
         read = records(path)
         header = next(read)[1]
         assert isinstance(header, Header)
-        cells: dict[CellKey, Cell | UpgradeCell] = {}
+        cells: dict[CellKey, AnyStored] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         of_policies = {target.name for target in header.targets if answers_policies(target)}
@@ -374,7 +350,7 @@ class Results:
             if footer is not None:
                 raise NotARecord(path, line.number, "the footer is the last line")
             match record:
-                case Cell() | UpgradeCell():
+                case StoredCell() | StoredUpgradeCell():
                     key = record.key
                     if key in cells:
                         raise duplicate_cell(path, *key, line=line.number)
@@ -386,8 +362,8 @@ class Results:
                     contradiction = contradiction or contradiction_in(
                         path, line.number, record, condensed=condensed, of_policies=of_policies
                     )
-                    own = with_own_behaviour(record)
-                    cells[key] = file.stored(line, own, as_written=own is record)
+                    cells[key] = own = with_own_behaviour(record)
+                    file.keep(line, own, as_written=own is record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
@@ -412,7 +388,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Write them as one file, as a single run would have.
+        """Writes them as one file, as a single run would have.
 
         Raises:
             CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
@@ -422,27 +398,21 @@ class Results:
                 writer.write(cell)
             writer.finish(self.footer.finished)
 
-    def all_cells(self) -> Iterator[Cell | UpgradeCell]:
-        """The cells of both matrices."""
+    def all_cells(self) -> Iterator[AnyCell]:
         yield from self.cells
         yield from self.upgrades
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Read several files and put them together.
-
-        Raises:
-            UnusableResults: as ``read`` and ``together``.
-        """
+        """Reads several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
 
 def together(results: Sequence[Results]) -> Results:
-    """One set of results from several runs of one suite, each of which ran other targets or other cases.
+    """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
 
     Raises:
-        ValueError: there are none.
-        UnusableResults: they are of different suites, one target name stands for different engines, a part of a divided run is not
+        UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
             here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
@@ -461,7 +431,7 @@ def together(results: Sequence[Results]) -> Results:
         problem = f"the results are of different suites: {each}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
-    cells: dict[CellKey, Cell | UpgradeCell] = {}
+    cells: dict[CellKey, AnyCell] = {}
     for one in results:
         for target in one.header.targets:
             known, where = targets.setdefault(target.name, (target, one))
@@ -491,10 +461,7 @@ def together(results: Sequence[Results]) -> Results:
     return _complete(header, cells, max(one.footer.finished for one in results), paths)
 
 
-def _complete(
-    header: Header, found: Mapping[CellKey, Cell | UpgradeCell], finished: datetime, paths: tuple[Path, ...]
-) -> Results:
-    """Results with all their cells, counted."""
+def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
     # Not isinstance, which takes pydantic longer than all the rest of this.
     cells = tuple([cell for cell in found.values() if cell.record == "cell"])
     upgrades = tuple([cell for cell in found.values() if cell.record == "upgrade"])
@@ -507,7 +474,7 @@ def _complete(
 
 
 def _check_shards(results: Sequence[Results]) -> None:
-    """Every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
+    """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
     for one in results:
         if one.header.shard is not None:

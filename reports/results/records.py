@@ -29,14 +29,13 @@ FORMAT = 3
 
 
 def handoff_name(origin: str, to: str, cut: int) -> str:
-    """The name of a handoff among the cells of a case, by the names of its targets and its cut."""
     return f"{origin} → {to} before step {cut}"
 
 
 MOST_CELLS = 1_000_000
-"""The most cells a header may announce: they are counted before the first is read."""
+"""The most cells that a header may announce: they are counted before the first is read."""
 MOST_SHARDS = 9_999
-"""As many as ``--shard`` takes."""
+"""The largest number that ``--shard`` takes."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -53,7 +52,7 @@ def _unique(texts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Name: TypeAlias = Annotated[str, AfterValidator(_visible)]
-"""Of a case, a target or a version: it is shown in messages, headings and tables."""
+"""The name of a case, a target or a version, which is shown in messages, headings and tables."""
 
 
 class _Record(BaseModel):
@@ -72,7 +71,6 @@ class Target(_Record):
     scala: str | None = None
     os: str | None = None
     runtime: str = "local"
-    """``local``, ``container`` …"""
     image: str | None = None
     image_digest: str | None = None
     master: str | None = None
@@ -95,12 +93,10 @@ class Target(_Record):
 
     @property
     def apache(self) -> bool:
-        """Whether it is Apache's release, not another build or a service."""
         return self.name == f"spark-{self.spark}"
 
     @property
     def met(self) -> bool:
-        """Whether an engine has introduced itself."""
         return any((self.java, self.python, self.scala, self.os, self.image_digest))
 
 
@@ -116,11 +112,11 @@ class Header(_Record):
     started: AwareDatetime
     command: str | None = None
     shard: tuple[int, int] | None = None
-    """The number of this shard and how many there are, if the run was split."""
+    """The number of this shard, and of all, if the run was split."""
     pairs: Annotated[tuple[tuple[Name, Name], ...], AfterValidator(_unique)] = ()
-    """In an upgrade run: the names of the targets that write checkpoints and of those that resume them."""
+    """In an upgrade run, the names of the targets that write checkpoints and of those that resume them."""
     cuts: dict[Name, Annotated[tuple[int, ...], AfterValidator(_unique)]] = {}
-    """In an upgrade run: case id → the steps before which it changes versions."""
+    """In an upgrade run, the steps before which each case changes versions."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Header:
@@ -159,13 +155,12 @@ class DocumentedDifference(_Record):
     unsupported: str | None = None
     link: str | None = None
     bug: bool = False
-    """Whether it is a known bug of these versions, ``link`` its ticket."""
+    """Whether it is a known bug of these versions."""
     introduced_by: str | None = None
-    """Of a bug without a ticket: the ticket that introduced it."""
+    """The ticket that introduced a bug without a ticket of its own."""
 
     @property
     def ticket(self) -> str:
-        """Where it is documented, as ``conformance.core.wording.ticket``."""
         return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
@@ -196,7 +191,7 @@ class Cell(_Record):
     record: Literal["cell"] = "cell"
     case: Name
     expansion: str = ""
-    """The part of the id after that of the file, if the file expands to several cases by its ``matrix``."""
+    """The part of the id that the file's ``matrix`` adds, if the file expands to several cases."""
     variant: str = ""
     """The variant in which the case ran, after ``@`` in its id; empty if it ran as written. The observation is translated back to the
     case as written."""
@@ -207,12 +202,12 @@ class Cell(_Record):
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     behaviour: str | None = None
-    """Digest of what was observed: two versions with the same digest behaved the same."""
+    """The digest of what was observed: versions with the same digest behaved the same."""
     differs: DocumentedDifference | None = None
     observation: Observation | None = None
-    """Without the raw ``progress`` of its micro-batches."""
+    """What was observed, without the raw ``progress`` of its micro-batches."""
     runs: tuple[Run, ...] = ()
-    """If the cell ran more than once: each run, in order."""
+    """Each run in order, if the cell ran more than once."""
     duration_ms: int = 0
     reused: bool = False
     """Whether it is the cached answer of an earlier run; ``duration_ms`` is how long that took."""
@@ -228,7 +223,6 @@ class Cell(_Record):
 
     @property
     def written(self) -> str:
-        """The id of the case as written."""
         return self.case.removesuffix(f"{MARK}{self.variant}") if self.variant else self.case
 
     @classmethod
@@ -292,9 +286,9 @@ class DocumentedUpgrade(_Record):
     because: str
     link: str | None = None
     bug: bool = False
-    """Whether it is a known bug, ``link`` its ticket."""
+    """Whether it is a known bug."""
     introduced_by: str | None = None
-    """Of a bug without a ticket: the ticket that introduced it."""
+    """The ticket that introduced a bug without a ticket of its own."""
     way_round: str | None = None
     proven: bool = False
     """Whether the workaround, a setting, was tried on this checkpoint, and every later micro-batch was right."""
@@ -308,7 +302,6 @@ class DocumentedUpgrade(_Record):
 
     @property
     def ticket(self) -> str:
-        """Where it is documented, as ``conformance.core.wording.ticket``."""
         return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
@@ -335,7 +328,6 @@ class UpgradeCell(_Record):
     origin: Name
     """The target that ran the steps before the cut."""
     to: Name
-    """The target that ran the rest."""
     cut: int
     """The number of the step before which the versions change."""
     status: UpgradeStatus
@@ -346,7 +338,7 @@ class UpgradeCell(_Record):
     error: ErrorSeen | None = None
     """The error of the second target, expected or not."""
     observation: Observation | None = None
-    """Of both targets together, without the raw ``progress`` of its micro-batches."""
+    """What both targets showed together, without the raw ``progress`` of its micro-batches."""
     duration_ms: int = 0
 
     @classmethod
@@ -358,7 +350,7 @@ class UpgradeCell(_Record):
         observation: Observation | None = None,
         duration_ms: int = 0,
     ) -> UpgradeCell:
-        """The record of a verdict; ``names``: of the targets, in the order in which they ran."""
+        """Records a verdict; ``names``: of the targets, in the order in which they ran."""
         return cls(
             case=case.id,
             family=case.family,
@@ -386,9 +378,8 @@ class Footer(_Record):
 
     record: Literal["footer"] = "footer"
     counts: dict[Status, int]
-    """Cells per status; statuses without cells may be left out."""
+    """The number of cells with each status; statuses without cells may be left out."""
     upgrades: dict[UpgradeStatus, int] = {}
-    """The same for the upgrade matrix."""
     finished: AwareDatetime
 
 

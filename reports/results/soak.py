@@ -6,8 +6,9 @@ import re
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
 from conformance.invariants.catalogue import InvariantVerdict, Status, StreamTotals
 
@@ -16,11 +17,7 @@ SOAK_RECORD = FileKind(
 )
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class InvariantRecord(_Record):
+class InvariantRecord(FrozenRecord):
     """The verdict on an invariant."""
 
     name: str
@@ -28,7 +25,7 @@ class InvariantRecord(_Record):
     source: str
     status: Status
     looked: int
-    """How many things of the kind ``what`` were checked."""
+    """The number of things of the kind ``what`` that were checked."""
     what: str
     rows: tuple[dict[str, Any], ...]
     """The first rows that break it; instants are ms since the epoch."""
@@ -47,7 +44,7 @@ class InvariantRecord(_Record):
         )
 
 
-class SoakRecord(_Record):
+class SoakRecord(FrozenRecord):
     """``soak.json``."""
 
     format: Literal[1] = 1
@@ -63,11 +60,10 @@ class SoakRecord(_Record):
     seed: int
     kills_wanted: int
     kills: int
-    """Engines killed while the query ran."""
     seconds: float
     """From the first start of the query to its end, including the starts of engines in between."""
     arrived: int
-    """Rows of the input; the next three fields say where they went."""
+    """The rows of the input; the next three fields say where they went."""
     counted: int
     late: int
     in_state: int
@@ -86,5 +82,4 @@ class SoakRecord(_Record):
 
     @property
     def text(self) -> str:
-        """The file."""
         return self.model_dump_json(indent=2, by_alias=True) + "\n"

@@ -13,12 +13,10 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS, Status
 
 @dataclass(frozen=True)
 class Mark:
-    """How a status looks."""
-
     glyph: str
     word: str
     style: str
-    """In the syntax of rich."""
+    """The colour, in the syntax of rich."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,6 @@ class Statement:
     glyph: str
     text: str
     details: tuple[str, ...] = ()
-    """Lines below it."""
 
 
 MARKS: Mapping[Status, Mark] = {

@@ -23,7 +23,7 @@ def _is_results(start: bytes) -> bool:
 
 RESULTS_FILE = FileKind("a results file", _is_results)
 COMPRESSED_RESULTS_FILE = FileKind("a results file", _is_results, compressed)
-"""It is compressed when it is complete: a run that is killed leaves a plain one."""
+"""The file is compressed when it is complete: a run that is killed leaves a plain one."""
 
 
 class ResultsWriter:
@@ -34,7 +34,7 @@ class ResultsWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begin the file, beside an existing one until it is complete.
+        """Begins the file, beside an existing one until it is complete.
 
         Raises:
             CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
@@ -50,7 +50,7 @@ class ResultsWriter:
         self._append(header)
 
     def introduce(self, target: Target) -> None:
-        """Record what a target of the header turned out to be, once its engine has introduced itself.
+        """Records what a target of the header turned out to be, once its engine has introduced itself.
 
         Raises:
             ValueError: the header has no target of that name.
@@ -61,11 +61,7 @@ class ResultsWriter:
             self._append(Introduction(target=target))
 
     def write(self, cell: Cell | UpgradeCell) -> None:
-        """Append one cell.
-
-        Raises:
-            ValueError: the header does not announce it, or it is already there.
-        """
+        """Appends a cell. Raises ValueError: the header does not announce it, or it is already there."""
         with self._lock:
             case, where = cell.key
             if cell.key in self._written:
@@ -81,12 +77,10 @@ class ResultsWriter:
                 self._upgrades[cell.status] += 1
 
     def missing(self) -> frozenset[CellKey]:
-        """The cells that have no result yet."""
         with self._lock:
             return frozenset(self._missing)
 
     def finish(self, finished: datetime | None = None) -> None:
-        """Write the footer and close the file."""
         with self._lock:
             counts, upgrades = dict(self._counts), dict(self._upgrades)
             self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))

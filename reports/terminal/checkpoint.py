@@ -16,17 +16,11 @@ from reports.results.checkpoint_status import OUTCOMES
 from reports.results.status import MARKS, Statement
 
 _WIDTH = 16
-"""Columns of the labels."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
-    """Where the query stands, what it reads, what it keeps.
-
-    Args:
-        checkpoint: what to show.
-        now: to tell how long ago it ran.
-    """
+    """Yields where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
     yield Text(checkpoint.where, style="bold")
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
@@ -45,7 +39,6 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
 
 
 def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
-    """What awaits a checkpoint on a version, a statement each."""
     for change in changes:
         details = [f"workaround: {change.workaround}"] if change.workaround else []
         details += [f"shown by the case {change.case}"] if change.case else []
@@ -123,7 +116,7 @@ def _size(size: float) -> str:
 
 
 def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:
-    """Everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
+    """Returns everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
     return {
         "checkpoint": checkpoint.where,
         "queryId": checkpoint.query_id,

@@ -37,7 +37,7 @@ def show(records: CrashRecords, console: Console) -> None:
 
 
 def summary(records: CrashRecords) -> str:
-    """``431 images: 402 resumed with the same rows, 29 refused with a named error``"""
+    """Counts the images: ``431 images: 402 resumed with the same rows, 29 refused with a named error``"""
     counts = Counter(record.status for record in records.records)
     parts = [f"{counts[status]} {CRASHES[status].word}" for status in CRASHES if counts[status]]
     return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"
@@ -59,7 +59,7 @@ def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[
 
 
 def _examples(records: list[CrashRecord]) -> Iterator[str]:
-    """One of each kind: of each version, store and error."""
+    """Yields an example of each version, store and error."""
     kinds: dict[tuple[str, str, str], list[CrashRecord]] = {}
     for record in records:
         kinds.setdefault((record.target, record.state_store, record.error), []).append(record)

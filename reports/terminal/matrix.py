@@ -39,14 +39,12 @@ def show(results: Results, console: Console) -> None:
 
 
 def draw(matrix: Matrix, console: Console) -> None:
-    """Print only the table and its legend."""
     if matrix.cases and matrix.targets:
         for line in (*_table(matrix, console.width), Text(), *_legend(matrix, console.width)):
             _print(console, line)
 
 
 def exit_code(results: Results) -> int:
-    """Exit code for these results: 0 everything conforms, 1 something does not, 3 results are missing."""
     return Matrix.of(results).exit_code
 
 
@@ -75,16 +73,11 @@ def _table(matrix: Matrix, width: int) -> Iterator[Text]:
 
 @dataclass(frozen=True)
 class _Columns:
-    """As many columns of the matrix as fit side by side."""
-
     names: tuple[str, ...]
-    """Of the targets."""
     heads: tuple[str, ...]
     feet: tuple[str, ...]
     foot: str
-    """What the feet count."""
     room: int
-    """For the names of cases."""
     gap: str
 
     def row(self, head: str, cells: Sequence[Text], total: Text | None = None, style: str = "") -> Text:
@@ -126,7 +119,7 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
 
 
 def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
-    """The columns in groups that fit, at least one column each."""
+    """Yields the columns in groups that fit, at least one column each."""
     begin, used = 0, 0
     for at, needed in enumerate(widths):
         if at > begin and used + needed > room:
@@ -137,7 +130,6 @@ def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
 
 
 def _short_heads(heads: Sequence[str]) -> tuple[str, ...]:
-    """``3.5.9`` as ``3.5`` if that is unambiguous."""
     lines = [".".join(head.split(".")[:2]) if _IS_A_RELEASE.fullmatch(head) else head for head in heads]
     return tuple(line if lines.count(line) == 1 else head for head, line in zip(heads, lines, strict=True))
 
@@ -162,7 +154,7 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Text]:
-    """Every cell that is not green with its findings; cells with the same evidence are listed together."""
+    """Yields every cell that is not green with its findings; cells with the same evidence are listed together."""
     same: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
         cell = matrix.cells.get((case, target.name))

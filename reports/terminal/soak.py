@@ -17,14 +17,13 @@ MARKS: Mapping[Status, tuple[str, str]] = {
     "broken": ("✗", "bold red"),
     "silent": ("–", "dim"),
 }
-"""Status → glyph and style."""
 
 _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
-"""Columns of the invariants' violations that are ms since the epoch."""
+"""The columns of the invariants' violations that are ms since the epoch."""
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Print a line for each invariant, with the rows that break it, and what became of the input rows."""
+    """Prints a line for each invariant with the rows that break it, and what became of the input rows."""
     for line in _lines(record):
         console.print(line, soft_wrap=True, highlight=False)
 

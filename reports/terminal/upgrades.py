@@ -36,7 +36,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def summary(results: Results) -> str:
-    """One line: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
+    """Summarizes the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
     counts = Counter(cell.status for cell in results.upgrades)
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if not results.upgrades or set(counts) <= {"not-applicable"}:
@@ -48,7 +48,6 @@ def summary(results: Results) -> str:
 
 
 def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    """A row for each version that wrote checkpoints, a column for each that resumed them."""
     by_pair: dict[tuple[str, str], Counter[UpgradeStatus]] = {}
     for cell in cells:
         by_pair.setdefault((cell.origin, cell.to), Counter())[cell.status] += 1
@@ -72,7 +71,6 @@ def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 
 
 def _tally(counts: Counter[UpgradeStatus]) -> Text:
-    """``240● 12⊘``: how many cells have each status."""
     text = Text()
     for status, mark in UPGRADES.items():
         if counts[status] and status != "not-applicable":
@@ -99,7 +97,7 @@ def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
 
 
 def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    """For each pair: what resumed, what was refused and by which error, what had other results, and the workarounds."""
+    """Yields for each pair what resumed, what was refused and by which error, what had other results, and the workarounds."""
     pairs = sorted(
         {(cell.origin, cell.to) for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))
     )
@@ -121,10 +119,9 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 
 
 def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
-    """Checkpoints with the same answer: how many, why, some of their cases, and how to go on.
+    """Yields how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
     Args:
-        group: the checkpoints.
         not_run: whether a case documents it and no run covers it.
     """
     mark, entry = UPGRADES[group.status], group.entry

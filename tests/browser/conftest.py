@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
-from reports.analysis.model_agreement import reference_model
 from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
@@ -57,7 +56,7 @@ def chromium():
 
 
 def sample_report() -> Report:
-    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]), reference_model)
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"])).with_model()
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +71,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def published_report() -> Report:
-    return Report.of(published_results(), whole_suite(), reference_model, patches=patch_results())
+    return Report.of(published_results(), whole_suite(), patches=patch_results()).with_model()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reports.analysis.model_agreement import reference_model
 from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write
@@ -26,7 +25,7 @@ def main(out: Path) -> None:
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         front = write(
-            Report.of(published_results(), whole_suite(), reference_model, patches=patch_results()),
+            Report.of(published_results(), whole_suite(), patches=patch_results()).with_model(),
             Path(folder) / "site",
         )
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)

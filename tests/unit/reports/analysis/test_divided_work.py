@@ -33,19 +33,6 @@ def test_several_processes_work_at_the_same_time() -> None:
     assert [done for _, done in found] == [[number] for number in range(10)]
 
 
-def test_others_begin_before_what_this_process_does_first() -> None:
-    here, other_works = os.getpid(), get_context("fork").Event()
-
-    def work(items: Sequence[int]) -> list[int]:
-        if os.getpid() != here:
-            other_works.set()
-        return [*items]
-
-    waited: list[bool] = []
-    divide(range(10), work, few=5, first=lambda: waited.append(other_works.wait(60)))
-    assert waited == [True]
-
-
 def test_a_slow_item_keeps_no_other_waiting() -> None:
     others_done = get_context("fork").Event()
 

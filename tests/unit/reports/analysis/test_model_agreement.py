@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle.prediction import CasePredictions, Prediction
 from conformance.suite import discovery
-from reports.analysis.model_agreement import ModelPrediction, reference_model
+from reports.analysis import model_agreement
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
@@ -19,20 +22,9 @@ from tests.support.whole_suite import whole_suite
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 
 
-@dataclass(frozen=True)
-class FixedPrediction:
-    """A prediction chosen by the test."""
-
-    observation: Observation
-    as_expected: bool
-
-    def shown(self, observation: Observation) -> ModelPrediction:
-        return ModelPrediction(self.observation, (), ())
-
-
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]), reference_model)
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"])).with_model()
 
 
 def test_the_model_does_not_predict_the_violation_of_the_sample(report: Report) -> None:
@@ -50,25 +42,39 @@ def test_the_model_does_not_predict_the_violation_of_the_sample(report: Report) 
     assert found.predicted_cases == found.cases == len(report.cases)
 
 
-def test_a_model_that_disagrees_is_listed(report: Report, tmp_path: Path) -> None:
+def test_a_model_that_disagrees_is_listed(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(iter(report.cases))
 
-    def otherwise(of, version):
-        return FixedPrediction(Observation(case=of.id, columns=(), steps=()), as_expected=of.id != case)
+    class Silent(CasePredictions):
+        def on(self, version: SparkVersion) -> Prediction:
+            return replace(
+                super().on(version), observation=Observation(case=self.case.id, columns=(), steps=()), steps=()
+            )
 
-    found = report.with_model(otherwise).model
+    monkeypatch.setattr(model_agreement, "CasePredictions", Silent)
+    monkeypatch.setattr(model_agreement, "as_expected", lambda of, prediction: of.id != case)
+    otherwise = report.with_model()
+    found = otherwise.model
     assert found is not None
     assert {one.case for one in found.disagreements if one.engine} == {case}
     assert found.equivalent == 0
-    write(report.with_model(otherwise), tmp_path)
+    write(otherwise, tmp_path)
     assert "the model disagrees with the case and the engine" in (tmp_path / "about.html").read_text()
 
 
-def test_a_case_that_the_model_cannot_predict_is_counted_but_not_judged(report: Report) -> None:
+def test_a_case_that_the_model_cannot_predict_is_counted_but_not_judged(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unknown = next(iter(report.cases))
-    found = report.with_model(
-        lambda case, version: None if case.id == unknown else reference_model(case, version)
-    ).model
+
+    class Ignorant(CasePredictions):
+        def on(self, version: SparkVersion) -> Prediction:
+            if self.case.id == unknown:
+                raise Unpredictable("nothing")
+            return super().on(version)
+
+    monkeypatch.setattr(model_agreement, "CasePredictions", Ignorant)
+    found = report.with_model().model
     assert found is not None
     assert found.predicted_cases == found.cases - 1
     assert unknown not in {one.case for one in (*found.predicted, *found.disagreements)}
@@ -82,14 +88,14 @@ def test_wrong_models_are_detected_by_the_cases_of_the_run(report: Report) -> No
     detecting = {
         case.id: case for case in whole_suite().cases if case.id in {wrong.detected_by for wrong in WRONG_MODELS}
     }
-    every = replace(report, cases=detecting).with_model(reference_model).model
+    every = replace(report, cases=detecting).with_model().model
     assert every is not None
     assert every.detected == every.wrong_models
 
 
 def test_without_cases_or_a_model_nothing_is_claimed(report: Report, tmp_path: Path) -> None:
     assert Report.of(report.results, discovery.load([SAMPLE / "cases"])).model is None
-    assert replace(report, cases={}).with_model(reference_model).model is None
+    assert replace(report, cases={}).with_model().model is None
     write(replace(report, model=None), tmp_path)
     assert "wrong models" not in (tmp_path / "about.html").read_text()
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
-from reports.html.bugs_page import feed
+from reports.html.overview_pages import feed
 from reports.html.writer import write, write_one_file
 from tests.support import cells as a
 from tests.support.observations import differs

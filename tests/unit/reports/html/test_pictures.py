@@ -10,7 +10,8 @@ import pytest
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from reports.analysis.model_agreement import reference_model
+from conformance.model.errors import Unpredictable
+from conformance.oracle.prediction import predict
 from reports.html.timeline import WindowBar, timeline, window_bars
 from tests.support.published import published_report
 
@@ -27,9 +28,11 @@ def pictured() -> dict[str, tuple[Case, tuple[BatchAccount, ...]]]:
         cell = report.matrix.cells.get((id, f"spark-{NEWEST}"))
         if cell is None or cell.observation is None:
             continue
-        predicted = reference_model(case, NEWEST)
-        alone = batches_of(account(case, NEWEST, cell.observation)) if predicted is None else ()
-        found[id] = case, predicted.shown(cell.observation).account if predicted is not None else alone
+        try:
+            predicted = predict(case, NEWEST)
+        except Unpredictable:
+            predicted = None
+        found[id] = case, batches_of(account(case, NEWEST, cell.observation, predicted))
     return found
 
 

@@ -13,7 +13,6 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import Divergence
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
-from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.analysis.step_table import observed_only
 from reports.html.case_page import case_page
@@ -94,7 +93,7 @@ class TestPages:
         assert readable(Divergence(1, None, "watermark", 100_000, 5_000), SECONDS) == ("100", "5")
 
     def test_a_page_of_a_case_in_seconds_has_no_time_of_day_beside_its_numbers(self) -> None:
-        report = Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]), reference_model)
+        report = Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"])).with_model()
         page = case_page(report, SECONDS.id)
         assert page.sections
         for section in page.sections:

@@ -37,13 +37,13 @@ def test_a_bug_knows_its_workaround() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"ticket": "1"}, "needs either"),
+        ({"ticket": "1"}, "ticket"),
         ({"introduced_by": "SPARK-2"}, "needs either"),
-        ({"workaround": "do"}, "sentence"),
-        ({"source": "someone"}, "`source`"),
-        ({"setting": "x"}, "`setting`"),
-        ({"more": "x"}, "unknown key more"),
-        ({"workaround": 1}, "texts"),
+        ({"workaround": "do"}, "workaround"),
+        ({"source": "someone"}, "source"),
+        ({"setting": "x"}, "setting"),
+        ({"more": "x"}, r"(?s)more.*Extra inputs"),
+        ({"workaround": 1}, r"(?s)workaround.*valid string"),
     ],
 )
 def test_a_wrong_entry_is_refused(change: dict[str, object], problem: str) -> None:
@@ -52,5 +52,5 @@ def test_a_wrong_entry_is_refused(change: dict[str, object], problem: str) -> No
 
 
 def test_an_entry_may_not_be_there_twice() -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="same bug"):
         read_workarounds([ENTRY, ENTRY])
