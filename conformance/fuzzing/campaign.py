@@ -53,8 +53,6 @@ _ROUNDS = 4
 
 @dataclass
 class Tally:
-    """The results so far."""
-
     cases: int = 0
     finds: list[Discrepancy] = field(default_factory=list)
     again: int = 0
@@ -71,11 +69,10 @@ class Tally:
     """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
     last_unanswered: str = ""
-    """The last reason for a missing answer."""
 
 
 class CampaignListener(Silent):
-    """Is notified of the progress of a campaign; this one ignores it."""
+    """The progress of a campaign; this one ignores it."""
 
     def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
         """The oracles are about to get the first cases."""
@@ -273,8 +270,6 @@ BIGGEST_SEED = 100_000
 
 @dataclass(frozen=True)
 class FuzzOptions(EngineUse):
-    """What the user asks of a campaign."""
-
     seconds: float
     """How long it searches."""
     spark: Sequence[str] = ()
@@ -290,14 +285,11 @@ class FuzzOptions(EngineUse):
 
 @dataclass(frozen=True)
 class FuzzPlan:
-    """Which oracles a campaign will ask."""
-
     options: FuzzOptions
     seed: int
     targets: tuple[Target, ...]
     """Empty if only the model answers."""
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
 
     @property
     def command(self) -> str:
@@ -313,8 +305,6 @@ class FuzzPlan:
 
 @dataclass(frozen=True)
 class FuzzOutcome:
-    """A campaign that is over."""
-
     tally: Tally
     seconds: float
     interrupted: bool

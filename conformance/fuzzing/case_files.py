@@ -42,7 +42,6 @@ def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
 
 
 def text_of(find: Discrepancy, command: str, file: Path) -> str:
-    """The text of the file: a header in comments, and a valid case."""
     head = "".join(f"# {line}\n" for line in _head(find, command, file))
     return head + printed(as_case(find))
 
@@ -128,7 +127,6 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
 
 
 def _replays(difference: AnswerDifference, file: Path) -> Iterator[str]:
-    """The commands that show both answers."""
     specs = [
         f"--spark {one.version}" for one in (difference.one, difference.other) if not one.oracle.startswith("model-")
     ]

@@ -24,13 +24,11 @@ from conformance.oracle.version_divergence import version_divergence
 
 @dataclass(frozen=True)
 class OracleAnswer:
-    """The answer of an oracle to one case."""
-
     observation: Observation | None
     why: str = ""
     """Why there is no observation; empty if there is one."""
     not_predicted: bool = False
-    """Whether the model does not know the case; an engine without an observation has failed."""
+    """Whether the model does not know the case. An engine without an observation has failed."""
 
 
 class Oracle(Protocol):
@@ -45,7 +43,7 @@ class Oracle(Protocol):
 
     @property
     def version(self) -> SparkVersion:
-        """The Spark version that it runs or predicts."""
+        pass
 
     @property
     def conf(self) -> Mapping[str, str]:
@@ -95,7 +93,7 @@ class ModelOracle:
 
 
 def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
-    """The case with Spark settings added; the case's own settings win."""
+    """The case with Spark settings added, except those that it sets itself."""
     return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
 
 
@@ -142,13 +140,10 @@ RuleNames: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class NamedAnswer:
-    """What one oracle observed."""
-
     oracle: str
     version: SparkVersion
     observation: Observation
     conf: Mapping[str, str] = field(default_factory=dict)
-    """The Spark settings that the oracle adds to every case."""
 
     def on(self, case: Case) -> Case:
         """The case with the settings of this oracle."""
@@ -157,8 +152,6 @@ class NamedAnswer:
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """Two different answers."""
-
     one: NamedAnswer
     other: NamedAnswer
     """Of another oracle, or the model's prediction for the version of the first one."""
@@ -170,8 +163,6 @@ class AnswerDifference:
 
 @dataclass(frozen=True)
 class AnswerJudgement:
-    """The result of comparing the answers to one case."""
-
     finds: tuple[AnswerDifference, ...] = ()
     """Differences without an explanation."""
     known: tuple[RuleNames, ...] = ()
@@ -306,8 +297,6 @@ def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, 
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A case that shows a difference."""
-
     written: Mapping[str, Any]
     """The shrunk case in the shape of its YAML, without expectations."""
     difference: AnswerDifference
@@ -316,7 +305,6 @@ class Discrepancy:
 
     @property
     def name(self) -> str:
-        """The name of its file: ``is-over-spark-3.5.9-model-3.5.9``."""
         names = [name for name, _ in self.difference.rules[:1]] or [self.difference.what]
         text = " ".join([*names, self.difference.one.oracle, self.difference.other.oracle])
         return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
@@ -327,5 +315,4 @@ class Discrepancy:
 
     @property
     def rows(self) -> int:
-        """The number of rows that arrive."""
         return sum(len(rows) for _, _, rows in arrivals(self.written))

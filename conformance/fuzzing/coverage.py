@@ -122,7 +122,6 @@ class Drawing:
         self._remembered.append(one)
 
     def some(self, count: int) -> list[Generated]:
-        """The next cases."""
         drawn = generated(self._families)
         if self._remembered:
             drawn = st.one_of(drawn, changed(tuple(self._remembered)))

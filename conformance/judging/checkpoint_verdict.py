@@ -55,23 +55,19 @@ Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class CheckpointVerdict:
-    """What a query did with a checkpoint."""
-
     outcome: Outcome
     error: ErrorSeen | None = None
-    """The error that ended the query."""
     difference: str = ""
     """Where its rows differ first from those of the query it is compared with; if it resumed, the difference is allowed."""
     batch: int | None = None
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""
-    """Why there is no answer."""
     fails_anyway: bool = False
     """Whether the query ends with an error also when the version that wrote the checkpoint resumes it."""
 
     @property
     def why(self) -> str:
-        """The verdict's reason in one line: the difference, the error's first line, or why there is no answer."""
+        """The difference, the error's first line, or why there is no answer."""
         message = self.error.message.strip().splitlines()[:1] if self.error is not None else []
         return self.difference or "".join(message) or self.reason
 
@@ -124,7 +120,7 @@ class Reference:
     """
 
     def is_about(self, restart: Restarted) -> bool:
-        """Whether that point is not after the crash."""
+        """Whether the query was stopped before the crash."""
         return self.stopped_after <= restart.before.keys()
 
 
@@ -152,7 +148,6 @@ class Restarted:
 
 
 def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Each micro-batch, committed or not, with its rows."""
     for observation in observations:
         for step in observation.steps:
             for batch in step.batches:
@@ -162,12 +157,7 @@ def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[
 
 
 def judge_crash(restart: Restarted, references: Sequence[Reference]) -> CheckpointVerdict:
-    """Judge what a query did with what a crash left.
-
-    Args:
-        restart: what the sink got.
-        references: what a sink gets without a crash: of the uninterrupted query first.
-    """
+    """Judge what a query did with what a crash left; ``references`` is what a sink gets without one, of the uninterrupted query first."""
     error, last = restart.error, max(restart.again, default=None)
     uninterrupted, *stopped = (reference.emitted for reference in references if reference.is_about(restart))
     different = _difference(restart, uninterrupted)
@@ -230,12 +220,11 @@ def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | Non
 
 
 def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
-    """The micro-batches with rows, in order: one without rows may come or not."""
+    """The micro-batches with rows, in order: whether one without rows runs does not matter."""
     return [rows for _, rows in sorted(emitted.items()) if rows]
 
 
 def _rows(restart: Restarted, reference: Emitted, id: int) -> str:
-    """``1 row lost: ["a"]; 1 row added: ["b"]``"""
     emitted, wanted = Counter(restart.emitted.get(id, ())), Counter(reference.get(id, ()))
     sides = ((sorted((wanted - emitted).elements()), "lost"), (sorted((emitted - wanted).elements()), "added"))
     return "; ".join(f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in sides if rows)
@@ -248,31 +237,23 @@ UpgradeStatus: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class CheckpointHandoff:
-    """A case, and the step before which it changes versions."""
-
     case: Case
     cut: int
-    """At least 2."""
 
 
 @dataclass(frozen=True)
 class VersionPair:
-    """The version that writes a checkpoint, and the one that resumes it."""
-
     origin: SparkVersion
     to: SparkVersion
     interfaces: Interfaces = CLASSIC
 
     def __str__(self) -> str:
-        """``3.5.9 → 4.3.0``, ``4.2.1 → 4.3.0 through Connect``."""
         sides = zip((self.origin, self.to), self.interfaces, strict=True)
         return " → ".join(f"{version}{' through Connect' * (by == 'connect')}" for version, by in sides)
 
 
 @dataclass(frozen=True)
 class UpgradeVerdict:
-    """One cell of the upgrade matrix."""
-
     case: str
     pair: VersionPair
     cut: int
@@ -286,7 +267,6 @@ class UpgradeVerdict:
     error: ErrorSeen | None = None
     """The error of the resuming version, if it ended with one."""
     behaviour: str | None = None
-    """Digest of what was observed."""
 
 
 def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
@@ -303,7 +283,6 @@ def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
 
 
 def handoffs(cases: Iterable[Case], *, each: bool = False) -> tuple[CheckpointHandoff, ...]:
-    """Every case that keeps state, with each of its cuts."""
     return tuple(CheckpointHandoff(case, cut) for case in cases if case.keeps_state for cut in cuts(case, each=each))
 
 
@@ -433,7 +412,6 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
 
 
 def _with_entry(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
-    """The expectations, after the cut with those of the entry laid over them."""
     return Steps(
         until_the_end(
             overlaid(step, entry.steps[step.step.number], handoff.case)

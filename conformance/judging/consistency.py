@@ -120,7 +120,6 @@ _CLOCK = re.compile(r"\b(?:(?:current_timestamp|current_date|localtimestamp)\b|n
 
 
 def reads_the_clock(case: Case) -> bool:
-    """Whether some expression of the case asks for the current time."""
     return any(_CLOCK.search(repr(operation.arguments)) for operation in case.operations())
 
 

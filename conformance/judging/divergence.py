@@ -48,15 +48,13 @@ _ROWS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where two answers to one case differ."""
-
     step: int | None
-    """From 1; None if one of the two has no answer (``status``)."""
+    """None if one of the two has no answer (``status``)."""
     batch: int | None
-    """Id of the micro-batch; None if the whole step differs."""
+    """None if the whole step differs."""
     what: Aspect
     a: Value
-    """Of ``rows``: those that only this answer has."""
+    """Of ``rows``, those that only this answer has."""
     b: Value
 
     @property
@@ -67,7 +65,6 @@ class Divergence:
 
     @property
     def values(self) -> tuple[str, str]:
-        """Both values as text."""
         return self._text(self.a), self._text(self.b)
 
     def __str__(self) -> str:
@@ -101,14 +98,12 @@ def divergence(
 def equivalent(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> bool:
-    """Whether two answers are the same; the arguments are those of ``divergence``."""
     return divergence(a, b, upto=upto, instants=instants, error_classes=error_classes) is None
 
 
 def divergences(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Iterator[Divergence]:
-    """Every place where two answers differ, in order."""
     steps = [[step for step in one.steps if upto is None or step.number <= upto] for one in (a, b)]
     for one, other in zip(*steps, strict=False):
         behaviours = [step.behaviour if instants else step.behaviour.without_instants() for step in (one, other)]
@@ -119,12 +114,10 @@ def divergences(
 
 
 def batches_equivalent(a: BatchSeen, b: BatchSeen, schemas: Schemas) -> bool:
-    """Whether two answers are the same in one micro-batch."""
     return next(_of_batches(0, a.behaviour, b.behaviour, schemas), None) is None
 
 
 def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas, *, error_classes: bool = True) -> bool:
-    """Whether two answers are the same in one step."""
     return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas, error_classes=error_classes), None) is None
 
 

@@ -74,7 +74,7 @@ class Steps:
     """What each step must show, up to the one that ends the case."""
 
     steps: tuple[ExpectedStep, ...]
-    """In order, from step 1. A later step must only not fail."""
+    """A step after the last of them must only not fail."""
     differs: Differs | None = None
     """The entry that covers this version."""
 
@@ -87,7 +87,6 @@ Expected: TypeAlias = NotApplicable | Unsupported | Steps
 
 
 def expected(case: Case, version: SparkVersion) -> Expected:
-    """What the case expects of this version."""
     if case.spark is not None and version not in case.spark:
         return NotApplicable(case.spark)
     entry = case.differs_on(version)
@@ -180,7 +179,6 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
 
 
 def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = None) -> frozenset[str]:
-    """The fields that were written and mean something."""
     written = expectation.model_fields_set if keys is None else keys
     return frozenset(key for key in written if key in NULL_MEANS_SOMETHING or getattr(expectation, key) is not None)
 
@@ -214,7 +212,6 @@ def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
 
 
 def _field(key: str) -> str:
-    """The field of ``Expectation`` for a YAML key: ``eventTime`` → ``event_time``."""
     return next(
         (name for name, field in Expectation.model_fields.items() if key in (name, field.alias)),
         key,

@@ -40,7 +40,7 @@ INSTANTS = ("timestamp", "timestamp_ntz")
 
 
 class NotARow(ValueError):
-    """An expected row that the query cannot emit: it has the wrong width, or a value of the wrong type."""
+    """An expected row that does not match the columns of the query."""
 
     def __init__(self, row: Row, problem: str) -> None:
         super().__init__(f"{row!r}: {problem}")
@@ -50,8 +50,6 @@ class NotARow(ValueError):
 
 @dataclass(frozen=True)
 class RowsDifference:
-    """The difference of two multisets of rows."""
-
     missing: tuple[Cells, ...]
     extra: tuple[ExtraRow, ...]
     common: tuple[Cells, ...]
@@ -62,8 +60,6 @@ class RowsDifference:
 
 @dataclass(frozen=True)
 class OutputSchema:
-    """The output columns of a query, from an observation."""
-
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
 
@@ -214,15 +210,12 @@ class PlanNotTaken(Exception):
 
 @dataclass(frozen=True)
 class SeenStep:
-    """A step that ran, with everything needed to check its expectation."""
-
     case: Case
     version: SparkVersion
     schema: OutputSchema
     expected: ExpectedStep
     seen: StepSeen
     before: tuple[BatchSeen, ...]
-    """Every micro-batch of the previous steps."""
 
     @cached_property
     def place(self) -> FindingLocation:
@@ -282,7 +275,6 @@ def _compare_rows(
 
 
 def _batches(step: SeenStep) -> Iterator[Finding | Note]:
-    """One entry per micro-batch of the step, in order."""
     entries = step.expected.expectation.batches or ()
     seen = step.seen.batches
     if len(entries) != len(seen):

@@ -40,8 +40,6 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 @dataclass(frozen=True)
 class StepResults:
-    """The steps of an observation compared with what is expected of them."""
-
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     broken: str | None = None
@@ -54,22 +52,13 @@ class StepResults:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The result of judging an observation: as expected, or one of the failures that all verdicts share."""
-
     failure: Literal["violates", "broken"] | None
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
 
 
 def judgement(case: Case, observation: Observation, results: StepResults, stale: Sequence[StaleEntry]) -> Judgement:
-    """Put together what is wrong with an observation.
-
-    Args:
-        case: the case.
-        observation: of all of it.
-        results: its steps compared with what is expected of them.
-        stale: entries of the case that turned out to be stale.
-    """
+    """The findings of the steps, of the whole observation and of stale entries together, and what they amount to."""
     if results.broken is not None:
         return Judgement("broken", results.findings, (results.broken, *results.notes))
     witnesses = (disagreements, state_disagreements, lost_or_doubled)
@@ -80,7 +69,6 @@ def judgement(case: Case, observation: Observation, results: StepResults, stale:
 
 
 def why_incoherent(case: Case, observation: Observation) -> str | None:
-    """Why this cannot be an observation of the case, None if it can."""
     if observation.case != case.id:
         return f"the observation is of {observation.case}"
     if not observation.steps:
@@ -136,7 +124,6 @@ def compare_steps(
 
 
 def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> Iterator[Finding]:
-    """The step at which the case ends: with the expected error, with another, or without one that was expected."""
     if seen.error is None or wanted is None:
         rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
         yield error_differs(case, seen, wanted, unreached=rest)
@@ -174,7 +161,6 @@ def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[ErrorPart]:
 
 
 def rejects_the_query(error: ErrorSeen | None) -> bool:
-    """Whether Spark rejected the query before it ran."""
     return error is not None and error.stage in ("analysis", "start")
 
 
@@ -184,13 +170,11 @@ def lacks_the_feature(wanted: Unsupported, error: ErrorSeen | None) -> bool:
 
 
 def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[ErrorDiffers, tuple[str, ...]]:
-    """The finding on a query that does not run, but not because the feature is missing; and what to do about it, as notes."""
     unnamed = "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`"
     return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
 def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
-    """The finding on an entry that documents a difference which is not there."""
     entries: Sequence[object]
     aspect: Section
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
@@ -237,24 +221,19 @@ WITHOUT_THE_BUG = "this version behaves as the case says, without the bug"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One cell of the matrix."""
-
     case: str
     version: SparkVersion
     status: Status
     findings: tuple[Finding, ...] = ()
-    """In the order of the steps; the first is where the behaviour diverged."""
     notes: tuple[str, ...] = ()
     """What was not compared, and why; for ``broken`` and ``not-run``, what happened."""
     differs: Differs | None = None
-    """The entry of the case that covers this version."""
     behaviour: str | None = None
     """Digest of what was observed: equal digests, equal behaviour. None if nothing was observed."""
     runs: tuple[Verdict, ...] = field(default=(), repr=False)
     """If the cell ran more than once: the verdict on each run, in order."""
 
     def describe(self) -> str:
-        """The whole verdict as plain text, without a line end."""
         return "\n".join([f"{self.case} on {self.version}: {self.status}", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
@@ -328,17 +307,14 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
 
 
 def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
-    """The runtime cannot run the case, though Spark itself might."""
     return Verdict(case.id, version, "not-applicable", notes=(why,))
 
 
 def broken(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    """The harness failed, not the engine."""
     return Verdict(case.id, version, "broken", notes=(reason,))
 
 
 def not_run(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    """There is no result."""
     return Verdict(case.id, version, "not-run", notes=(reason,))
 
 

@@ -22,7 +22,6 @@ from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
-"""Verdict statuses of a prediction that meets the expectations."""
 
 RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "watermark": ("node_watermark_ms", "policies"),
@@ -45,10 +44,8 @@ class ModelDisagreement:
     settled_by: tuple[Rule, ...]
     """Rules that would resolve the disagreement if they had another version's value."""
     look_at: tuple[Rule, ...]
-    """Rules that the findings are about."""
 
     def is_like(self, other: ModelDisagreement) -> bool:
-        """Whether both differ only in their versions."""
         return (
             (self.verdict.case, self.verdict.status) == (other.verdict.case, other.verdict.status)
             and self.verdict.findings == other.verdict.findings
@@ -58,13 +55,9 @@ class ModelDisagreement:
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """How far the model and the cases agree."""
-
     cases: tuple[Case, ...]
     versions: tuple[SparkVersion, ...]
-    """In ascending order."""
     cells: int
-    """The number of predictions."""
     not_predicted: Mapping[str, tuple[str, ...]]
     """Construct → ids of the cases that the model does not predict because of it."""
     disagreements: tuple[ModelDisagreement, ...]
@@ -77,11 +70,9 @@ class CrossCheck:
 
     @property
     def share(self) -> float:
-        """The predicted share of the cases, from 0 to 1."""
         return len(self.predicted) / len(self.cases) if self.cases else 1.0
 
     def by_family(self) -> dict[str, tuple[int, int]]:
-        """Family → number of predicted cases, number of cases."""
         predicted = Counter(case.family for case in self.predicted)
         return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
 
@@ -143,7 +134,7 @@ def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> Model
 
 
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
-    """Whether the model meets the expectations with these rules; None if it cannot predict the case."""
+    """None if the model cannot predict the case with these rules."""
     try:
         return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:

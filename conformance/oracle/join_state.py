@@ -29,12 +29,9 @@ class CannotTell(WrongUsage):
 
 @dataclass(frozen=True)
 class JoinInput:
-    """One side of a join."""
-
     column: str
-    """Its event-time column."""
     delay: str | None = None
-    """The delay of its watermark, such as ``10 minutes``; None if it has no watermark."""
+    """None if it has no watermark."""
 
     @classmethod
     def parse(cls, text: str) -> JoinInput:
@@ -60,13 +57,9 @@ class JoinInput:
 
 @dataclass(frozen=True)
 class KeptUntil:
-    """How long the state keeps a row of one side."""
-
     side: str
-    """``left`` or ``right``."""
     column: str
     at_ms: int
-    """The event time of the row."""
     watermark_ms: int | None
     """The lowest watermark of the query that evicts it; None if none does."""
     seen_ms: tuple[tuple[str, int], ...] = ()

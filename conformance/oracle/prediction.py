@@ -23,7 +23,6 @@ from conformance.oracle.simulation import CaseSimulation, StepProgress, without_
 from conformance.query.reading import read_query
 
 NOT_PREDICTED = frozenset({"plan"})
-"""Keys of expectations that the model does not predict."""
 
 _BY_ORDER = BY_ORDER | {"array_agg"}
 """The names of Spark's functions whose result depends on the order of rows; ``array_agg`` is ``collect_list``."""
@@ -34,8 +33,6 @@ MAX_PARTITIONS = 4
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model predicts for a case on a version."""
-
     version: SparkVersion
     observation: Observation
     steps: tuple[StepProgress, ...]
@@ -48,7 +45,6 @@ class Prediction:
     """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
-        """What the query of the step with this number emits."""
         return next(
             (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
         )
@@ -197,7 +193,6 @@ def _predicted_entry(entry: Differs) -> Differs | None:
 
 
 def _comes_in_partitions(case: Case) -> bool:
-    """Whether rows that arrive together are in several partitions."""
     return any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
 
 

@@ -50,8 +50,6 @@ from conformance.model.rules import Rules
 
 
 class _FrameBuilder:
-    """Applies the operations of the case language to a frame."""
-
     def __init__(self, case: Case, rules: Rules) -> None:
         self._case = case
         self._rules = rules
@@ -134,8 +132,6 @@ _RUNS_ONCE_AN_ACTION = ("once", "availableNow")
 
 @dataclass(frozen=True)
 class StepProgress:
-    """What happens in a step."""
-
     step: Step
     batches: tuple[BatchProgress, ...]
     error: Refused | None = None

@@ -27,7 +27,6 @@ class UnstatedMoment:
     """The newest version for which the case says this."""
     step: int
     batches: tuple[BatchSeen, ...]
-    """The micro-batches that run."""
 
     @property
     def path(self) -> Path:
@@ -35,7 +34,6 @@ class UnstatedMoment:
 
     @property
     def line(self) -> int:
-        """Of the step, or of what a ``differs`` entry says about it, from 1."""
         lines = self.case.lines
         entry = self.case.differs_on(self.version)
         if entry is not None and self.step in entry.steps:
@@ -74,7 +72,6 @@ def unstated_moments(cases: Iterable[Case]) -> Iterator[UnstatedMoment]:
 
 
 def unstated_in(case: Case, version: SparkVersion, observation: Observation) -> Iterator[UnstatedMoment]:
-    """The steps that do not say which micro-batch emits, by what one version showed."""
     open_steps = _open_steps(case, version)
     for seen in observation.steps:
         several = len(seen.batches) > 1 and any(batch.rows for batch in seen.batches)

@@ -23,9 +23,7 @@ class RuleChanged:
     name: str
     source: str
     here: str
-    """On the first version."""
     there: str
-    """On the second version."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,6 @@ class VersionDivergence:
     """The first place where two versions differ."""
 
     step: int
-    """From 1."""
     batch: int | None
     """Id of the micro-batch; None if one of them fails in this step before it."""
     here: BatchProgress | Refused | None
@@ -50,7 +47,6 @@ def version_divergence(case: Case, here: Prediction, there: Prediction) -> Versi
 
 
 def _first(here: Prediction, there: Prediction) -> VersionDivergence | None:
-    """Where they first differ, without the rules."""
     found = divergence(here.observation, there.observation, error_classes=False)
     if found is None or found.step is None:
         return None

@@ -23,19 +23,14 @@ LEAST_PACE = 1000
 
 
 class NoTrace(WrongUsage):
-    """A case that cannot be converted to a trace."""
-
     def __init__(self, case: Case, reason: str) -> None:
         super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")
 
 
 @dataclass(frozen=True)
 class ConvertedCase:
-    """A trace, and the delay of the case's watermark."""
-
     trace: Trace
     delay: int
-    """Milliseconds."""
 
 
 def trace_of(case: Case) -> ConvertedCase:

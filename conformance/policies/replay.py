@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.core.data import Json
-from conformance.policies.catalogue import rules_for
-from conformance.policies.engine_rules import EngineRules, InputWatermark
-from conformance.policies.policy import MIN, Policy
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
+from conformance.policies.engines import rules_for
+from conformance.policies.rules import EngineRules, InputWatermark, Policy
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
 
 
 @dataclass(frozen=True)
@@ -18,30 +17,26 @@ class ReplayStep:
     """The result of one trace entry. Times are in the unit of event times; ``MIN`` means no watermark yet."""
 
     number: int
-    """From 1."""
     entry: TraceEntry
     now: int
     """The clock, in the unit of the trace."""
     watermarks: Mapping[str, int]
-    """Of each input's policy."""
+    """What each input's policy computes."""
     emitted: int | None
     """The watermark sent to downstream operators; None if none was."""
     downstream: int
-    """The current watermark of downstream operators."""
     late: bool | None = None
     """Whether the event is dropped; None if the entry is not an event."""
     window: int | None = None
     """The end of the event's window; None without windows, and if the entry is not an event."""
     closed: tuple[int, ...] = ()
-    """Ends of the windows that this entry completes, in order; windows without events are not listed."""
+    """Ends of the windows with events that this entry completes, in order."""
     idle: tuple[str, ...] = ()
     """Inputs that do not hold back the watermark."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A trace as an engine processes it."""
-
     trace: Trace
     rules: EngineRules
     steps: tuple[ReplayStep, ...]
@@ -53,7 +48,6 @@ class Replay:
 
     @property
     def late(self) -> tuple[ReplayStep, ...]:
-        """The dropped events."""
         return tuple(step for step in self.steps if step.late)
 
     @property
@@ -67,7 +61,6 @@ class Replay:
 
     @property
     def downstream(self) -> int:
-        """The watermark at the end."""
         return self.steps[-1].downstream if self.steps else self.rules.coalescing.initial
 
 
@@ -100,8 +93,6 @@ class NotIncreasing(Exception):
 
 @dataclass(frozen=True)
 class _EngineState:
-    """The state of an engine between two entries."""
-
     trace: Trace
     rules: EngineRules
     policies: Mapping[str, Policy]
@@ -149,7 +140,6 @@ class _EngineState:
 
     @property
     def _now(self) -> int:
-        """The clock in the unit of the rules."""
         return in_unit(self.now, self.trace.clock_unit, self.rules.clock_unit)
 
     def _policies(self, entry: Event | IdlePoll | Boundary) -> dict[str, Policy]:
@@ -220,8 +210,6 @@ class _EngineState:
 
 @dataclass(frozen=True)
 class PolicyQuestion:
-    """What a trace does under a policy."""
-
     policy: str
     """A key of ``catalogue.POLICIES``."""
     given: Mapping[str, Json]

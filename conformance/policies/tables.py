@@ -15,10 +15,10 @@ from rich.text import Text
 
 from conformance.core.case import Case
 from conformance.policies.case import PolicyCase, PolicyMismatch
-from conformance.policies.catalogue import POLICIES, comparable, delay_of
-from conformance.policies.engine_rules import EngineRules
+from conformance.policies.engines import POLICIES, comparable, delay_of
 from conformance.policies.from_case import trace_of
 from conformance.policies.replay import Replay, as_expectation, replay
+from conformance.policies.rules import EngineRules
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20
@@ -84,7 +84,6 @@ def _far_future_row(rules: EngineRules, unit: int) -> str:
 
 
 def record(replayed: Replay) -> dict[str, Any]:
-    """A replay with all its steps, times in the unit of the trace."""
     rules = replayed.rules
     return {
         "policy": rules.name,
@@ -113,7 +112,6 @@ def record(replayed: Replay) -> dict[str, Any]:
 
 
 def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
-    """An expectation that a replay does not meet."""
     return {
         "case": case.id,
         "path": str(case.path),
@@ -126,7 +124,6 @@ def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
 
 
 def record_of_policies() -> list[dict[str, Any]]:
-    """Every policy, with its parameters and source."""
     return [
         {
             "policy": name,
@@ -247,7 +244,6 @@ def _windows(replayed: Replay) -> str:
 
 
 def policies() -> Table:
-    """Every policy."""
     table = _table(("policy", "engine", "parameters", "watermark"))
     for name, policy in POLICIES.items():
         table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)

@@ -44,7 +44,6 @@ class Generated:
 
     @property
     def written(self) -> dict[str, Json]:
-        """The case, structured like its YAML."""
         found: dict[str, Json] = {
             "title": f"Generated case of the family {self.family}",
             "streams": {name: stream.ddl for name, stream in self.draft.streams.items()},
@@ -60,7 +59,6 @@ class Generated:
 
 @st.composite
 def _modes(draw: st.DrawFn, draft: Draft) -> str:
-    """Usually an output mode that Spark allows for the query."""
     if chance(draw, 25):
         return draw(st.sampled_from(("append", "update", "complete")))
     return draw(st.sampled_from([mode for mode in ("append", "append", "update", "complete") if mode in draft.modes]))
@@ -81,7 +79,6 @@ def _confs(draw: st.DrawFn, draft: Draft) -> dict[str, str]:
 
 
 def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
-    """What a restart may change: settings, the trigger, the query."""
     found: list[Mapping[str, Json]] = [
         {"trigger": "availableNow"},
         {"trigger": "once"},
@@ -168,7 +165,6 @@ def _with_step(draw: st.DrawFn, one: Generated) -> Generated:
 
 
 def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
-    """One row at another time."""
     places = [
         (number, name, place)
         for number, this in enumerate(one.steps)
@@ -189,7 +185,6 @@ def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
 
 
 def _with_delay(draw: st.DrawFn, one: Generated) -> Generated:
-    """The watermark of the first stream with another delay."""
     for place, operation in enumerate(one.draft.operations):
         if "withWatermark" in operation:
             column, _ = operation["withWatermark"]

@@ -20,7 +20,6 @@ FAMILIES: Mapping[str, str] = {
     "kills": "the same with the engine process killed during a micro-batch",
     "state-functions": "applyInPandasWithState and transformWithState",
 }
-"""Name → description."""
 
 DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functions"))
 """The default families; the others need one process per case, or pandas in the engine."""

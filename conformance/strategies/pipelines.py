@@ -52,7 +52,6 @@ def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> D
 
 
 def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
-    """A stateless operation."""
     kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias")))
     match kind:
         case "where":
@@ -75,7 +74,6 @@ def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``where`` on a key, a value or a time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
     conditions = [
         *(f"{name} <> 'b'" for name in strings),
@@ -115,7 +113,6 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
 
 
 def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
-    """Aggregates: name → expression and kind."""
     numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
     calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
     calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
@@ -185,7 +182,6 @@ def windowed(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
-    """An aggregation by session; the gap may depend on the row."""
     time = time_of(draft)
     if time is None or draft.columns[time] != "timestamp":
         return windowed(draw, draft)
@@ -209,7 +205,6 @@ def time_of(draft: Draft) -> str | None:
 
 
 def deduplicated(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``dropDuplicates`` with or without the event time, ``dropDuplicatesWithinWatermark``, or ``distinct``."""
     keys = draft.of_kind("string", "int") or list(draft.columns)[:1]
     key = draw(st.sampled_from(keys))
     time = time_of(draft)
@@ -281,7 +276,6 @@ def _and(*conditions: str) -> str:
 
 
 def united(left: Draft, right: Draft) -> Draft | None:
-    """A union; None unless both have the same kinds of columns."""
     if list(left.columns.values()) != list(right.columns.values()):
         return None
     same_place = list(left.columns).index(left.event_time) if left.event_time else -1
@@ -293,7 +287,6 @@ def united(left: Draft, right: Draft) -> Draft | None:
 
 
 def selected(draft: Draft, names: Sequence[str]) -> Draft:
-    """``select`` of columns."""
     return draft.with_columns({"select": list(names)}, {name: draft.columns[name] for name in names})
 
 
@@ -376,7 +369,6 @@ def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _with_constant(branch: Draft, name: str, value: str) -> Draft:
-    """The branch with a constant column."""
     return branch.with_columns({"withColumn": [name, value]}, {**branch.columns, name: "string"})
 
 
@@ -497,7 +489,6 @@ _JOINS_IN_SQL = {
 
 
 def _over_two_views(draw: st.DrawFn, scale: Scale) -> Draft:
-    """A join or a union of two streams in SQL."""
     left, right = _sources(draw, 2, scale, plain=True)
     both = (united(left, right) if chance(draw, 2) else None) or joined(draw, left, right)
     *before, last = both.operations
@@ -593,12 +584,10 @@ BUILDERS: Mapping[str, Callable[[st.DrawFn, Scale], Draft]] = {
     "kills": _any,
     "state-functions": _state_functions,
 }
-"""Family → function that draws its pipelines."""
 
 
 @st.composite
 def drafts(draw: st.DrawFn, family: str) -> Draft:
-    """Drafts of a family."""
     return BUILDERS[family](draw, draw(scales()))
 
 

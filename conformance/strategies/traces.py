@@ -51,7 +51,6 @@ class Clock:
         self.watermark_us = 0
 
     def add(self, arrival: Mapping[str, Json]) -> None:
-        """Add the rows of one micro-batch."""
         for name, rows in arrival.items():
             stream = self._streams[name]
             place = list(stream.columns).index(stream.time)
@@ -62,7 +61,6 @@ class Clock:
                     self._highest[name] = max(at, self._highest.get(name, at))
 
     def finish_batch(self) -> None:
-        """Advance the watermark at the end of a micro-batch."""
         inputs = [
             (self._highest[name] - stream.delay_us) // MILLISECOND_US * MILLISECOND_US if name in self._highest else 0
             for name, stream in self._streams.items()
@@ -108,7 +106,6 @@ class Clock:
 
 
 def rows_of(arriving: Json) -> Iterator[list[Json]]:
-    """The rows of an arrival, in all partitions."""
     if isinstance(arriving, Mapping):
         for partition in arriving["partitions"]:
             yield from partition
@@ -127,15 +124,10 @@ _COUNTS = st.sampled_from((1, 1, 1, 2, 2, 3, 0))
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """Parameters of a trace besides the pipeline."""
-
     trigger: str = "default"
     max_policy: bool = False
-    """Whether the policy for several watermarks is ``max``."""
     restarts: bool = False
-    """Whether the query is stopped and started again."""
     kills: bool = False
-    """Whether its engine is killed."""
     start_us: int = _NOON_US
     changes: Sequence[Mapping[str, Json]] = field(default=())
     """What a restart may change."""
@@ -147,7 +139,6 @@ def starts() -> st.SearchStrategy[int]:
 
 
 def clock_of(draft: Draft, options: TraceOptions, steps: Sequence[Mapping[str, Json]] = ()) -> Clock:
-    """The clock after these steps."""
     lengths = [span.us for span in draft.spans]
     clock = Clock(draft.streams, lengths, draft.scale, options.start_us, max_policy=options.max_policy)
     for step in steps:
@@ -162,7 +153,6 @@ def _apply(clock: Clock, step: Mapping[str, Json]) -> None:
 
 
 def arrivals_of(step: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """The arrivals of a step, by micro-batch."""
     if "add" in step:
         yield step["add"]
     elif "backlog" in step:
@@ -185,7 +175,6 @@ def instant(draw: st.DrawFn, clock: Clock, stream: str, scale_us: int) -> int | 
 
 
 def row(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> list[Json]:
-    """A row of a stream, as in the YAML."""
     stream = draft.streams[name]
     return [_value(draw, clock, name, column, stream, draft) for column in stream.columns]
 
@@ -276,7 +265,6 @@ def _kill(draw: st.DrawFn, clock: Clock, draft: Draft) -> Json:
 def steps(
     draw: st.DrawFn, draft: Draft, options: TraceOptions, before: Sequence[Mapping[str, Json]] = ()
 ) -> list[Json]:
-    """The given steps, followed by more."""
     clock = clock_of(draft, options, before)
     found: list[Json] = [dict(one) for one in before]
     trigger = options.trigger
@@ -287,7 +275,6 @@ def steps(
 
 
 def trigger_after(found: Sequence[Mapping[str, Json]], trigger: str) -> str:
-    """The trigger after these steps."""
     for one in found:
         if isinstance(one.get("restart"), Mapping):
             trigger = one["restart"].get("change", {}).get("trigger", trigger)

@@ -52,11 +52,8 @@ Back: TypeAlias = Callable[[Observation], Observation]
 
 @dataclass(frozen=True)
 class VariantOutput:
-    """A case as changed by a variant."""
-
     case: Case
     back: Back | None = None
-    """None if the observation of both cases is the same."""
     suffix: str = ""
     """Follows the name of a variant that changes a case in several ways: ``-3`` in ``restart-3``."""
 
@@ -79,7 +76,6 @@ class VariedCase(Case):
 
     @property
     def variant(self) -> str:
-        """``rocksdb``, ``restart-3``"""
         return self.id.removeprefix(f"{self.original.id}{MARK}")
 
     @property
@@ -87,7 +83,6 @@ class VariedCase(Case):
         return self.original.file
 
     def observation_of_original(self, observation: Observation) -> Observation:
-        """The observation as if the engine had run the original case."""
         found: Observation = observation if self.back is None else self.back(observation)
         return found.model_copy(update={"case": self.original.id})
 
@@ -95,11 +90,9 @@ class VariedCase(Case):
 PARTITIONS = 3
 
 Arrangement: TypeAlias = Callable[[str, Partitioned], Partitioned]
-"""From a stream name and its rows in one micro-batch to the rows that arrive instead."""
 
 
 def reversed_rows(_: str, rows: Partitioned) -> Partitioned:
-    """The rows of each partition in the opposite order."""
     return Partitioned(partitions=tuple(partition[::-1] for partition in rows.partitions))
 
 
@@ -226,7 +219,6 @@ def _over_rows(operation: Operation) -> Operation:
 
 
 def _written(operation: Operation, nested: tuple[Pipeline, ...]) -> dict[str, object]:
-    """The arguments that hold nested pipelines."""
     if operation.name == "sql":
         return {"views": {name: one.wire() for name, one in zip(operation.arguments["views"], nested, strict=True)}}
     return {operation.name: nested[0].wire()} if operation.name != "call" else {}
@@ -308,7 +300,6 @@ def _later(row: Row, schema: Schema) -> Row:
 
 
 def moved(value: object, type: DataType, micros: int) -> object:
-    """The value with every instant in it moved."""
     if value is None:
         return None
     if type.name in _INSTANTS:

@@ -9,7 +9,7 @@ import pytest
 from conformance.core.case import Add, Backlog, Case, Idle
 from conformance.core.values import instant_ms
 from conformance.policies import trace
-from conformance.policies.catalogue import POLICIES, comparable, rules_for
+from conformance.policies.engines import POLICIES, comparable, rules_for
 from conformance.policies.from_case import NoTrace, trace_of
 from conformance.policies.replay import replay
 from conformance.policies.trace import Boundary, ClockReading, Event
