@@ -43,7 +43,7 @@ from conformance.fuzzing.campaign import (
 from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
-from conformance.strategies.families import FAMILIES
+from conformance.strategies.pipelines import FAMILIES
 
 EXAMPLES = """
 Examples:

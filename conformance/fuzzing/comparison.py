@@ -62,16 +62,12 @@ class Oracle(Protocol):
 
 @dataclass(frozen=True)
 class ModelOracle:
-    """Answers with the prediction of the model.
-
-    Args:
-        rules: the rules of the version by default.
-        called: its name; ``model-3.5.9`` by default.
-    """
+    """Answers with the prediction of the model, by the rules of the version or by others."""
 
     version: SparkVersion
     rules: Rules | None = None
     called: str = ""
+    """Its name; ``model-3.5.9`` by default."""
     conf: Mapping[str, str] = field(default_factory=dict)
     at_once: int = 1
 
@@ -80,11 +76,13 @@ class ModelOracle:
         return self.called or f"model-{self.version}"
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
-        return [self._answer(case) for case in cases]
+        return [self._answer(with_conf(case, self.conf)) for case in cases]
 
     def _answer(self, case: Case) -> OracleAnswer:
         try:
-            return OracleAnswer(cached_prediction(with_conf(case, self.conf), self.version, self.rules).observation)
+            if self.rules is not None:
+                return OracleAnswer(predict(case, self.version, self.rules).observation)
+            return OracleAnswer(cached_prediction(case, self.version).observation)
         except Unpredictable as unknown:
             return OracleAnswer(None, str(unknown), not_predicted=True)
 
@@ -97,19 +95,16 @@ def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
     return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
 
 
-def cached_prediction(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+def cached_prediction(case: Case, version: SparkVersion) -> Prediction:
     """As ``predict``, with recent predictions cached.
 
     Raises:
         Unpredictable: the model does not know what the case does, or fails on it: ``ModelDefect``.
     """
-    if rules is None:
-        found = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
-    else:
-        found = _predicted(case, version, rules)
-    if isinstance(found, Unpredictable):
-        raise found
-    return found
+    prediction = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
+    if isinstance(prediction, Unpredictable):
+        raise prediction
+    return prediction
 
 
 @dataclass(frozen=True)
@@ -124,12 +119,8 @@ class _CacheKey:
 
 @lru_cache(maxsize=512)
 def _cached(key: _CacheKey) -> Prediction | Unpredictable:
-    return _predicted(key.case, key.version, None)
-
-
-def _predicted(case: Case, version: SparkVersion, rules: Rules | None) -> Prediction | Unpredictable:
     try:
-        return predict(case, version, rules)
+        return predict(key.case, key.version)
     except Unpredictable as unknown:
         return unknown
 
@@ -261,7 +252,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(cached_prediction(case, version, rules).observation, seen, error_classes=False)
+        return equivalent(predict(case, version, rules).observation, seen, error_classes=False)
     except Unpredictable:
         return False
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.comparison import cached_prediction
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules
-from conformance.oracle.prediction import Prediction
+from conformance.oracle.prediction import Prediction, predict
 from conformance.strategies.cases import Generated, changed, generated
-from conformance.strategies.families import chosen
+from conformance.strategies.pipelines import chosen
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
         Unpredictable: the model does not know what the case does.
     """
     recording = RecordingRules(rules_of(version))
-    prediction = cached_prediction(case, version, cast(Rules, recording))
+    prediction = predict(case, version, cast(Rules, recording))
     traits = {*recording.read, *recording.results, *_traits(case, prediction)}
     return ModelCoverage(frozenset(recording.read), frozenset(traits))
 

@@ -49,11 +49,6 @@ class FindingLocation(FrozenRecord):
         line = case.lines.get(f"steps.{number}")
         return cls(file=case.file, line=line, step=number, name=name, batches=batches)
 
-    @classmethod
-    def of_entry(cls, case: Case, number: int, section: Section) -> FindingLocation:
-        """The location of an entry of a section by its number, from 1."""
-        return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
-
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
         if self.step is None:

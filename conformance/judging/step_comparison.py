@@ -49,16 +49,6 @@ class NotARow(ValueError):
 
 
 @dataclass(frozen=True)
-class RowsDifference:
-    missing: tuple[Cells, ...]
-    extra: tuple[ExtraRow, ...]
-    common: tuple[Cells, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.extra)
-
-
-@dataclass(frozen=True)
 class OutputSchema:
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
@@ -121,8 +111,10 @@ class OutputSchema:
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))
 
 
-def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema) -> RowsDifference:
-    """Compare expected rows with all rows of these micro-batches, in any order.
+def difference(
+    expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema
+) -> tuple[tuple[Cells, ...], tuple[ExtraRow, ...], tuple[Cells, ...]]:
+    """The rows that these micro-batches do not emit, those that they emit in addition, and those that they emit as expected.
 
     Raises:
         NotARow: an expected row does not match the columns.
@@ -145,7 +137,7 @@ def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: Ou
         if outstanding[key]:
             outstanding[key] -= 1
             missing.append(schema.as_written(row))
-    return RowsDifference(tuple(missing), tuple(extra), tuple(common))
+    return tuple(missing), tuple(extra), tuple(common)
 
 
 def as_written(value: Json, type_: DataType) -> Json:
@@ -194,13 +186,6 @@ def needs_progress(finding: Finding) -> bool:
     return finding.observed == NO_METRIC and isinstance(finding.expected, list)
 
 
-@dataclass(frozen=True)
-class Note:
-    """An expectation that was not compared, and why."""
-
-    text: str
-
-
 class PlanNotTaken(Exception):
     """The case has a plan expectation and the observation has no plan: the harness did not request it."""
 
@@ -230,8 +215,8 @@ class SeenStep:
         return FindingLocation.of_step(self.case, self.seen.number, (batch.id,))
 
 
-def compare(step: SeenStep) -> Iterator[Finding | Note]:
-    """Everything in this step that is not as expected, and what could not be compared.
+def compare(step: SeenStep) -> Iterator[Finding | str]:
+    """Everything in this step that is not as expected, and notes on what could not be compared.
 
     Raises:
         PlanNotTaken: the expectation has a plan and the observation does not.
@@ -241,7 +226,7 @@ def compare(step: SeenStep) -> Iterator[Finding | Note]:
             yield from check(step)
 
 
-def _rows(step: SeenStep) -> Iterator[Finding | Note]:
+def _rows(step: SeenStep) -> Iterator[Finding | str]:
     """Of all micro-batches of the step together; in complete mode of the last one."""
     batches = step.expected.expectation.batches
     each_is_compared = (
@@ -259,22 +244,16 @@ def _compare_rows(
     rows: Iterable[Row], batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding]:
     try:
-        found = difference(rows, batches, step.schema)
+        missing, extra, common = difference(rows, batches, step.schema)
     except NotARow as problem:
         row = dict(problem.row) if isinstance(problem.row, Mapping) else list(problem.row)
         yield NotOfTheType(place=place, expected=row, observed=step.schema.described(), problem=problem.problem)
         return
-    if found:
-        yield RowsDiffer(
-            place=place,
-            columns=step.schema.names,
-            missing=found.missing,
-            extra=found.extra,
-            common=found.common,
-        )
+    if missing or extra:
+        yield RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
 
 
-def _batches(step: SeenStep) -> Iterator[Finding | Note]:
+def _batches(step: SeenStep) -> Iterator[Finding | str]:
     entries = step.expected.expectation.batches or ()
     seen = step.seen.batches
     if len(entries) != len(seen):
@@ -289,7 +268,7 @@ def _batches(step: SeenStep) -> Iterator[Finding | Note]:
         yield from _batch(entry, batch, step)
 
 
-def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | Note]:
+def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | str]:
     place = step.at(batch)
     if entry.kind is not None and entry.kind != batch.kind:
         yield ValueDiffers(place=place, aspect="kind", expected=entry.kind, observed=batch.kind)
@@ -308,7 +287,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
         yield from _compare_state(entry.state, batch.state, place)
 
 
-def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
+def _watermark(step: SeenStep) -> Iterator[Finding | str]:
     wanted = instant_ms(step.expected.expectation.watermark)
     if wanted != step.seen.watermark:
         yield ValueDiffers(
@@ -316,13 +295,13 @@ def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
         )
 
 
-def _dropped(step: SeenStep) -> Iterator[Finding | Note]:
+def _dropped(step: SeenStep) -> Iterator[Finding | str]:
     yield from _compare_dropped(step.expected.expectation.dropped, step.seen.batches, step, step.place)
 
 
 def _compare_dropped(
     wanted: int | tuple[int, ...] | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
-) -> Iterator[Finding | Note]:
+) -> Iterator[Finding | str]:
     """The sum over the batches, for a list that of each operator.
 
     ``null`` means that the metric must not exist; old versions lack it (SPARK-24634).
@@ -335,7 +314,7 @@ def _compare_dropped(
         if observed != NO_METRIC:
             yield ValueDiffers(place=place, aspect="dropped", expected=NO_METRIC, observed=observed)
     elif not exists and lacking is not None:
-        yield Note(f"dropped is not compared: {lacking}")
+        yield f"dropped is not compared: {lacking}"
     elif isinstance(wanted, tuple):
         each = _dropped_by_operator(batches, len(wanted))
         if each != list(wanted):
@@ -355,7 +334,7 @@ def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json
     return list(map(sum, zip(*known, strict=True))) if known else [0] * operators
 
 
-def _state(step: SeenStep) -> Iterator[Finding | Note]:
+def _state(step: SeenStep) -> Iterator[Finding | str]:
     wanted = step.expected.expectation.state
     held = step.last_batch.state if step.last_batch is not None else ()
     if wanted is not None:
@@ -364,7 +343,7 @@ def _state(step: SeenStep) -> Iterator[Finding | Note]:
 
 def _compare_state(
     wanted: int | tuple[int, ...], held: tuple[int, ...], place: FindingLocation
-) -> Iterator[Finding | Note]:
+) -> Iterator[Finding | str]:
     """A number is compared with the sum over the operators, a list with each operator."""
     if isinstance(wanted, tuple):
         if wanted != held:
@@ -374,7 +353,7 @@ def _compare_state(
         yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
 
 
-def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
+def _event_time(step: SeenStep) -> Iterator[Finding | str]:
     """Of the last data batch, in milliseconds."""
     wanted = step.expected.expectation.event_time
     batch = next((seen for seen in reversed((*step.before, *step.seen.batches)) if seen.kind == "data"), None)
@@ -396,7 +375,7 @@ def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
             )
 
 
-def _progress(step: SeenStep) -> Iterator[Finding | Note]:
+def _progress(step: SeenStep) -> Iterator[Finding | str]:
     """Dotted paths into the progress of the last micro-batch that ran; ``null`` means that a path must not exist."""
     for path, wanted in (step.expected.expectation.progress or {}).items():
         if step.last_batch is None:
@@ -405,7 +384,7 @@ def _progress(step: SeenStep) -> Iterator[Finding | Note]:
         found, value = _look_up(step.last_batch.progress, path)
         lacking = None if found else metrics.missing(path, step.version)
         if lacking is not None and wanted is not None:
-            yield Note(f"progress.{path} is not compared: {lacking}")
+            yield f"progress.{path} is not compared: {lacking}"
         elif not same_json(wanted, value) or (not found and wanted is not None):
             yield ValueDiffers(
                 place=step.at(step.last_batch),
@@ -415,7 +394,7 @@ def _progress(step: SeenStep) -> Iterator[Finding | Note]:
             )
 
 
-def _plan(step: SeenStep) -> Iterator[Finding | Note]:
+def _plan(step: SeenStep) -> Iterator[Finding | str]:
     if step.seen.plan is None:
         raise PlanNotTaken(step.seen.number)
     for pattern in step.expected.expectation.plan or ():
@@ -450,7 +429,7 @@ def same_json(expected: Json, observed: Json) -> bool:
     return bool(expected == observed)
 
 
-CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | Note]]] = {
+CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | str]]] = {
     "batches": _batches,
     "rows": _rows,
     "watermark": _watermark,

@@ -29,7 +29,7 @@ from conformance.judging.finding import (
     StaleEntry,
     described,
 )
-from conformance.judging.step_comparison import Note, OutputSchema, PlanNotTaken, SeenStep, compare
+from conformance.judging.step_comparison import OutputSchema, PlanNotTaken, SeenStep, compare
 
 _DOTTED = re.compile(r"[\w.$]+")
 _PACKAGE = re.compile(r"[a-z_]\w*")
@@ -88,9 +88,6 @@ def compare_steps(
     """Compare each step with what is expected of it, up to the one that ends the case.
 
     Args:
-        wanted: what is expected of each step.
-        case: the case.
-        observation: what it showed.
         version_of: the version that ran the step of this number.
 
     Raises:
@@ -109,11 +106,11 @@ def compare_steps(
         if step is not None:
             schema = OutputSchema.of(observation.columns_of(seen))
             try:
-                for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
-                    if isinstance(found, Note):
-                        notes[found.text] = None
+                for result in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
+                    if isinstance(result, str):
+                        notes[result] = None
                     else:
-                        findings.append(found)
+                        findings.append(result)
             except PlanNotTaken as problem:
                 return StepResults(tuple(findings), tuple(notes), broken=str(problem))
         before = (*before, *seen.batches)
@@ -182,7 +179,7 @@ def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: st
     link = ticket(entry.link, entry.introduced_by, bug=entry.bug)
     return StaleEntry(
         aspect=aspect,
-        place=FindingLocation.of_entry(case, number, aspect),
+        place=FindingLocation(file=case.file, line=case.lines.get(f"{aspect}.{number}"), step=None),
         spark=spark,
         expected=f"{documented}{link}",
         observed=observed,

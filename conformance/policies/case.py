@@ -103,7 +103,7 @@ def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
 
 def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
     """Every expectation that an answer does not meet. What the engine does not decide is not compared."""
-    found = []
+    wrong = []
     for step, result in zip(case.steps, answer.steps, strict=False):
         checked = step.expect.model_fields_set if step.expect is not None else ()
         for key, actual in result.items():
@@ -113,11 +113,11 @@ def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, 
             if key == "watermark" and not isinstance(expected, dict):
                 (actual,) = actual.values()
             if expected != actual:
-                found.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
+                wrong.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
     if len(answer.steps) < len(case.steps):
         step = case.steps[len(answer.steps)]
-        found.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
-    return tuple(found)
+        wrong.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
+    return tuple(wrong)
 
 
 def expectations(case: PolicyCase) -> int:
@@ -147,5 +147,5 @@ def _shown(value: Any) -> str:
         case tuple():
             return f"[{', '.join(map(str, value))}]"
         case dict():
-            return f"{{{', '.join(f'{name}: {_shown(one)}' for name, one in value.items())}}}"
+            return f"{{{', '.join(f'{name}: {_shown(of_input)}' for name, of_input in value.items())}}}"
     return str(value)

@@ -56,13 +56,12 @@ class MaxMinusDelay(Policy):
     def event(self, timestamp: int, now: int) -> MaxMinusDelay:  # noqa: ARG002
         return replace(self, highest=timestamp if self.highest is None else max(self.highest, timestamp))
 
-    def poll(self, now: int) -> MaxMinusDelay:
-        return self.boundary(now)
-
     def boundary(self, now: int) -> MaxMinusDelay:  # noqa: ARG002
         if self.highest is None:
             return self
         return replace(self, watermark=max(self.watermark, self.highest - self.delay), highest=None)
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -85,14 +84,13 @@ class Quantile(Policy):
     def event(self, timestamp: int, now: int) -> Quantile:  # noqa: ARG002
         return replace(self, seen=(*self.seen, timestamp))
 
-    def poll(self, now: int) -> Quantile:
-        return self.boundary(now)
-
     def boundary(self, now: int) -> Quantile:  # noqa: ARG002
         if not self.seen:
             return self
         rank = int((self.quantile * len(self.seen)).to_integral_value(ROUND_CEILING))
         return replace(self, watermark=max(self.watermark, sorted(self.seen)[rank - 1] - self.delay), seen=())
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -340,11 +338,10 @@ class BoundedOutOfOrderness(Policy):
         lowest = MIN + self.bound + 1
         return replace(self, highest=max(lowest if self.highest is None else self.highest, timestamp))
 
-    def poll(self, now: int) -> BoundedOutOfOrderness:
-        return self.boundary(now)
-
     def boundary(self, now: int) -> BoundedOutOfOrderness:  # noqa: ARG002
         return self if self.highest is None else replace(self, watermark=self.highest - self.bound - 1)
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -404,8 +401,7 @@ class WithIdleness(Policy):
             return replace(self, timer=timer, is_idle=self.is_idle or not self.told, told=True)
         return WithIdleness(self.policy.poll(now), timer, is_idle=False, told=self.told)
 
-    def boundary(self, now: int) -> WithIdleness:
-        return self.poll(now)
+    boundary = poll
 
 
 @dataclass(frozen=True)

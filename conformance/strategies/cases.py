@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from conformance.core.data import Json
 from conformance.core.values import show
 from conformance.strategies.draft import Draft, delay_lengths
-from conformance.strategies.families import chosen
-from conformance.strategies.pipelines import chance, drafts, stateless
+from conformance.strategies.pipelines import chance, chosen, drafts, stateless
 from conformance.strategies.traces import (
     TraceOptions,
     arrivals_of,

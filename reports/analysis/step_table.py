@@ -16,7 +16,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import batches_equivalent, steps_equivalent
 from conformance.judging.expected import ExpectedStep, NotApplicable, Unsupported, expected
 from conformance.judging.finding import ErrorExpectedAs, Finding, cell
-from conformance.judging.step_comparison import NotARow, Note, OutputSchema, PlanNotTaken, SeenStep, compare
+from conformance.judging.step_comparison import NotARow, OutputSchema, PlanNotTaken, SeenStep, compare
 from reports.results.records import Cell
 
 Difference: TypeAlias = Literal["", "missing", "extra", "other"]
@@ -386,7 +386,7 @@ def _shown_step(case: Case, version: SparkVersion, answer: Observation, number: 
         before = tuple(batch for at in range(1, number) for batch in steps[at].batches)
         with suppress(PlanNotTaken):  # a model has no plan, which is compared last
             compared = compare(SeenStep(case, version, schema, wanted.step, seen, before))
-            found.extend(one for one in compared if not isinstance(one, Note))
+            found.extend(one for one in compared if not isinstance(one, str))
     return _ShownStep(seen, schema, tuple(found))
 
 
