@@ -79,7 +79,7 @@ def resumed_at(
 
     Args:
         cut: the number of the step before which the checkpoint was resumed.
-        seen: what the engine did that resumed it; None without an answer.
+        seen: what the engine that resumed it did; None without an answer.
         restarted: what the version that wrote it did with the same checkpoint; None if the two are not compared.
         reason: why there is no answer.
     """
@@ -119,10 +119,6 @@ class Reference:
     A query that starts between two micro-batches may leave out the one without rows that would have come next.
     """
 
-    def is_about(self, restart: Restarted) -> bool:
-        """Whether the query was stopped before the crash."""
-        return self.stopped_after <= restart.before.keys()
-
 
 class Restarted:
     """What a sink has got when a query was restarted: from before the crash, and from after it.
@@ -159,7 +155,8 @@ def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[
 def judge_crash(restart: Restarted, references: Sequence[Reference]) -> CheckpointVerdict:
     """Judge what a query did with what a crash left; ``references`` is what a sink gets without one, of the uninterrupted query first."""
     error, last = restart.error, max(restart.again, default=None)
-    uninterrupted, *stopped = (reference.emitted for reference in references if reference.is_about(restart))
+    # A query that was stopped after the crash says nothing about this one.
+    uninterrupted, *stopped = (each.emitted for each in references if each.stopped_after <= restart.before.keys())
     different = _difference(restart, uninterrupted)
     like_a_stop = different is not None and not all(_difference(restart, emitted) for emitted in stopped)
     if different is not None and not like_a_stop:
@@ -305,10 +302,7 @@ def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | 
 
 
 def without_answer(
-    handoff: CheckpointHandoff,
-    pair: VersionPair,
-    status: Literal["broken", "not-applicable", "not-run"],
-    reason: str,
+    handoff: CheckpointHandoff, pair: VersionPair, status: Literal["broken", "not-applicable", "not-run"], reason: str
 ) -> UpgradeVerdict:
     """The verdict on a cell that no engine answered: the harness failed, there is nothing to hand over, or it did not run."""
     return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
@@ -370,7 +364,14 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     if entry is not None and compared(wanted).clean:
         saw = "it goes on as if it had written the checkpoint itself"
         stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
-    results = compared(wanted if entry is None else _with_entry(wanted, entry, handoff))
+    if entry is not None:
+        changes = {number: change for number, change in entry.steps.items() if number >= cut}
+        steps = (
+            overlaid(step, changes[step.step.number], case) if step.step.number in changes else step
+            for step in wanted.steps
+        )
+        wanted = Steps(until_the_end(steps))
+    results = compared(wanted)
     found = judgement(case, observation, results, stale)
     status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
     documented = None if status == "broken" else entry
@@ -409,17 +410,6 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     if len(to.steps) < handoff.cut and to.steps and to.steps[-1].ends_the_case:
         after = (replace(to.steps[-1], step=handoff.case.steps[handoff.cut - 1]),)
     return Steps(until_the_end((*before, *after)))
-
-
-def _with_entry(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
-    return Steps(
-        until_the_end(
-            overlaid(step, entry.steps[step.step.number], handoff.case)
-            if step.step.number >= handoff.cut and step.step.number in entry.steps
-            else step
-            for step in wanted.steps
-        )
-    )
 
 
 def _judge_refusal(

@@ -9,16 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from conformance.core.case import (
-    Case,
-    Differs,
-    Expectation,
-    ExpectationChange,
-    ExpectedBatch,
-    ExpectedError,
-    Row,
-    Step,
-)
+from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Row, Step
 from conformance.core.versions import SparkVersion, VersionRange
 
 NULL_MEANS_SOMETHING = frozenset({"dropped"})
@@ -187,11 +178,8 @@ def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...]
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
     counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
     rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
-    return replace(
-        step,
-        expectation=step.expectation.model_copy(update={"rows": rows}),
-        rows_from_batches=_all_give(batches, "rows"),
-    )
+    expectation = step.expectation.model_copy(update={"rows": rows})
+    return replace(step, expectation=expectation, rows_from_batches=_all_give(batches, "rows"))
 
 
 def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
@@ -201,10 +189,8 @@ def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
     kept = tuple(
         ExpectedBatch(**{name: getattr(batch, name) for name in batch.model_fields_set - {key}}) for batch in batches
     )
-    of_batches = step.rows_from_batches and key != "rows"
-    return replace(
-        step, expectation=step.expectation.model_copy(update={"batches": kept}), rows_from_batches=of_batches
-    )
+    expectation = step.expectation.model_copy(update={"batches": kept})
+    return replace(step, expectation=expectation, rows_from_batches=step.rows_from_batches and key != "rows")
 
 
 def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
@@ -212,7 +198,4 @@ def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
 
 
 def _field(key: str) -> str:
-    return next(
-        (name for name, field in Expectation.model_fields.items() if key in (name, field.alias)),
-        key,
-    )
+    return next((name for name, field in Expectation.model_fields.items() if key in (name, field.alias)), key)

@@ -228,16 +228,11 @@ def compare(step: SeenStep) -> Iterator[Finding | str]:
 
 def _rows(step: SeenStep) -> Iterator[Finding | str]:
     """Of all micro-batches of the step together; in complete mode of the last one."""
-    batches = step.expected.expectation.batches
-    each_is_compared = (
-        step.expected.rows_from_batches and batches is not None and len(batches) == len(step.seen.batches)
-    )
-    if each_is_compared:
-        return
+    wanted, batches = step.expected.expectation, step.seen.batches
+    if step.expected.rows_from_batches and wanted.batches is not None and len(wanted.batches) == len(batches):
+        return  # each is compared by itself
     complete = step.case.output_mode_in(step.seen.number) == "complete"
-    yield from _compare_rows(
-        step.expected.expectation.rows, step.seen.batches[-1:] if complete else step.seen.batches, step, step.place
-    )
+    yield from _compare_rows(wanted.rows, batches[-1:] if complete else batches, step, step.place)
 
 
 def _compare_rows(
@@ -253,16 +248,17 @@ def _compare_rows(
         yield RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
 
 
+def _unequal(place: FindingLocation, aspect: str, expected: Json, observed: Json) -> Iterator[Finding]:
+    if expected != observed:
+        yield ValueDiffers(place=place, aspect=aspect, expected=expected, observed=observed)
+
+
 def _batches(step: SeenStep) -> Iterator[Finding | str]:
     entries = step.expected.expectation.batches or ()
     seen = step.seen.batches
     if len(entries) != len(seen):
-        yield ValueDiffers(
-            place=step.place,
-            aspect="batches",
-            expected=[entry.kind or "any kind" for entry in entries],
-            observed=[batch.kind for batch in seen],
-        )
+        kinds = [entry.kind or "any kind" for entry in entries]
+        yield ValueDiffers(place=step.place, aspect="batches", expected=kinds, observed=[batch.kind for batch in seen])
         return
     for entry, batch in zip(entries, seen, strict=True):
         yield from _batch(entry, batch, step)
@@ -270,17 +266,14 @@ def _batches(step: SeenStep) -> Iterator[Finding | str]:
 
 def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | str]:
     place = step.at(batch)
-    if entry.kind is not None and entry.kind != batch.kind:
-        yield ValueDiffers(place=place, aspect="kind", expected=entry.kind, observed=batch.kind)
+    if entry.kind is not None:
+        yield from _unequal(place, "kind", entry.kind, batch.kind)
     if entry.rows is not None:
         yield from _compare_rows(entry.rows, (batch,), step, place)
     if "watermark" in entry.model_fields_set:
         wanted = None if entry.watermark is None else instant_ms(entry.watermark)
         # A query without a watermark has 0 in the offset log, which is not a watermark.
-        if wanted != batch.watermark:
-            yield ValueDiffers(
-                place=place, aspect="watermark it ran with", expected=show_ms(wanted), observed=show_ms(batch.watermark)
-            )
+        yield from _unequal(place, "watermark it ran with", show_ms(wanted), show_ms(batch.watermark))
     if "dropped" in entry.model_fields_set:
         yield from _compare_dropped(entry.dropped, (batch,), step, place)
     if entry.state is not None:
@@ -289,10 +282,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
 
 def _watermark(step: SeenStep) -> Iterator[Finding | str]:
     wanted = instant_ms(step.expected.expectation.watermark)
-    if wanted != step.seen.watermark:
-        yield ValueDiffers(
-            place=step.place, aspect="watermark", expected=show_ms(wanted), observed=show_ms(step.seen.watermark)
-        )
+    yield from _unequal(step.place, "watermark", show_ms(wanted), show_ms(step.seen.watermark))
 
 
 def _dropped(step: SeenStep) -> Iterator[Finding | str]:
@@ -311,16 +301,13 @@ def _compare_dropped(
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
     observed = sum(counted) if exists or counted else NO_METRIC
     if wanted is None:
-        if observed != NO_METRIC:
-            yield ValueDiffers(place=place, aspect="dropped", expected=NO_METRIC, observed=observed)
+        yield from _unequal(place, "dropped", NO_METRIC, observed)
     elif not exists and lacking is not None:
         yield f"dropped is not compared: {lacking}"
     elif isinstance(wanted, tuple):
-        each = _dropped_by_operator(batches, len(wanted))
-        if each != list(wanted):
-            yield ValueDiffers(place=place, aspect="dropped", expected=list(wanted), observed=each)
-    elif not exists or observed != wanted:
-        yield ValueDiffers(place=place, aspect="dropped", expected=wanted, observed=observed if exists else NO_METRIC)
+        yield from _unequal(place, "dropped", list(wanted), _dropped_by_operator(batches, len(wanted)))
+    else:
+        yield from _unequal(place, "dropped", wanted, observed if exists else NO_METRIC)
 
 
 def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json:
@@ -346,8 +333,7 @@ def _compare_state(
 ) -> Iterator[Finding | str]:
     """A number is compared with the sum over the operators, a list with each operator."""
     if isinstance(wanted, tuple):
-        if wanted != held:
-            yield ValueDiffers(place=place, aspect="state", expected=list(wanted), observed=list(held))
+        yield from _unequal(place, "state", list(wanted), list(held))
     elif wanted != sum(held):
         each = f"per operator: {list(held)}" if len(held) > 1 else None
         yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
@@ -365,14 +351,9 @@ def _event_time(step: SeenStep) -> Iterator[Finding | str]:
         yield ValueDiffers(place=step.place, aspect="eventTime", expected=expected, observed=observed)
         return
     for key in ("min", "max", "avg"):
-        value, seen = getattr(wanted, key), getattr(batch.event_time, key)
-        if value is not None and instant_ms(value) != seen:
-            yield ValueDiffers(
-                place=step.place,
-                aspect=f"eventTime.{key}",
-                expected=show_ms(instant_ms(value)),
-                observed=show_ms(seen),
-            )
+        if (value := getattr(wanted, key)) is not None:
+            seen = show_ms(getattr(batch.event_time, key))
+            yield from _unequal(step.place, f"eventTime.{key}", show_ms(instant_ms(value)), seen)
 
 
 def _progress(step: SeenStep) -> Iterator[Finding | str]:
