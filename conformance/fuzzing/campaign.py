@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.core.versions import SparkVersion, StateStore, StoreName, releases
+from conformance.core.versions import StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import (
     AnswerDifference,
@@ -377,7 +377,8 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
 
 def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Sequence[Oracle]:
     if not plan.targets:
-        return [ModelOracle(version) for version in _newest_of_lines()]
+        newest_of_lines = {version.line: version for version in releases()}
+        return [ModelOracle(version) for version in newest_of_lines.values()]
     options = plan.options
     runtime = stack.enter_context(open_runtime(options.runtime, options.work))
     stores: list[StateStore | None] = [StateStore.named(name) for name in dict.fromkeys(options.state_stores)] or [None]
@@ -394,10 +395,6 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
         )
         for target, store in pairs
     ]
-
-
-def _newest_of_lines() -> list[SparkVersion]:
-    return [*{version.line: version for version in releases()}.values()]
 
 
 @contextmanager
@@ -422,12 +419,7 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
 
 
 class EngineOracle:
-    """Answers with the observation of a Spark.
-
-    Args:
-        limits: cases at a time, step timeout, and Spark settings for all cases.
-        settings: a name for the settings, appended to the name of the target; empty for the defaults.
-    """
+    """Answers with the observation of a Spark. A name for ``settings`` other than the defaults follows that of the target."""
 
     def __init__(
         self, runtime: Runtime, target: Target, limits: Limits, listener: EngineListener, *, settings: str = ""

@@ -101,10 +101,7 @@ _A_ROUND = 12
 
 
 class Drawing:
-    """Generates cases: the same ones for the same seed, as long as the same cases are remembered.
-
-    Args:
-        families: what the cases are about; the default families if empty.
+    """Generates cases of these families: the same ones for the same seed, as long as the same cases are remembered.
 
     Raises:
         WrongUsage: a family does not exist.
@@ -141,11 +138,7 @@ class Drawing:
 
         @seed(number)
         @settings(
-            max_examples=2,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
+            max_examples=2, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
         )
         @given(st.data())
         def collect(data: st.DataObject) -> None:

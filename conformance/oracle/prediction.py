@@ -45,9 +45,8 @@ class Prediction:
     """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
-        return next(
-            (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
-        )
+        seen = next((seen for seen in self.observation.steps if seen.number == step), None)
+        return self.columns if seen is None else self.observation.columns_of(seen)
 
 
 class CasePredictions:
@@ -86,9 +85,8 @@ class CasePredictions:
     def verdict_on(self, prediction: Prediction) -> Verdict:
         """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
         version, seen = prediction.version, prediction.observation
-        entry = next(
-            (place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None
-        )
+        differs = self.case.differs_on(version)
+        entry = None if differs is None else self.case.differs.index(differs)
         # Predictions of several versions share the observation, which is kept here.
         key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:

@@ -5,7 +5,7 @@ That watermark need not be exact: it only selects interesting instants and never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conformance.core.data import Json
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical, show
-from conformance.strategies.draft import NAMES, Draft, Scale, Stream, delay_lengths, length, scales
+from conformance.strategies.draft import NAMES, Draft, Stream, delay_lengths, length, scales
 from conformance.strategies.pipelines import chance
 
 MILLISECOND_US = 1_000
@@ -21,30 +21,14 @@ _TIMESTAMP = DataType("timestamp")
 
 
 class Clock:
-    """Event times and watermarks of a trace, in µs.
+    """Event times and watermarks of a trace, in µs."""
 
-    Args:
-        streams: the streams with rows.
-        spans_us: window sizes, gaps and intervals of the query.
-        scale: the unit of the case.
-        start_us: the time of the first rows.
-        max_policy: whether the policy for several watermarks is ``max``.
-    """
-
-    def __init__(
-        self,
-        streams: Mapping[str, Stream],
-        spans_us: Iterable[int],
-        scale: Scale,
-        start_us: int,
-        *,
-        max_policy: bool = False,
-    ) -> None:
-        self._streams = streams
-        self._spans_us = tuple(dict.fromkeys(spans_us))
-        self._scale_us = scale.us
-        self._start_us = start_us
-        self._policy = max if max_policy else min
+    def __init__(self, draft: Draft, options: TraceOptions) -> None:
+        self._streams = draft.streams
+        self._spans_us = tuple(dict.fromkeys(span.us for span in draft.spans))
+        self._scale_us = draft.scale.us
+        self._start_us = options.start_us
+        self._policy = max if options.max_policy else min
         self._highest: dict[str, int] = {}
         self._used: dict[int, None] = {}
         self.before_us = 0
@@ -139,8 +123,7 @@ def starts() -> st.SearchStrategy[int]:
 
 
 def clock_of(draft: Draft, options: TraceOptions, steps: Sequence[Mapping[str, Json]] = ()) -> Clock:
-    lengths = [span.us for span in draft.spans]
-    clock = Clock(draft.streams, lengths, draft.scale, options.start_us, max_policy=options.max_policy)
+    clock = Clock(draft, options)
     for step in steps:
         _apply(clock, step)
     return clock
@@ -175,19 +158,14 @@ def instant(draw: st.DrawFn, clock: Clock, stream: str, scale_us: int) -> int | 
 
 
 def row(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> list[Json]:
-    stream = draft.streams[name]
-    return [_value(draw, clock, name, column, stream, draft) for column in stream.columns]
-
-
-def _value(draw: st.DrawFn, clock: Clock, name: str, column: str, stream: Stream, draft: Draft) -> Json:
-    match stream.columns[column]:
-        case "TIMESTAMP":
+    values: list[Json] = []
+    for type_ in draft.streams[name].columns.values():
+        if type_ == "TIMESTAMP":
             at = instant(draw, clock, name, draft.scale.us)
-            return None if at is None else show(at)
-        case "STRING":
-            return draw(_KEYS)
-        case _:
-            return draw(_VALUES)
+            values.append(None if at is None else show(at))
+        else:
+            values.append(draw(_KEYS if type_ == "STRING" else _VALUES))
+    return values
 
 
 def _rows(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> Json:
@@ -211,13 +189,7 @@ def _arrival(draw: st.DrawFn, clock: Clock, draft: Draft) -> dict[str, Json]:
 def step(
     draw: st.DrawFn, clock: Clock, draft: Draft, options: TraceOptions, trigger: str, *, ran: bool
 ) -> dict[str, Json]:
-    """A step; the clock is advanced accordingly.
-
-    Args:
-        clock: before the step.
-        trigger: the current trigger.
-        ran: whether rows have arrived before, so that a batch can be replayed.
-    """
+    """A step; the clock is advanced accordingly. ``ran``: whether rows have arrived before, so that a batch can be replayed."""
     actions = ["add"] * 8 + ["idle"]
     actions += ["backlog"] * 2 if trigger != "once" else []
     actions += ["restart"] * 5 if options.restarts else []
@@ -243,14 +215,8 @@ def _restart(draw: st.DrawFn, options: TraceOptions, *, ran: bool) -> Json:
     if options.changes and chance(draw, 3):
         return {"how": how, "change": dict(draw(st.sampled_from(options.changes)))}
     if ran and chance(draw, 10):
-        parts = (
-            ("gone", "commit"),
-            ("gone", "metadata"),
-            ("gone", "delta"),
-            ("empty", "offsets"),
-            ("truncated", "commit"),
-        )
-        damage, part = draw(st.sampled_from(parts))
+        gone = (("gone", "commit"), ("gone", "metadata"), ("gone", "delta"))
+        damage, part = draw(st.sampled_from((*gone, ("empty", "offsets"), ("truncated", "commit"))))
         return {"how": "graceful", "damage": {damage: part}}
     return how
 

@@ -390,8 +390,7 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     """Every case as changed by each of these variants, except those that the case excludes.
 
     Args:
-        cases: as written.
-        names: of variants; empty means all but ``kafka``, which needs a broker.
+        names: of variants; empty means all but ``kafka``.
 
     Raises:
         WrongUsage: one of the names is unknown.
