@@ -140,18 +140,18 @@ class Campaign:
     def _new_cases(self, wanted: int) -> list[Case]:
         """Cases that have not been run. The generator remembers those that cover something new in the model."""
         self._drawn = {}
-        found = []
-        for one in self._drawing.some(wanted):
-            text = printed(one.written)
+        cases = []
+        for drawn in self._drawing.some(wanted):
+            text = printed(drawn.written)
             if text in self._seen:
                 continue
             self._seen.add(text)
-            case = case_from(one.written, f"drawn-{next(self._numbers)}")
-            self._drawn[case.id] = one
-            found.append(case)
+            case = case_from(drawn.written, f"drawn-{next(self._numbers)}")
+            self._drawn[case.id] = drawn
+            cases.append(case)
             if self._covers_something_new(case):
-                self._drawing.remember(one)
-        return found
+                self._drawing.remember(drawn)
+        return cases
 
     def _covers_something_new(self, case: Case) -> bool:
         try:
@@ -193,10 +193,10 @@ class Campaign:
                 self._drawing.remember(self._drawn[case.id])
             tally.known[rules] += 1
         for difference in judgement.finds:
-            found = self._new(case, difference, judgement.not_predicted)
-            if found is not None:
-                tally.finds.append(found)
-                yield found
+            find = self._new(case, difference, judgement.not_predicted)
+            if find is not None:
+                tally.finds.append(find)
+                yield find
 
     def _new(self, case: Case, difference: AnswerDifference, construct: str) -> Discrepancy | None:
         """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
@@ -210,17 +210,17 @@ class Campaign:
         chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
 
         def still(cases: Sequence[Case]) -> list[bool]:
-            return [found is not None for found in self._differences(cases, chosen, explained)]
+            return [same is not None for same in self._differences(cases, chosen, explained)]
 
         if not still([case])[0]:
             tally.unsteady += 1
             return None
         written = self._drawn[case.id].written
 
-        def smaller(found: Written) -> None:
+        def smaller(shrinking: Written) -> None:
             nonlocal written
-            written = found
-            self._listener.shrinking(found, tally)
+            written = shrinking
+            self._listener.shrinking(shrinking, tally)
 
         try:
             shrunk(written, still, at_once=self.at_once, smaller=smaller)
@@ -247,15 +247,15 @@ class Campaign:
         """For each case the difference between the same oracles, by one of the same rules if there are any."""
         answers = self._asked(cases, oracles)
         pair = like.one.oracle, like.other.oracle
-        found: list[AnswerDifference | None] = []
+        differences: list[AnswerDifference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
             finds = self._judge.judge(case, mine, self._by_name).finds
-            same = next((one for one in finds if (one.one.oracle, one.other.oracle) == pair), None)
+            same = next((find for find in finds if (find.one.oracle, find.other.oracle) == pair), None)
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None
-            found.append(same)
-        return found
+            differences.append(same)
+        return differences
 
 
 def _signature(difference: AnswerDifference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
@@ -295,10 +295,10 @@ class FuzzPlan:
     def command(self) -> str:
         """The command line that generates the same cases."""
         options = self.options
-        words = ["conformance", "fuzz", *(word for one in options.spark for word in ("--spark", one))]
+        words = ["conformance", "fuzz", *(word for version in options.spark for word in ("--spark", version))]
         words += ["--model"] * options.model
-        words += [word for one in options.state_stores for word in ("--state-store", one)]
-        words += [word for one in options.families for word in ("--family", one)]
+        words += [word for store in options.state_stores for word in ("--state-store", store)]
+        words += [word for family in options.families for word in ("--family", family)]
         words += ["--seed", str(self.seed)]
         return shlex.join(words + (["--output", str(options.output)] if options.output != OUTPUT else []))
 

@@ -183,45 +183,45 @@ class ByTheModel:
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         named = named_answers(answers, oracles)
         try:
-            predicted = {one.oracle: cached_prediction(one.on(case), one.version) for one in named}
+            predicted = {answer.oracle: cached_prediction(answer.on(case), answer.version) for answer in named}
         except Unpredictable as unknown:
             return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
-        wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
+        wrong = {answer.oracle: find for answer in named if (find := _from_the_model(answer, predicted[answer.oracle]))}
         if self.alone and wrong:
             first: dict[str, AnswerDifference] = {}
-            for found in wrong.values():
-                first.setdefault(found.what, found)  # the same difference of another oracle is not a second find
+            for find in wrong.values():
+                first.setdefault(find.what, find)  # the same difference of another oracle is not a second find
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
-        for one, other in _neighbours(named):
-            difference = divergence(one.observation, other.observation, error_classes=False)
+        for older, other in _neighbours(named):
+            difference = divergence(older.observation, other.observation, error_classes=False)
             if difference is None:
                 continue
-            if one.oracle in wrong or other.oracle in wrong:
-                return AnswerJudgement((AnswerDifference(one, other, difference.what),))
-            known[rules_between(case, predicted[one.oracle], predicted[other.oracle])] = None
+            if older.oracle in wrong or other.oracle in wrong:
+                return AnswerJudgement((AnswerDifference(older, other, difference.what),))
+            known[rules_between(case, predicted[older.oracle], predicted[other.oracle])] = None
         return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         """Adds the rules that, with another value, predict the answer that differs from the prediction."""
         rules: dict[tuple[str, str], None] = {}
-        for one in (difference.one, difference.other):
-            rules |= dict.fromkeys(rules_predicting(one.on(case), one.version, one.observation))
+        for answer in (difference.one, difference.other):
+            rules |= dict.fromkeys(rules_predicting(answer.on(case), answer.version, answer.observation))
         return replace(difference, rules=tuple(rules))
 
 
 def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
     """The rules each of which explains a difference between two versions or settings; empty if several must change together."""
     try:
-        found = version_divergence(case, here, there)
+        diverged = version_divergence(case, here, there)
     except Exception:  # a changed rule may not make sense together with the others
         return ()
-    if found is None:
+    if diverged is None:
         return ()
     if here.version == there.version:  # with other settings
-        failed = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
-        return tuple((one.name, one.source) for one in refusals() if one.name in failed)
-    return tuple((rule.name, rule.source) for rule in found.rules)
+        failed = {side.name for side in (diverged.here, diverged.there) if isinstance(side, Refused)}
+        return tuple((refusal.name, refusal.source) for refusal in refusals() if refusal.name in failed)
+    return tuple((rule.name, rule.source) for rule in diverged.rules)
 
 
 def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> RuleNames:
@@ -236,7 +236,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
         prediction = None
     if prediction is not None and equivalent(prediction.observation, seen, error_classes=False):
         return ()
-    found = [
+    predicting = [
         (rule.name, rule.source)
         for rule, altered in other_readings(version)
         if (prediction is None or prediction.read.tell_apart(rules, altered))
@@ -246,8 +246,8 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
     if refused is not None:
         without = {name: wording for name, wording in rules.refusals.items() if name != refused.name}
         if _predicts(case, version, rules.altered(refusals=without), seen):
-            found += [(one.name, one.source) for one in refusals() if one.name == refused.name]
-    return tuple(dict.fromkeys(found))
+            predicting += [(refusal.name, refusal.source) for refusal in refusals() if refusal.name == refused.name]
+    return tuple(dict.fromkeys(predicting))
 
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
@@ -265,24 +265,24 @@ def named_answers(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Ora
     ]
 
 
-def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(one.observation, prediction.observation, error_classes=False)
+def _from_the_model(answer: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
+    difference = divergence(answer.observation, prediction.observation, error_classes=False)
     if difference is None:
         return None
-    model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
-    return AnswerDifference(one, model, difference.what)
+    model = NamedAnswer(f"model-{answer.version}", answer.version, prediction.observation, answer.conf)
+    return AnswerDifference(answer, model, difference.what)
 
 
 def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, NamedAnswer]]:
     """Each answer and that of the next newer version: if none of these differ, no two answers do."""
-    return pairwise(sorted(answers, key=lambda one: one.version))
+    return pairwise(sorted(answers, key=lambda answer: answer.version))
 
 
 def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
-    for one, other in _neighbours(answers):
-        difference = divergence(one.observation, other.observation, error_classes=False)
+    for older, other in _neighbours(answers):
+        difference = divergence(older.observation, other.observation, error_classes=False)
         if difference is not None:
-            return (AnswerDifference(one, other, difference.what),)
+            return (AnswerDifference(older, other, difference.what),)
     return ()
 
 

@@ -58,10 +58,10 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
 
 def _merged_steps(written: Written) -> Iterator[Written]:
     steps = written["steps"]
-    for place, (one, other) in enumerate(pairwise(steps)):
-        if "add" in one and "add" in other:
-            names = dict.fromkeys([*one["add"], *other["add"]])
-            both = {name: [*_rows(one["add"].get(name, [])), *_rows(other["add"].get(name, []))] for name in names}
+    for place, (step, other) in enumerate(pairwise(steps)):
+        if "add" in step and "add" in other:
+            names = dict.fromkeys([*step["add"], *other["add"]])
+            both = {name: [*_rows(step["add"].get(name, [])), *_rows(other["add"].get(name, []))] for name in names}
             yield {**written, "steps": [*steps[:place], {"add": both}, *steps[place + 2 :]]}
 
 
@@ -301,10 +301,10 @@ def _rows(arriving: Json) -> list[Json]:
 
 
 def _at(written: Written, path: Path) -> Json:
-    found: Json = written
+    place: Json = written
     for part in path:
-        found = found[part]
-    return found
+        place = place[part]
+    return place
 
 
 def _replaced(written: Written, path: Path, name: str, rows: Json) -> Written:
@@ -415,8 +415,8 @@ def shrunk(
         for reduction in REDUCTIONS:
             done = 0
             # After a success, continue at the same place.
-            while found := first(islice(reduction(written), done, None), written):
-                place, written = found
+            while success := first(islice(reduction(written), done, None), written):
+                place, written = success
                 done += place
                 smaller(written)
         if written is before:

@@ -325,10 +325,10 @@ def judge_upgrade(
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     try:
-        found = _judged(verdict, handoff, observation)
-        if found.entry is None or with_workaround is None:
-            return found
-        return _with_workaround(found, handoff, with_workaround)
+        judged = _judged(verdict, handoff, observation)
+        if judged.entry is None or with_workaround is None:
+            return judged
+        return _with_workaround(judged, handoff, with_workaround)
     except PatternTooSlow as problem:
         return replace(verdict, status="broken", notes=(str(problem),))
 
@@ -372,10 +372,10 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
         )
         wanted = Steps(until_the_end(steps))
     results = compared(wanted)
-    found = judgement(case, observation, results, stale)
-    status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
+    result = judgement(case, observation, results, stale)
+    status: UpgradeStatus = result.failure or ("resumes" if entry is None else "differs")
     documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=found.findings, notes=found.notes, entry=documented)
+    return replace(verdict, status=status, findings=result.findings, notes=result.notes, entry=documented)
 
 
 _OF_A_RESTART = frozenset({"batches", "watermark", "state", "dropped"})

@@ -50,7 +50,7 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
             continue
         last = step.batches[-1]
         counted: tuple[int | None, ...] = last.state
-        stored = tuple(one.rows for one in step.stored)
+        stored = tuple(store.rows for store in step.stored)
         # What a processor keeps in variables is not counted.
         if len(stored) == len(counted):
             counted = tuple(rows if other is not None else None for rows, other in zip(counted, stored, strict=True))

@@ -362,16 +362,16 @@ def _progress(step: SeenStep) -> Iterator[Finding | str]:
         if step.last_batch is None:
             yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
             continue
-        found, value = _look_up(step.last_batch.progress, path)
-        lacking = None if found else metrics.missing(path, step.version)
+        exists, value = _look_up(step.last_batch.progress, path)
+        lacking = None if exists else metrics.missing(path, step.version)
         if lacking is not None and wanted is not None:
             yield f"progress.{path} is not compared: {lacking}"
-        elif not same_json(wanted, value) or (not found and wanted is not None):
+        elif not same_json(wanted, value) or (not exists and wanted is not None):
             yield ValueDiffers(
                 place=step.at(step.last_batch),
                 aspect=f"progress.{path}",
                 expected=wanted,
-                observed=value if found else NO_PATH,
+                observed=value if exists else NO_PATH,
             )
 
 

@@ -62,9 +62,9 @@ def judgement(case: Case, observation: Observation, results: StepResults, stale:
     if results.broken is not None:
         return Judgement("broken", results.findings, (results.broken, *results.notes))
     witnesses = (disagreements, state_disagreements, lost_or_doubled)
-    wrong = (*results.findings, *(found for compared in witnesses for found in compared(case, observation)))
+    wrong = (*results.findings, *(finding for compared in witnesses for finding in compared(case, observation)))
     # Findings about the same step and micro-batches stand together.
-    findings = (*stale, *sorted(wrong, key=lambda found: (found.place.step or 0, found.place.batches)))
+    findings = (*stale, *sorted(wrong, key=lambda finding: (finding.place.step or 0, finding.place.batches)))
     return Judgement("violates" if findings else None, findings, results.notes)
 
 
@@ -124,8 +124,8 @@ def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> It
     if seen.error is None or wanted is None:
         rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
         yield error_differs(case, seen, wanted, unreached=rest)
-    elif (found := error_differs(case, seen, wanted)).mismatches:
-        yield found
+    elif (finding := error_differs(case, seen, wanted)).mismatches:
+        yield finding
 
 
 def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
@@ -194,9 +194,9 @@ def _classes_in(message: str) -> Iterator[str]:
     for dotted in _DOTTED.findall(message):
         packages: list[str] = []
         for part in dotted.split("."):
-            if packages and (found := _CLASS.match(part)):
-                yield ".".join((*packages, found[0]))
-                yield found[1]
+            if packages and (name := _CLASS.match(part)):
+                yield ".".join((*packages, name[0]))
+                yield name[1]
             _, dollar, package = part.rpartition("$")
             if dollar or not _PACKAGE.fullmatch(package):
                 packages = []
@@ -290,10 +290,10 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     if entry is not None and _is_stale(wanted, newest, results, compared(newest)):
         saw = WITHOUT_THE_BUG if entry.bug else AS_THE_NEWEST
         stale = (stale_entry(case, entry, str(entry.spark), entry.because or "it behaves otherwise", saw),)
-    found = judgement(case, observation, results, stale)
-    status: Status = found.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")
+    result = judgement(case, observation, results, stale)
+    status: Status = result.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")
     documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=found.findings, notes=found.notes, differs=documented)
+    return replace(verdict, status=status, findings=result.findings, notes=result.notes, differs=documented)
 
 
 def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:

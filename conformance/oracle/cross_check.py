@@ -78,7 +78,7 @@ class CrossCheck:
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
-        runs = [[*run] for named, run in groupby(self.versions, key=lambda one: one in versions) if named]
+        runs = [[*run] for named, run in groupby(self.versions, key=lambda version: version in versions) if named]
         return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs)
 
 
@@ -108,15 +108,15 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
     return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements))
 
 
-def _grouped(found: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
+def _grouped(disagreements: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
     """Equal disagreements as one, with the versions of all of them."""
     groups: list[ModelDisagreement] = []
-    for one in found:
-        like = next((place for place, group in enumerate(groups) if group.is_like(one)), None)
+    for disagreement in disagreements:
+        like = next((place for place, group in enumerate(groups) if group.is_like(disagreement)), None)
         if like is None:
-            groups.append(one)
+            groups.append(disagreement)
         else:
-            groups[like] = replace(groups[like], versions=(*groups[like].versions, *one.versions))
+            groups[like] = replace(groups[like], versions=(*groups[like].versions, *disagreement.versions))
     return groups
 
 

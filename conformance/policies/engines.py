@@ -108,7 +108,7 @@ class SparkCoalescing(Coalescing):
 
     def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
         choose = min if self.policy == "min" else max
-        return max(before, choose(one.watermark for one in inputs))
+        return max(before, choose(input.watermark for input in inputs))
 
 
 @dataclass(frozen=True)

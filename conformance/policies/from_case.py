@@ -41,20 +41,22 @@ def trace_of(case: Case) -> ConvertedCase:
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
-    watermarks = {one.stream: one for one in reversed(reading.watermarks) if one.stream is not None}
-    first = next((one for one in reading.watermarks if one.stream is not None), None)
+    watermarks = {
+        watermark.stream: watermark for watermark in reversed(reading.watermarks) if watermark.stream is not None
+    }
+    first = next((watermark for watermark in reading.watermarks if watermark.stream is not None), None)
     if first is None and reading.unread:
         raise NoTrace(case, f"nothing is known of {reading.unread[0]}")
     if first is None and reading.watermarks:
         raise NoTrace(case, f"its event time {reading.watermarks[0].column!r} is not a column of a stream")
     if first is None:
         raise NoTrace(case, "its query has no withWatermark")
-    read = {name: one for name, one in watermarks.items() if one.delay == first.delay}
-    for name, one in read.items():
+    read = {name: watermark for name, watermark in watermarks.items() if watermark.delay == first.delay}
+    for name, watermark in read.items():
         types = {field.name: field.type.name for field in case.streams[name].fields}
-        if types.get(one.column) != "timestamp":
-            what = "not a column" if one.column not in types else "not a TIMESTAMP column"
-            raise NoTrace(case, f"its event time {one.column!r} is {what} of the stream {name!r}")
+        if types.get(watermark.column) != "timestamp":
+            what = "not a column" if watermark.column not in types else "not a TIMESTAMP column"
+            raise NoTrace(case, f"its event time {watermark.column!r} is {what} of the stream {name!r}")
     try:
         delay = parse_interval(first.delay).delay_ms
     except NotAnInterval:
@@ -126,8 +128,8 @@ def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
 def _event_time(row: Row, schema: Schema, column: str) -> int | None:
     """Microseconds since the epoch; None if the event time is null."""
     at, field = next((at, field) for at, field in enumerate(schema.fields) if field.name == column)
-    found: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
-    return found
+    micros: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
+    return micros
 
 
 def _assumptions(

@@ -63,7 +63,7 @@ def delay_lengths(scale: Scale) -> st.SearchStrategy[Length]:
 
 
 def delays() -> st.SearchStrategy[str]:
-    return scales().flatmap(delay_lengths).map(lambda one: one.text)
+    return scales().flatmap(delay_lengths).map(lambda delay: delay.text)
 
 
 Kind: TypeAlias = Literal["timestamp", "string", "int", "bigint", "window", "other"]

@@ -258,12 +258,12 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     """A join of two drafts without common column names: by key, by key and time, by time only, or by window."""
     how = draw(st.sampled_from((*JOINS, "inner", "leftOuter")))
     by_key = _equal(left, right, "string")
-    one, other = left.event_time, right.event_time
+    mine, other = left.event_time, right.event_time
     conditions: list[tuple[str, tuple[Length, ...]]] = [(by_key, ())] if by_key else []
-    if one and other and left.columns[one] == right.columns[other]:
-        conditions += [(_and(by_key, f"{one} = {other}"), ())] * 2
-        if left.columns[one] == "timestamp":
-            conditions += [_interval(draw, one, other, by_key, left) for _ in range(3)]
+    if mine and other and left.columns[mine] == right.columns[other]:
+        conditions += [(_and(by_key, f"{mine} = {other}"), ())] * 2
+        if left.columns[mine] == "timestamp":
+            conditions += [_interval(draw, mine, other, by_key, left) for _ in range(3)]
     times = _equal(left, right, "window") or _equal(left, right, "timestamp")
     if not conditions and times:
         conditions = [(times, ())]
@@ -283,18 +283,18 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     )
 
 
-def _interval(draw: st.DrawFn, one: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
-    """A condition with a lower or upper bound, or both, on one time relative to the other; inclusive or exclusive."""
+def _interval(draw: st.DrawFn, mine: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
+    """A condition with a lower or upper bound, or both, on mine time relative to the other; inclusive or exclusive."""
     size = draw(spans(draft.scale))
     interval = f"INTERVAL {size.text.upper()}"
     least = draw(st.sampled_from((">=", ">")))
     most = draw(st.sampled_from(("<=", "<")))
     ranges = (
-        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
-        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
-        f"{one} {least} {other} - {interval} AND {one} {most} {other} + {interval}",
-        f"{other} {least} {one}",
-        f"{other} {most} {one} + {interval}",
+        f"{other} {least} {mine} AND {other} {most} {mine} + {interval}",
+        f"{other} {least} {mine} AND {other} {most} {mine} + {interval}",
+        f"{mine} {least} {other} - {interval} AND {mine} {most} {other} + {interval}",
+        f"{other} {least} {mine}",
+        f"{other} {most} {mine} + {interval}",
     )
     return _and(by_key, draw(st.sampled_from(ranges))), (size,)
 
@@ -305,7 +305,7 @@ def _equal(left: Draft, right: Draft, *kinds: Kind) -> str:
 
 
 def _and(*conditions: str) -> str:
-    return " AND ".join(one for one in conditions if one)
+    return " AND ".join(condition for condition in conditions if condition)
 
 
 def united(left: Draft, right: Draft) -> Draft | None:
@@ -425,7 +425,7 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
         spans=(size,),
     )
     delay = draw(delay_lengths(scale))
-    streams = {name: replace(one, delay_us=delay.us) for name, one in plain.streams.items()}
+    streams = {name: replace(stream, delay_us=delay.us) for name, stream in plain.streams.items()}
     marked = draft.then({"withWatermark": ["window", delay.text]}, event_time="window", streams=streams)
     return windowed(draw, marked) if chance(draw, 3) else marked
 
@@ -466,8 +466,8 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
             above = draw(st.sampled_from((windowed, deduplicated, in_sessions)))
             return _finished(draw, above(draw, both))
         case "two joins":
-            one, two, three = _sources(draw, 3, scale, plain=True)
-            return joined(draw, _one_time(draw, joined(draw, one, two)), three)
+            first, two, three = _sources(draw, 3, scale, plain=True)
+            return joined(draw, _one_time(draw, joined(draw, first, two)), three)
         case "two aggregations":
             sides = [windowed(draw, source) for source in _sources(draw, 2, scale, plain=True)]
             return joined(draw, _renamed(sides[0], "left_"), _renamed(sides[1], "right_"))

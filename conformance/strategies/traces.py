@@ -194,20 +194,20 @@ def step(
     actions += ["backlog"] * 2 if trigger != "once" else []
     actions += ["restart"] * 5 if options.restarts else []
     actions += ["kill"] * 5 if options.kills else []
-    found: dict[str, Json]
+    drawn: dict[str, Json]
     match draw(st.sampled_from(actions)):
         case "add":
-            found = {"add": _arrival(draw, clock, draft)}
+            drawn = {"add": _arrival(draw, clock, draft)}
         case "backlog":
-            found = {"backlog": [_arrival(draw, clock, draft) for _ in range(draw(st.integers(2, 4)))]}
+            drawn = {"backlog": [_arrival(draw, clock, draft) for _ in range(draw(st.integers(2, 4)))]}
         case "idle":
-            found = {"idle": {}}
+            drawn = {"idle": {}}
         case "kill":
-            found = {"restart": _kill(draw, clock, draft)}
+            drawn = {"restart": _kill(draw, clock, draft)}
         case _:
-            found = {"restart": _restart(draw, options, ran=ran)}
-    _apply(clock, found)
-    return found
+            drawn = {"restart": _restart(draw, options, ran=ran)}
+    _apply(clock, drawn)
+    return drawn
 
 
 def _restart(draw: st.DrawFn, options: TraceOptions, *, ran: bool) -> Json:
@@ -232,18 +232,18 @@ def steps(
     draw: st.DrawFn, draft: Draft, options: TraceOptions, before: Sequence[Mapping[str, Json]] = ()
 ) -> list[Json]:
     clock = clock_of(draft, options, before)
-    found: list[Json] = [dict(one) for one in before]
+    made: list[Json] = [dict(step) for step in before]
     trigger = options.trigger
     for _ in range(draw(st.integers(1 if before else 2, max(1, MOST_STEPS - len(before))))):
-        ran = any(True for one in found for _ in arrivals_of(one))
-        found.append(step(draw, clock, draft, options, trigger_after(found, trigger), ran=ran))
-    return found
+        ran = any(True for step in made for _ in arrivals_of(step))
+        made.append(step(draw, clock, draft, options, trigger_after(made, trigger), ran=ran))
+    return made
 
 
-def trigger_after(found: Sequence[Mapping[str, Json]], trigger: str) -> str:
-    for one in found:
-        if isinstance(one.get("restart"), Mapping):
-            trigger = one["restart"].get("change", {}).get("trigger", trigger)
+def trigger_after(before: Sequence[Mapping[str, Json]], trigger: str) -> str:
+    for step in before:
+        if isinstance(step.get("restart"), Mapping):
+            trigger = step["restart"].get("change", {}).get("trigger", trigger)
     return trigger
 
 
