@@ -334,11 +334,6 @@ def judge_upgrade(
 
 
 def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
-    """The verdict on an observation that is one of this case.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
     case, cut, pair = handoff.case, handoff.cut, verdict.pair
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)

@@ -12,9 +12,6 @@ from typing import TypeAlias
 from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Row, Step
 from conformance.core.versions import SparkVersion, VersionRange
 
-NULL_MEANS_SOMETHING = frozenset({"dropped"})
-"""Keys whose explicit ``null`` is an expectation; for other keys it means the key is absent."""
-
 IN_BATCHES = ("rows", "dropped", "state")
 """Keys that a step and its ``batches`` can both have, so that replacing one affects the other."""
 
@@ -171,7 +168,8 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
 
 def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = None) -> frozenset[str]:
     written = expectation.model_fields_set if keys is None else keys
-    return frozenset(key for key in written if key in NULL_MEANS_SOMETHING or getattr(expectation, key) is not None)
+    # An explicit null is an expectation of `dropped`; for other keys it means that the key is absent.
+    return frozenset(key for key in written if key == "dropped" or getattr(expectation, key) is not None)
 
 
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:

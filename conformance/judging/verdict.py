@@ -213,7 +213,6 @@ AS_THE_CASE_SAYS: frozenset[Status] = frozenset({"conforms", "differs", "bug", "
 """The statuses of a version that does what its case says about it, known bugs included."""
 
 AS_THE_NEWEST = "this version behaves as the newest does"
-WITHOUT_THE_BUG = "this version behaves as the case says, without the bug"
 
 
 @dataclass(frozen=True)
@@ -265,11 +264,6 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
 
 
 def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observation: Observation) -> Verdict:
-    """The verdict on an observation that is one of this case.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
     compared = partial(compare_steps, case=case, observation=observation, version_of=lambda _: verdict.version)
     newest = as_newest(case)
     if isinstance(wanted, Unsupported):
@@ -288,7 +282,7 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     entry, results = wanted.differs, compared(wanted)
     stale: tuple[StaleEntry, ...] = ()
     if entry is not None and _is_stale(wanted, newest, results, compared(newest)):
-        saw = WITHOUT_THE_BUG if entry.bug else AS_THE_NEWEST
+        saw = "this version behaves as the case says, without the bug" if entry.bug else AS_THE_NEWEST
         stale = (stale_entry(case, entry, str(entry.spark), entry.because or "it behaves otherwise", saw),)
     result = judgement(case, observation, results, stale)
     status: Status = result.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")

@@ -57,11 +57,6 @@ class _FrameBuilder:
         self._views: dict[str, Frame] = {}
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
-        """
-        Raises:
-            Refused: Spark refuses it at analysis.
-            Unpredictable: the model does not know an operation.
-        """
         first, *rest = pipeline.operations
         if first.name != "from":
             raise Unpredictable(f"the operation {first.name}")

@@ -7,7 +7,6 @@ delay of the first one becomes an input. A Spark case has no clock, so one is ad
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from conformance.core.case import Arrival, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
@@ -27,23 +26,15 @@ class NoTrace(WrongUsage):
         super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")
 
 
-@dataclass(frozen=True)
-class ConvertedCase:
-    trace: Trace
-    delay: int
-
-
-def trace_of(case: Case) -> ConvertedCase:
-    """The trace of a case, with event times and clock in milliseconds since the epoch.
+def trace_of(case: Case) -> tuple[Trace, int]:
+    """The trace of a case, with event times and clock in milliseconds since the epoch, and the delay of its watermark in ms.
 
     Raises:
         NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
-    watermarks = {
-        watermark.stream: watermark for watermark in reversed(reading.watermarks) if watermark.stream is not None
-    }
+    watermarks = {each.stream: each for each in reversed(reading.watermarks) if each.stream is not None}
     first = next((watermark for watermark in reading.watermarks if watermark.stream is not None), None)
     if first is None and reading.unread:
         raise NoTrace(case, f"nothing is known of {reading.unread[0]}")
@@ -66,16 +57,10 @@ def trace_of(case: Case) -> ConvertedCase:
     inputs = tuple(name for name in case.streams if name in read)
     columns = {name: read[name].column for name in inputs}
     window = _window(reading, first.column)
-    return ConvertedCase(
-        Trace(
-            tuple(_entries(case, columns, max(delay, LEAST_PACE))),
-            inputs,
-            window=window,
-            instants=True,
-            assumptions=tuple(_assumptions(case, reading, columns, window, max(delay, LEAST_PACE))),
-        ),
-        delay,
-    )
+    pace = max(delay, LEAST_PACE)
+    entries = tuple(_entries(case, columns, pace))
+    assumptions = tuple(_assumptions(case, reading, columns, window, pace))
+    return Trace(entries, inputs, window=window, instants=True, assumptions=assumptions), delay
 
 
 def _window(reading: QueryReading, column: str) -> int | None:

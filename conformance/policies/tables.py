@@ -153,8 +153,7 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
         WrongUsage: no policy has that name.
     """
     if isinstance(case, Case):
-        converted = trace_of(case)
-        trace, delay, own = converted.trace, converted.delay, None
+        (trace, delay), own = trace_of(case), None
     else:
         own = case.question.rules
         trace, delay = case.trace, max(0, delay_of(own))

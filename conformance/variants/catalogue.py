@@ -160,7 +160,7 @@ def restarted(case: Case) -> Iterator[VariantOutput]:
     """
     for before, step in pairwise(case.steps):
         at = step.number
-        if any(isinstance(one.action, Restart | Start) for one in (before, step)):
+        if any(isinstance(near.action, Restart | Start) for near in (before, step)):
             continue
         if any(case.upgrade_between(version, version, at) is not None for version in releases()):
             continue
@@ -220,11 +220,7 @@ def _over_rows(operation: Operation) -> Operation:
 
 def _written(operation: Operation, nested: tuple[Pipeline, ...]) -> dict[str, object]:
     if operation.name == "sql":
-        return {
-            "views": {
-                name: pipeline.wire() for name, pipeline in zip(operation.arguments["views"], nested, strict=True)
-            }
-        }
+        return {"views": {name: view.wire() for name, view in zip(operation.arguments["views"], nested, strict=True)}}
     return {operation.name: nested[0].wire()} if operation.name != "call" else {}
 
 
@@ -256,9 +252,7 @@ class Settings:
         expected: list[Expectation | None] = [step.expect for step in case.steps]
         for entry in case.differs:
             expected += [entry.expect, *entry.steps.values()]
-        checks_internals = any(
-            expectation is not None and (expectation.plan or expectation.progress) for expectation in expected
-        )
+        checks_internals = any(stated is not None and (stated.plan or stated.progress) for stated in expected)
         if applicable and not checks_internals and not any(restart.damage for restart in restarts):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}
