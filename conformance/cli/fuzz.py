@@ -34,7 +34,7 @@ from conformance.fuzzing import campaign
 from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
-from conformance.strategies.families import FAMILIES
+from conformance.strategies.pipelines import FAMILIES
 
 EXAMPLES = """
 Examples:

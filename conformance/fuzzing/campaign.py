@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.core.versions import SparkVersion, StateStore, StoreName, releases
+from conformance.core.versions import StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import (
     AnswerDifference,
@@ -53,8 +53,6 @@ _ROUNDS = 4
 
 @dataclass
 class Tally:
-    """The results so far."""
-
     cases: int = 0
     finds: list[Discrepancy] = field(default_factory=list)
     again: int = 0
@@ -71,11 +69,10 @@ class Tally:
     """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
     last_unanswered: str = ""
-    """The last reason for a missing answer."""
 
 
 class CampaignListener(Silent):
-    """Is notified of the progress of a campaign; this one ignores it."""
+    """The progress of a campaign; this one ignores it."""
 
     def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
         """The oracles are about to get the first cases."""
@@ -143,18 +140,18 @@ class Campaign:
     def _new_cases(self, wanted: int) -> list[Case]:
         """Cases that have not been run. The generator remembers those that cover something new in the model."""
         self._drawn = {}
-        found = []
-        for one in self._drawing.some(wanted):
-            text = printed(one.written)
+        cases = []
+        for drawn in self._drawing.some(wanted):
+            text = printed(drawn.written)
             if text in self._seen:
                 continue
             self._seen.add(text)
-            case = case_from(one.written, f"drawn-{next(self._numbers)}")
-            self._drawn[case.id] = one
-            found.append(case)
+            case = case_from(drawn.written, f"drawn-{next(self._numbers)}")
+            self._drawn[case.id] = drawn
+            cases.append(case)
             if self._covers_something_new(case):
-                self._drawing.remember(one)
-        return found
+                self._drawing.remember(drawn)
+        return cases
 
     def _covers_something_new(self, case: Case) -> bool:
         try:
@@ -196,10 +193,10 @@ class Campaign:
                 self._drawing.remember(self._drawn[case.id])
             tally.known[rules] += 1
         for difference in judgement.finds:
-            found = self._new(case, difference, judgement.not_predicted)
-            if found is not None:
-                tally.finds.append(found)
-                yield found
+            find = self._new(case, difference, judgement.not_predicted)
+            if find is not None:
+                tally.finds.append(find)
+                yield find
 
     def _new(self, case: Case, difference: AnswerDifference, construct: str) -> Discrepancy | None:
         """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
@@ -213,17 +210,17 @@ class Campaign:
         chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
 
         def still(cases: Sequence[Case]) -> list[bool]:
-            return [found is not None for found in self._differences(cases, chosen, explained)]
+            return [same is not None for same in self._differences(cases, chosen, explained)]
 
         if not still([case])[0]:
             tally.unsteady += 1
             return None
         written = self._drawn[case.id].written
 
-        def smaller(found: Written) -> None:
+        def smaller(shrinking: Written) -> None:
             nonlocal written
-            written = found
-            self._listener.shrinking(found, tally)
+            written = shrinking
+            self._listener.shrinking(shrinking, tally)
 
         try:
             shrunk(written, still, at_once=self.at_once, smaller=smaller)
@@ -250,15 +247,15 @@ class Campaign:
         """For each case the difference between the same oracles, by one of the same rules if there are any."""
         answers = self._asked(cases, oracles)
         pair = like.one.oracle, like.other.oracle
-        found: list[AnswerDifference | None] = []
+        differences: list[AnswerDifference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
             finds = self._judge.judge(case, mine, self._by_name).finds
-            same = next((one for one in finds if (one.one.oracle, one.other.oracle) == pair), None)
+            same = next((find for find in finds if (find.one.oracle, find.other.oracle) == pair), None)
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None
-            found.append(same)
-        return found
+            differences.append(same)
+        return differences
 
 
 def _signature(difference: AnswerDifference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
@@ -273,8 +270,6 @@ BIGGEST_SEED = 100_000
 
 @dataclass(frozen=True)
 class FuzzOptions(EngineUse):
-    """What the user asks of a campaign."""
-
     seconds: float
     """How long it searches."""
     spark: Sequence[str] = ()
@@ -290,31 +285,26 @@ class FuzzOptions(EngineUse):
 
 @dataclass(frozen=True)
 class FuzzPlan:
-    """Which oracles a campaign will ask."""
-
     options: FuzzOptions
     seed: int
     targets: tuple[Target, ...]
     """Empty if only the model answers."""
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
 
     @property
     def command(self) -> str:
         """The command line that generates the same cases."""
         options = self.options
-        words = ["conformance", "fuzz", *(word for one in options.spark for word in ("--spark", one))]
+        words = ["conformance", "fuzz", *(word for version in options.spark for word in ("--spark", version))]
         words += ["--model"] * options.model
-        words += [word for one in options.state_stores for word in ("--state-store", one)]
-        words += [word for one in options.families for word in ("--family", one)]
+        words += [word for store in options.state_stores for word in ("--state-store", store)]
+        words += [word for family in options.families for word in ("--family", family)]
         words += ["--seed", str(self.seed)]
         return shlex.join(words + (["--output", str(options.output)] if options.output != OUTPUT else []))
 
 
 @dataclass(frozen=True)
 class FuzzOutcome:
-    """A campaign that is over."""
-
     tally: Tally
     seconds: float
     interrupted: bool
@@ -387,7 +377,8 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
 
 def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Sequence[Oracle]:
     if not plan.targets:
-        return [ModelOracle(version) for version in _newest_of_lines()]
+        newest_of_lines = {version.line: version for version in releases()}
+        return [ModelOracle(version) for version in newest_of_lines.values()]
     options = plan.options
     runtime = stack.enter_context(open_runtime(options.runtime, options.work))
     stores: list[StateStore | None] = [StateStore.named(name) for name in dict.fromkeys(options.state_stores)] or [None]
@@ -404,10 +395,6 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
         )
         for target, store in pairs
     ]
-
-
-def _newest_of_lines() -> list[SparkVersion]:
-    return [*{version.line: version for version in releases()}.values()]
 
 
 @contextmanager
@@ -432,12 +419,7 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
 
 
 class EngineOracle:
-    """Answers with the observation of a Spark.
-
-    Args:
-        limits: cases at a time, step timeout, and Spark settings for all cases.
-        settings: a name for the settings, appended to the name of the target; empty for the defaults.
-    """
+    """Answers with the observation of a Spark. A name for ``settings`` other than the defaults follows that of the target."""
 
     def __init__(
         self, runtime: Runtime, target: Target, limits: Limits, listener: EngineListener, *, settings: str = ""

@@ -42,7 +42,6 @@ def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
 
 
 def text_of(find: Discrepancy, command: str, file: Path) -> str:
-    """The text of the file: a header in comments, and a valid case."""
     head = "".join(f"# {line}\n" for line in _head(find, command, file))
     return head + printed(as_case(find))
 
@@ -52,7 +51,7 @@ def as_case(find: Discrepancy) -> dict[str, Json]:
     difference = find.difference
     expected_answer, other_answer = sorted(
         (difference.one, difference.other),
-        key=lambda one: (len(one.observation.steps), one.version, not one.oracle.startswith("model-")),
+        key=lambda answer: (len(answer.observation.steps), answer.version, not answer.oracle.startswith("model-")),
         reverse=True,
     )
     case = case_from(find.written, find.name)
@@ -113,11 +112,11 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
     difference = find.difference
     if not find.fully_shrunk:
         yield "Shrinking was interrupted; a smaller case may exist."
-    for one in (difference.one, difference.other):
-        yield f"{one.oracle}:"
+    for answer in (difference.one, difference.other):
+        yield f"{answer.oracle}:"
         case = case_from(find.written, find.name)
-        for step in one.observation.steps:
-            yield f"  step {step.number}: {inline(_expectation(step, case, one))}"
+        for step in answer.observation.steps:
+            yield f"  step {step.number}: {inline(_expectation(step, case, answer))}"
     for name, source in difference.rules:
         yield f"Explained by the rule {name} ({source})"
     if not difference.rules:
@@ -128,13 +127,14 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
 
 
 def _replays(difference: AnswerDifference, file: Path) -> Iterator[str]:
-    """The commands that show both answers."""
     specs = [
-        f"--spark {one.version}" for one in (difference.one, difference.other) if not one.oracle.startswith("model-")
+        f"--spark {answer.version}"
+        for answer in (difference.one, difference.other)
+        if not answer.oracle.startswith("model-")
     ]
     if specs:
         store = " --state-store rocksdb" if "rocksdb" in f"{difference.one.oracle}{difference.other.oracle}" else ""
         yield f"conformance run {file} {' '.join(dict.fromkeys(specs))}{store}"
-    for one in (difference.one, difference.other):
-        if one.oracle.startswith("model-"):
-            yield f"conformance explain {file} --spark {one.version}"
+    for answer in (difference.one, difference.other):
+        if answer.oracle.startswith("model-"):
+            yield f"conformance explain {file} --spark {answer.version}"

@@ -23,13 +23,11 @@ from conformance.oracle.version_divergence import version_divergence
 
 @dataclass(frozen=True)
 class OracleAnswer:
-    """The answer of an oracle to one case."""
-
     observation: Observation | None
     why: str = ""
     """Why there is no observation; empty if there is one."""
     not_predicted: bool = False
-    """Whether the model does not know the case; an engine without an observation has failed."""
+    """Whether the model does not know the case. An engine without an observation has failed."""
 
 
 class Oracle(Protocol):
@@ -44,7 +42,7 @@ class Oracle(Protocol):
 
     @property
     def version(self) -> SparkVersion:
-        """The Spark version that it runs or predicts."""
+        pass
 
     @property
     def conf(self) -> Mapping[str, str]:
@@ -63,16 +61,12 @@ class Oracle(Protocol):
 
 @dataclass(frozen=True)
 class ModelOracle:
-    """Answers with the prediction of the model.
-
-    Args:
-        rules: the rules of the version by default.
-        called: its name; ``model-3.5.9`` by default.
-    """
+    """Answers with the prediction of the model, by the rules of the version or by others."""
 
     version: SparkVersion
     rules: Rules | None = None
     called: str = ""
+    """Its name; ``model-3.5.9`` by default."""
     conf: Mapping[str, str] = field(default_factory=dict)
     at_once: int = 1
 
@@ -81,11 +75,13 @@ class ModelOracle:
         return self.called or f"model-{self.version}"
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
-        return [self._answer(case) for case in cases]
+        return [self._answer(with_conf(case, self.conf)) for case in cases]
 
     def _answer(self, case: Case) -> OracleAnswer:
         try:
-            return OracleAnswer(cached_prediction(with_conf(case, self.conf), self.version, self.rules).observation)
+            if self.rules is not None:
+                return OracleAnswer(predict(case, self.version, self.rules).observation)
+            return OracleAnswer(cached_prediction(case, self.version).observation)
         except Unpredictable as unknown:
             return OracleAnswer(None, str(unknown), not_predicted=True)
 
@@ -94,23 +90,20 @@ class ModelOracle:
 
 
 def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
-    """The case with Spark settings added; the case's own settings win."""
+    """The case with Spark settings added, except those that it sets itself."""
     return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
 
 
-def cached_prediction(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+def cached_prediction(case: Case, version: SparkVersion) -> Prediction:
     """As ``predict``, with recent predictions cached.
 
     Raises:
         Unpredictable: the model does not know what the case does, or fails on it: ``ModelDefect``.
     """
-    if rules is None:
-        found = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
-    else:
-        found = _predicted(case, version, rules)
-    if isinstance(found, Unpredictable):
-        raise found
-    return found
+    prediction = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
+    if isinstance(prediction, Unpredictable):
+        raise prediction
+    return prediction
 
 
 @dataclass(frozen=True)
@@ -125,12 +118,8 @@ class _CacheKey:
 
 @lru_cache(maxsize=512)
 def _cached(key: _CacheKey) -> Prediction | Unpredictable:
-    return _predicted(key.case, key.version, None)
-
-
-def _predicted(case: Case, version: SparkVersion, rules: Rules | None) -> Prediction | Unpredictable:
     try:
-        return predict(case, version, rules)
+        return predict(key.case, key.version)
     except Unpredictable as unknown:
         return unknown
 
@@ -141,13 +130,10 @@ RuleNames: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class NamedAnswer:
-    """What one oracle observed."""
-
     oracle: str
     version: SparkVersion
     observation: Observation
     conf: Mapping[str, str] = field(default_factory=dict)
-    """The Spark settings that the oracle adds to every case."""
 
     def on(self, case: Case) -> Case:
         """The case with the settings of this oracle."""
@@ -156,8 +142,6 @@ class NamedAnswer:
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """Two different answers."""
-
     one: NamedAnswer
     other: NamedAnswer
     """Of another oracle, or the model's prediction for the version of the first one."""
@@ -169,8 +153,6 @@ class AnswerDifference:
 
 @dataclass(frozen=True)
 class AnswerJudgement:
-    """The result of comparing the answers to one case."""
-
     finds: tuple[AnswerDifference, ...] = ()
     """Differences without an explanation."""
     known: tuple[RuleNames, ...] = ()
@@ -200,45 +182,45 @@ class ByTheModel:
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         named = named_answers(answers, oracles)
         try:
-            predicted = {one.oracle: cached_prediction(one.on(case), one.version) for one in named}
+            predicted = {answer.oracle: cached_prediction(answer.on(case), answer.version) for answer in named}
         except Unpredictable as unknown:
             return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
-        wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
+        wrong = {answer.oracle: find for answer in named if (find := _from_the_model(answer, predicted[answer.oracle]))}
         if self.alone and wrong:
             first: dict[str, AnswerDifference] = {}
-            for found in wrong.values():
-                first.setdefault(found.what, found)  # the same difference of another oracle is not a second find
+            for find in wrong.values():
+                first.setdefault(find.what, find)  # the same difference of another oracle is not a second find
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
-        for one, other in _neighbours(named):
-            difference = divergence(one.observation, other.observation, error_classes=False)
+        for older, other in _neighbours(named):
+            difference = divergence(older.observation, other.observation, error_classes=False)
             if difference is None:
                 continue
-            if one.oracle in wrong or other.oracle in wrong:
-                return AnswerJudgement((AnswerDifference(one, other, difference.what),))
-            known[rules_between(case, predicted[one.oracle], predicted[other.oracle])] = None
+            if older.oracle in wrong or other.oracle in wrong:
+                return AnswerJudgement((AnswerDifference(older, other, difference.what),))
+            known[rules_between(case, predicted[older.oracle], predicted[other.oracle])] = None
         return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         """Adds the rules that, with another value, predict the answer that differs from the prediction."""
         rules: dict[tuple[str, str], None] = {}
-        for one in (difference.one, difference.other):
-            rules |= dict.fromkeys(rules_predicting(one.on(case), one.version, one.observation))
+        for answer in (difference.one, difference.other):
+            rules |= dict.fromkeys(rules_predicting(answer.on(case), answer.version, answer.observation))
         return replace(difference, rules=tuple(rules))
 
 
 def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
     """The rules each of which explains a difference between two versions or settings; empty if several must change together."""
     try:
-        found = version_divergence(case, here, there)
+        diverged = version_divergence(case, here, there)
     except Exception:  # a changed rule may not make sense together with the others
         return ()
-    if found is None:
+    if diverged is None:
         return ()
     if here.version == there.version:  # with other settings
-        failed = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
-        return tuple((one.name, one.source) for one in refusals() if one.name in failed)
-    return tuple((rule.name, rule.source) for rule in found.rules)
+        failed = {side.name for side in (diverged.here, diverged.there) if isinstance(side, Refused)}
+        return tuple((refusal.name, refusal.source) for refusal in refusals() if refusal.name in failed)
+    return tuple((rule.name, rule.source) for rule in diverged.rules)
 
 
 def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> RuleNames:
@@ -253,7 +235,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
         prediction = None
     if prediction is not None and equivalent(prediction.observation, seen, error_classes=False):
         return ()
-    found = [
+    predicting = [
         (rule.name, rule.source)
         for rule, altered in other_readings(version)
         if (prediction is None or prediction.read.tell_apart(rules, altered))
@@ -263,13 +245,13 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
     if refused is not None:
         without = {name: wording for name, wording in rules.refusals.items() if name != refused.name}
         if _predicts(case, version, rules.altered(refusals=without), seen):
-            found += [(one.name, one.source) for one in refusals() if one.name == refused.name]
-    return tuple(dict.fromkeys(found))
+            predicting += [(refusal.name, refusal.source) for refusal in refusals() if refusal.name == refused.name]
+    return tuple(dict.fromkeys(predicting))
 
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(cached_prediction(case, version, rules).observation, seen, error_classes=False)
+        return equivalent(predict(case, version, rules).observation, seen, error_classes=False)
     except Unpredictable:
         return False
 
@@ -282,31 +264,29 @@ def named_answers(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Ora
     ]
 
 
-def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(one.observation, prediction.observation, error_classes=False)
+def _from_the_model(answer: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
+    difference = divergence(answer.observation, prediction.observation, error_classes=False)
     if difference is None:
         return None
-    model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
-    return AnswerDifference(one, model, difference.what)
+    model = NamedAnswer(f"model-{answer.version}", answer.version, prediction.observation, answer.conf)
+    return AnswerDifference(answer, model, difference.what)
 
 
 def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, NamedAnswer]]:
     """Each answer and that of the next newer version: if none of these differ, no two answers do."""
-    return pairwise(sorted(answers, key=lambda one: one.version))
+    return pairwise(sorted(answers, key=lambda answer: answer.version))
 
 
 def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
-    for one, other in _neighbours(answers):
-        difference = divergence(one.observation, other.observation, error_classes=False)
+    for older, other in _neighbours(answers):
+        difference = divergence(older.observation, other.observation, error_classes=False)
         if difference is not None:
-            return (AnswerDifference(one, other, difference.what),)
+            return (AnswerDifference(older, other, difference.what),)
     return ()
 
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A case that shows a difference."""
-
     written: Mapping[str, Any]
     """The shrunk case in the shape of its YAML, without expectations."""
     difference: AnswerDifference
@@ -315,7 +295,6 @@ class Discrepancy:
 
     @property
     def name(self) -> str:
-        """The name of its file: ``is-over-spark-3.5.9-model-3.5.9``."""
         names = [name for name, _ in self.difference.rules[:1]] or [self.difference.what]
         text = " ".join([*names, self.difference.one.oracle, self.difference.other.oracle])
         return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
@@ -326,5 +305,4 @@ class Discrepancy:
 
     @property
     def rows(self) -> int:
-        """The number of rows that arrive."""
         return sum(len(rows) for _, _, rows in arrivals(self.written))

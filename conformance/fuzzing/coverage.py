@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.comparison import cached_prediction
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules
-from conformance.oracle.prediction import Prediction
+from conformance.oracle.prediction import Prediction, predict
 from conformance.strategies.cases import Generated, changed, generated
-from conformance.strategies.families import chosen
+from conformance.strategies.pipelines import chosen
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
         Unpredictable: the model does not know what the case does.
     """
     recording = RecordingRules(rules_of(version))
-    prediction = cached_prediction(case, version, cast(Rules, recording))
+    prediction = predict(case, version, cast(Rules, recording))
     traits = {*recording.read, *recording.results, *_traits(case, prediction)}
     return ModelCoverage(frozenset(recording.read), frozenset(traits))
 
@@ -62,7 +61,7 @@ class RecordingRules:
             result = function(*arguments)
             if isinstance(result, bool):
                 # A comparison close to its boundary is a result of its own.
-                is_comparison = len(arguments) == 2 and all(isinstance(one, int) for one in arguments)
+                is_comparison = len(arguments) == 2 and all(isinstance(argument, int) for argument in arguments)
                 distance = arguments[0] - arguments[1] * 1000 if is_comparison else None
                 near = f" at {distance}" if distance is not None and abs(distance) <= 1000 else ""
                 self.results.add(f"{name}: {result}{near}")
@@ -78,19 +77,19 @@ def _traits(case: Case, prediction: Prediction) -> Iterator[str]:
         if step.error is not None:
             yield f"refused: {step.error.name} at {step.error.stage}"
         for batch in step.batches:
-            for one in batch.operators:
+            for operator in batch.operators:
                 counts = {
-                    "late": len(one.late),
-                    "evicts": len(one.evicted),
-                    "drops": one.dropped,
-                    "duplicates": one.duplicates,
-                    "state": one.state_rows,
+                    "late": len(operator.late),
+                    "evicts": len(operator.evicted),
+                    "drops": operator.dropped,
+                    "duplicates": operator.duplicates,
+                    "state": operator.state_rows,
                     "emits": len(batch.emitted),
                 }
                 effects = ", ".join(name for name, count in counts.items() if count) or "nothing"
-                yield f"{one.title} {case.output_mode} {batch.kind} {how}: {effects}"
+                yield f"{operator.title} {case.output_mode} {batch.kind} {how}: {effects}"
             moved = batch.advance.after_ms - batch.advance.before_ms
-            inputs = sum(one.highest_ms is not None for one in batch.advance.nodes)
+            inputs = sum(node.highest_ms is not None for node in batch.advance.nodes)
             direction = "forward" if moved > 0 else "back" if moved < 0 else "unchanged"
             yield f"watermark of {inputs} of {len(batch.advance.nodes)}: {direction}"
 
@@ -102,10 +101,7 @@ _A_ROUND = 12
 
 
 class Drawing:
-    """Generates cases: the same ones for the same seed, as long as the same cases are remembered.
-
-    Args:
-        families: what the cases are about; the default families if empty.
+    """Generates cases of these families: the same ones for the same seed, as long as the same cases are remembered.
 
     Raises:
         WrongUsage: a family does not exist.
@@ -117,19 +113,18 @@ class Drawing:
         self._rounds = 0
         self._remembered: list[Generated] = []
 
-    def remember(self, one: Generated) -> None:
+    def remember(self, case: Generated) -> None:
         """Also generate mutations of this case from now on."""
-        self._remembered.append(one)
+        self._remembered.append(case)
 
     def some(self, count: int) -> list[Generated]:
-        """The next cases."""
         drawn = generated(self._families)
         if self._remembered:
             drawn = st.one_of(drawn, changed(tuple(self._remembered)))
-        found: list[Generated] = []
-        while len(found) < count:
-            found += self._round(drawn, min(_A_ROUND, count - len(found)))
-        return found
+        cases: list[Generated] = []
+        while len(cases) < count:
+            cases += self._round(drawn, min(_A_ROUND, count - len(cases)))
+        return cases
 
     def _round(self, drawn: st.SearchStrategy[Generated], count: int) -> list[Generated]:
         """Some unrelated cases.
@@ -143,11 +138,7 @@ class Drawing:
 
         @seed(number)
         @settings(
-            max_examples=2,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
+            max_examples=2, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
         )
         @given(st.data())
         def collect(data: st.DataObject) -> None:

@@ -57,12 +57,11 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
 
 
 def _merged_steps(written: Written) -> Iterator[Written]:
-    """Two steps that add rows become one."""
     steps = written["steps"]
-    for place, (one, other) in enumerate(pairwise(steps)):
-        if "add" in one and "add" in other:
-            names = dict.fromkeys([*one["add"], *other["add"]])
-            both = {name: [*_rows(one["add"].get(name, [])), *_rows(other["add"].get(name, []))] for name in names}
+    for place, (step, other) in enumerate(pairwise(steps)):
+        if "add" in step and "add" in other:
+            names = dict.fromkeys([*step["add"], *other["add"]])
+            both = {name: [*_rows(step["add"].get(name, [])), *_rows(other["add"].get(name, []))] for name in names}
             yield {**written, "steps": [*steps[:place], {"add": both}, *steps[place + 2 :]]}
 
 
@@ -150,7 +149,7 @@ def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
 
 
 def _with_tumbling_window(text: str) -> str | None:
-    """The expression with windows that neither slide nor start later; None if it has no others."""
+    """The expression with tumbling windows only; None if it has no others."""
     try:
         tree = expression(text).copy()
     except NotReadable:
@@ -187,7 +186,6 @@ def _simpler_steps(written: Written) -> Iterator[Written]:
 
 
 def _fewer_columns(written: Written) -> Iterator[Written]:
-    """Remove a column that no query uses."""
     named = json.dumps([*_pipelines(written)])
     for stream, ddl in written["streams"].items():
         columns = [part.strip() for part in ddl.split(",")]
@@ -275,7 +273,6 @@ def _walk(pipeline: Sequence[Json]) -> Iterator[Json]:
 
 
 def _operations(written: Written) -> Iterator[Json]:
-    """Every operation of every query of the case."""
     return chain.from_iterable(map(_walk, _pipelines(written)))
 
 
@@ -304,10 +301,10 @@ def _rows(arriving: Json) -> list[Json]:
 
 
 def _at(written: Written, path: Path) -> Json:
-    found: Json = written
+    place: Json = written
     for part in path:
-        found = found[part]
-    return found
+        place = place[part]
+    return place
 
 
 def _replaced(written: Written, path: Path, name: str, rows: Json) -> Written:
@@ -321,7 +318,6 @@ def _with_step(written: Written, number: int, step: Json) -> Written:
 
 
 def _tidy(written: Written) -> Written:
-    """The case without streams that no query reads."""
     read = {operation["from"] for operation in _operations(written) if "from" in operation}
     if read == set(written["streams"]):
         return written
@@ -334,7 +330,6 @@ def _tidy(written: Written) -> Written:
 
 
 def _times(written: Written) -> Iterator[int]:
-    """Every instant in the rows, in µs."""
     for _, _, rows in arrivals(written):
         for row in rows:
             yield from (at for value in row if (at := _instant(value)) is not None)
@@ -398,7 +393,6 @@ def shrunk(
     tried: set[str] = set()
 
     def untried(candidates: Iterable[Written], than: Written) -> Iterator[tuple[int, Written, Case]]:
-        """Each smaller case that was not tried before, with its position."""
         limit = cost(than)
         for place, candidate in enumerate(candidates):
             if cost(candidate) >= limit or (text := printed(candidate)) in tried:
@@ -408,7 +402,6 @@ def shrunk(
                 yield place, candidate, case_from(candidate, "smaller")
 
     def first(candidates: Iterable[Written], than: Written) -> tuple[int, Written] | None:
-        """The first smaller case that still shows the difference, and its position."""
         left = untried(candidates, than)
         while batch := [*islice(left, at_once)]:
             shown = differs([case for _, _, case in batch])
@@ -422,8 +415,8 @@ def shrunk(
         for reduction in REDUCTIONS:
             done = 0
             # After a success, continue at the same place.
-            while found := first(islice(reduction(written), done, None), written):
-                place, written = found
+            while success := first(islice(reduction(written), done, None), written):
+                place, written = success
                 done += place
                 smaller(written)
         if written is before:

@@ -15,7 +15,6 @@ class Invariant:
     sentence: str
     """What holds."""
     violations_sql: str
-    """A query in portable SQL that returns the violations."""
     checked_sql: str
     """A query that counts what was checked, in one row and column. If it is 0, the run says nothing about the invariant."""
     checked_unit: str
@@ -33,7 +32,6 @@ Status: TypeAlias = Literal["holds", "broken", "silent"]
 """``silent``: the run had nothing to check."""
 
 Violation: TypeAlias = Mapping[str, Any]
-"""Column → value."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class InvariantVerdict:
     checked: int
     """How much was checked, in ``Invariant.checked_unit``."""
     violations: tuple[Violation, ...] = ()
-    """The first ones."""
 
     @property
     def status(self) -> Status:
@@ -80,11 +77,9 @@ class StreamTotals:
 
     arrived: int
     counted: int
-    """In emitted windows."""
     late: int
     in_state: int
 
     @property
     def balanced(self) -> bool:
-        """Whether every row is accounted for."""
         return self.arrived == self.counted + self.late + self.in_state

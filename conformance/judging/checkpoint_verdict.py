@@ -55,23 +55,19 @@ Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class CheckpointVerdict:
-    """What a query did with a checkpoint."""
-
     outcome: Outcome
     error: ErrorSeen | None = None
-    """The error that ended the query."""
     difference: str = ""
     """Where its rows differ first from those of the query it is compared with; if it resumed, the difference is allowed."""
     batch: int | None = None
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""
-    """Why there is no answer."""
     fails_anyway: bool = False
     """Whether the query ends with an error also when the version that wrote the checkpoint resumes it."""
 
     @property
     def why(self) -> str:
-        """The verdict's reason in one line: the difference, the error's first line, or why there is no answer."""
+        """The difference, the error's first line, or why there is no answer."""
         message = self.error.message.strip().splitlines()[:1] if self.error is not None else []
         return self.difference or "".join(message) or self.reason
 
@@ -83,7 +79,7 @@ def resumed_at(
 
     Args:
         cut: the number of the step before which the checkpoint was resumed.
-        seen: what the engine did that resumed it; None without an answer.
+        seen: what the engine that resumed it did; None without an answer.
         restarted: what the version that wrote it did with the same checkpoint; None if the two are not compared.
         reason: why there is no answer.
     """
@@ -123,10 +119,6 @@ class Reference:
     A query that starts between two micro-batches may leave out the one without rows that would have come next.
     """
 
-    def is_about(self, restart: Restarted) -> bool:
-        """Whether that point is not after the crash."""
-        return self.stopped_after <= restart.before.keys()
-
 
 class Restarted:
     """What a sink has got when a query was restarted: from before the crash, and from after it.
@@ -152,7 +144,6 @@ class Restarted:
 
 
 def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Each micro-batch, committed or not, with its rows."""
     for observation in observations:
         for step in observation.steps:
             for batch in step.batches:
@@ -162,14 +153,10 @@ def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[
 
 
 def judge_crash(restart: Restarted, references: Sequence[Reference]) -> CheckpointVerdict:
-    """Judge what a query did with what a crash left.
-
-    Args:
-        restart: what the sink got.
-        references: what a sink gets without a crash: of the uninterrupted query first.
-    """
+    """Judge what a query did with what a crash left; ``references`` is what a sink gets without one, of the uninterrupted query first."""
     error, last = restart.error, max(restart.again, default=None)
-    uninterrupted, *stopped = (reference.emitted for reference in references if reference.is_about(restart))
+    # A query that was stopped after the crash says nothing about this one.
+    uninterrupted, *stopped = (each.emitted for each in references if each.stopped_after <= restart.before.keys())
     different = _difference(restart, uninterrupted)
     like_a_stop = different is not None and not all(_difference(restart, emitted) for emitted in stopped)
     if different is not None and not like_a_stop:
@@ -230,12 +217,11 @@ def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | Non
 
 
 def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
-    """The micro-batches with rows, in order: one without rows may come or not."""
+    """The micro-batches with rows, in order: whether one without rows runs does not matter."""
     return [rows for _, rows in sorted(emitted.items()) if rows]
 
 
 def _rows(restart: Restarted, reference: Emitted, id: int) -> str:
-    """``1 row lost: ["a"]; 1 row added: ["b"]``"""
     emitted, wanted = Counter(restart.emitted.get(id, ())), Counter(reference.get(id, ()))
     sides = ((sorted((wanted - emitted).elements()), "lost"), (sorted((emitted - wanted).elements()), "added"))
     return "; ".join(f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in sides if rows)
@@ -248,31 +234,23 @@ UpgradeStatus: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class CheckpointHandoff:
-    """A case, and the step before which it changes versions."""
-
     case: Case
     cut: int
-    """At least 2."""
 
 
 @dataclass(frozen=True)
 class VersionPair:
-    """The version that writes a checkpoint, and the one that resumes it."""
-
     origin: SparkVersion
     to: SparkVersion
     interfaces: Interfaces = CLASSIC
 
     def __str__(self) -> str:
-        """``3.5.9 → 4.3.0``, ``4.2.1 → 4.3.0 through Connect``."""
         sides = zip((self.origin, self.to), self.interfaces, strict=True)
         return " → ".join(f"{version}{' through Connect' * (by == 'connect')}" for version, by in sides)
 
 
 @dataclass(frozen=True)
 class UpgradeVerdict:
-    """One cell of the upgrade matrix."""
-
     case: str
     pair: VersionPair
     cut: int
@@ -286,7 +264,6 @@ class UpgradeVerdict:
     error: ErrorSeen | None = None
     """The error of the resuming version, if it ended with one."""
     behaviour: str | None = None
-    """Digest of what was observed."""
 
 
 def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
@@ -303,7 +280,6 @@ def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
 
 
 def handoffs(cases: Iterable[Case], *, each: bool = False) -> tuple[CheckpointHandoff, ...]:
-    """Every case that keeps state, with each of its cuts."""
     return tuple(CheckpointHandoff(case, cut) for case in cases if case.keeps_state for cut in cuts(case, each=each))
 
 
@@ -326,10 +302,7 @@ def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | 
 
 
 def without_answer(
-    handoff: CheckpointHandoff,
-    pair: VersionPair,
-    status: Literal["broken", "not-applicable", "not-run"],
-    reason: str,
+    handoff: CheckpointHandoff, pair: VersionPair, status: Literal["broken", "not-applicable", "not-run"], reason: str
 ) -> UpgradeVerdict:
     """The verdict on a cell that no engine answered: the harness failed, there is nothing to hand over, or it did not run."""
     return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
@@ -352,20 +325,15 @@ def judge_upgrade(
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     try:
-        found = _judged(verdict, handoff, observation)
-        if found.entry is None or with_workaround is None:
-            return found
-        return _with_workaround(found, handoff, with_workaround)
+        judged = _judged(verdict, handoff, observation)
+        if judged.entry is None or with_workaround is None:
+            return judged
+        return _with_workaround(judged, handoff, with_workaround)
     except PatternTooSlow as problem:
         return replace(verdict, status="broken", notes=(str(problem),))
 
 
 def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
-    """The verdict on an observation that is one of this case.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
     case, cut, pair = handoff.case, handoff.cut, verdict.pair
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
@@ -391,11 +359,18 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     if entry is not None and compared(wanted).clean:
         saw = "it goes on as if it had written the checkpoint itself"
         stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
-    results = compared(wanted if entry is None else _with_entry(wanted, entry, handoff))
-    found = judgement(case, observation, results, stale)
-    status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
+    if entry is not None:
+        changes = {number: change for number, change in entry.steps.items() if number >= cut}
+        steps = (
+            overlaid(step, changes[step.step.number], case) if step.step.number in changes else step
+            for step in wanted.steps
+        )
+        wanted = Steps(until_the_end(steps))
+    results = compared(wanted)
+    result = judgement(case, observation, results, stale)
+    status: UpgradeStatus = result.failure or ("resumes" if entry is None else "differs")
     documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=found.findings, notes=found.notes, entry=documented)
+    return replace(verdict, status=status, findings=result.findings, notes=result.notes, entry=documented)
 
 
 _OF_A_RESTART = frozenset({"batches", "watermark", "state", "dropped"})
@@ -430,18 +405,6 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     if len(to.steps) < handoff.cut and to.steps and to.steps[-1].ends_the_case:
         after = (replace(to.steps[-1], step=handoff.case.steps[handoff.cut - 1]),)
     return Steps(until_the_end((*before, *after)))
-
-
-def _with_entry(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
-    """The expectations, after the cut with those of the entry laid over them."""
-    return Steps(
-        until_the_end(
-            overlaid(step, entry.steps[step.step.number], handoff.case)
-            if step.step.number >= handoff.cut and step.step.number in entry.steps
-            else step
-            for step in wanted.steps
-        )
-    )
 
 
 def _judge_refusal(

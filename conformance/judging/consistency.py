@@ -50,7 +50,7 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
             continue
         last = step.batches[-1]
         counted: tuple[int | None, ...] = last.state
-        stored = tuple(one.rows for one in step.stored)
+        stored = tuple(store.rows for store in step.stored)
         # What a processor keeps in variables is not counted.
         if len(stored) == len(counted):
             counted = tuple(rows if other is not None else None for rows, other in zip(counted, stored, strict=True))
@@ -120,7 +120,6 @@ _CLOCK = re.compile(r"\b(?:(?:current_timestamp|current_date|localtimestamp)\b|n
 
 
 def reads_the_clock(case: Case) -> bool:
-    """Whether some expression of the case asks for the current time."""
     return any(_CLOCK.search(repr(operation.arguments)) for operation in case.operations())
 
 

@@ -48,15 +48,13 @@ _ROWS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where two answers to one case differ."""
-
     step: int | None
-    """From 1; None if one of the two has no answer (``status``)."""
+    """None if one of the two has no answer (``status``)."""
     batch: int | None
-    """Id of the micro-batch; None if the whole step differs."""
+    """None if the whole step differs."""
     what: Aspect
     a: Value
-    """Of ``rows``: those that only this answer has."""
+    """Of ``rows``, those that only this answer has."""
     b: Value
 
     @property
@@ -67,7 +65,6 @@ class Divergence:
 
     @property
     def values(self) -> tuple[str, str]:
-        """Both values as text."""
         return self._text(self.a), self._text(self.b)
 
     def __str__(self) -> str:
@@ -101,15 +98,13 @@ def divergence(
 def equivalent(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> bool:
-    """Whether two answers are the same; the arguments are those of ``divergence``."""
     return divergence(a, b, upto=upto, instants=instants, error_classes=error_classes) is None
 
 
 def divergences(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Iterator[Divergence]:
-    """Every place where two answers differ, in order."""
-    steps = [[step for step in one.steps if upto is None or step.number <= upto] for one in (a, b)]
+    steps = [[step for step in answer.steps if upto is None or step.number <= upto] for answer in (a, b)]
     for one, other in zip(*steps, strict=False):
         behaviours = [step.behaviour if instants else step.behaviour.without_instants() for step in (one, other)]
         schemas = OutputSchema.of(a.columns_of(one)), OutputSchema.of(b.columns_of(other))
@@ -119,12 +114,10 @@ def divergences(
 
 
 def batches_equivalent(a: BatchSeen, b: BatchSeen, schemas: Schemas) -> bool:
-    """Whether two answers are the same in one micro-batch."""
     return next(_of_batches(0, a.behaviour, b.behaviour, schemas), None) is None
 
 
 def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas, *, error_classes: bool = True) -> bool:
-    """Whether two answers are the same in one step."""
     return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas, error_classes=error_classes), None) is None
 
 
@@ -158,11 +151,11 @@ def _without(rows: Counter[str], common: Counter[str], schema: OutputSchema) -> 
 def _of_steps(
     step: int, a: StepBehaviour, b: StepBehaviour, schemas: Schemas, *, error_classes: bool = True
 ) -> Iterator[Divergence]:
-    for one, other in zip(a.batches, b.batches, strict=False):
-        yield from _of_batches(step, one, other, schemas)
-    errors = [one.error if one.error is None or error_classes else one.error._replace(name="") for one in (a, b)]
+    for batch, other in zip(a.batches, b.batches, strict=False):
+        yield from _of_batches(step, batch, other, schemas)
+    errors = [side.error if side.error is None or error_classes else side.error._replace(name="") for side in (a, b)]
     if errors[0] != errors[1]:
-        yield Divergence(step, None, "error", *(str(one.error) if one.error else "none" for one in (a, b)))
+        yield Divergence(step, None, "error", *(str(side.error) if side.error else "none" for side in (a, b)))
     if len(a.batches) != len(b.batches):
         yield Divergence(step, None, "micro-batches", len(a.batches), len(b.batches))
     if a.watermark != b.watermark and a.error is None and b.error is None:
@@ -171,11 +164,11 @@ def _of_steps(
 
 def _of_batches(step: int, a: BatchBehaviour, b: BatchBehaviour, schemas: Schemas) -> Iterator[Divergence]:
     for field in _OF_A_BATCH:
-        one, other = getattr(a, field), getattr(b, field)
-        if one == other or (field == "dropped" and None in (one, other)):
+        value, other = getattr(a, field), getattr(b, field)
+        if value == other or (field == "dropped" and None in (value, other)):
             continue
         if field == "rows":
-            one, other = different_rows(one, other, schemas)
-            if not one and not other:
+            value, other = different_rows(value, other, schemas)
+            if not value and not other:
                 continue
-        yield Divergence(step, a.id, field, one, other)
+        yield Divergence(step, a.id, field, value, other)

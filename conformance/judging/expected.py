@@ -9,20 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from conformance.core.case import (
-    Case,
-    Differs,
-    Expectation,
-    ExpectationChange,
-    ExpectedBatch,
-    ExpectedError,
-    Row,
-    Step,
-)
+from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Row, Step
 from conformance.core.versions import SparkVersion, VersionRange
-
-NULL_MEANS_SOMETHING = frozenset({"dropped"})
-"""Keys whose explicit ``null`` is an expectation; for other keys it means the key is absent."""
 
 IN_BATCHES = ("rows", "dropped", "state")
 """Keys that a step and its ``batches`` can both have, so that replacing one affects the other."""
@@ -74,7 +62,7 @@ class Steps:
     """What each step must show, up to the one that ends the case."""
 
     steps: tuple[ExpectedStep, ...]
-    """In order, from step 1. A later step must only not fail."""
+    """A step after the last of them must only not fail."""
     differs: Differs | None = None
     """The entry that covers this version."""
 
@@ -87,7 +75,6 @@ Expected: TypeAlias = NotApplicable | Unsupported | Steps
 
 
 def expected(case: Case, version: SparkVersion) -> Expected:
-    """What the case expects of this version."""
     if case.spark is not None and version not in case.spark:
         return NotApplicable(case.spark)
     entry = case.differs_on(version)
@@ -180,20 +167,17 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
 
 
 def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = None) -> frozenset[str]:
-    """The fields that were written and mean something."""
     written = expectation.model_fields_set if keys is None else keys
-    return frozenset(key for key in written if key in NULL_MEANS_SOMETHING or getattr(expectation, key) is not None)
+    # An explicit null is an expectation of `dropped`; for other keys it means that the key is absent.
+    return frozenset(key for key in written if key == "dropped" or getattr(expectation, key) is not None)
 
 
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
     counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
     rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
-    return replace(
-        step,
-        expectation=step.expectation.model_copy(update={"rows": rows}),
-        rows_from_batches=_all_give(batches, "rows"),
-    )
+    expectation = step.expectation.model_copy(update={"rows": rows})
+    return replace(step, expectation=expectation, rows_from_batches=_all_give(batches, "rows"))
 
 
 def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
@@ -203,10 +187,8 @@ def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
     kept = tuple(
         ExpectedBatch(**{name: getattr(batch, name) for name in batch.model_fields_set - {key}}) for batch in batches
     )
-    of_batches = step.rows_from_batches and key != "rows"
-    return replace(
-        step, expectation=step.expectation.model_copy(update={"batches": kept}), rows_from_batches=of_batches
-    )
+    expectation = step.expectation.model_copy(update={"batches": kept})
+    return replace(step, expectation=expectation, rows_from_batches=step.rows_from_batches and key != "rows")
 
 
 def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
@@ -214,8 +196,4 @@ def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
 
 
 def _field(key: str) -> str:
-    """The field of ``Expectation`` for a YAML key: ``eventTime`` → ``event_time``."""
-    return next(
-        (name for name, field in Expectation.model_fields.items() if key in (name, field.alias)),
-        key,
-    )
+    return next((name for name, field in Expectation.model_fields.items() if key in (name, field.alias)), key)

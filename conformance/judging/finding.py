@@ -35,28 +35,19 @@ MISSING, EXTRA = "- ", "+ "
 
 
 class FindingLocation(FrozenRecord):
-    """The step and the micro-batches that a finding is about."""
-
     file: str
-    """``late-drops/window-still-open.yaml``"""
     line: int | None
-    """From 1; None if the case was not read from a file."""
+    """None if the case was not read from a file."""
     step: int | None
-    """From 1; None for a ``differs`` entry or the whole case."""
+    """None for a ``differs`` entry or the whole case."""
     name: str | None = None
     batches: tuple[int, ...] = ()
-    """Ids of the micro-batches: one, or all of the step."""
 
     @classmethod
     def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> FindingLocation:
         name = case.steps[number - 1].name if number <= len(case.steps) else None
         line = case.lines.get(f"steps.{number}")
         return cls(file=case.file, line=line, step=number, name=name, batches=batches)
-
-    @classmethod
-    def of_entry(cls, case: Case, number: int, section: Section) -> FindingLocation:
-        """The location of an entry of a section by its number, from 1."""
-        return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -72,7 +63,6 @@ class _Finding(FrozenRecord):
     place: FindingLocation
 
     def body(self) -> Iterator[str]:
-        """The lines of the finding, without its location."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -83,21 +73,17 @@ class _Finding(FrozenRecord):
 class ExtraRow(FrozenRecord):
     cells: Cells
     batch: int | None
-    """The micro-batch that emitted it; None if unknown."""
 
 
 class RowsDiffer(_Finding):
-    """The emitted rows are not the expected ones; duplicates are listed as often as they occur."""
+    """The emitted rows are not the expected ones. A row that differs several times is listed as often."""
 
     kind: Literal["rows"] = "rows"
     aspect: Literal["rows"] = "rows"
     columns: tuple[str, ...]
     missing: tuple[Cells, ...]
-    """Expected, not emitted."""
     extra: tuple[ExtraRow, ...]
-    """Emitted, not expected."""
     common: tuple[Cells, ...]
-    """Emitted as expected."""
 
     @property
     def expected(self) -> tuple[Cells, ...]:
@@ -147,15 +133,11 @@ class RowsDiffer(_Finding):
 
 
 class ValueDiffers(_Finding):
-    """A value is not the expected one."""
-
     kind: Literal["value"] = "value"
     aspect: str
-    """``watermark``, ``dropped``, ``state``, ``eventTime.max``, ``progress.sources.0.numInputRows``, ``batches`` …"""
     expected: Json
     observed: Json
     because: str | None = None
-    """Further information needed to understand it."""
 
     def body(self) -> Iterator[str]:
         yield f"{self.aspect}: expected {cell(self.expected)}, observed {cell(self.observed)}"
@@ -169,9 +151,7 @@ class NotOfTheType(_Finding):
     kind: Literal["not of the type"] = "not of the type"
     aspect: Literal["rows"] = "rows"
     expected: Json
-    """The row, as written in the case."""
     observed: tuple[str, ...]
-    """The columns the query emits, with their types."""
     problem: str
 
     def body(self) -> Iterator[str]:
@@ -180,13 +160,10 @@ class NotOfTheType(_Finding):
 
 
 class PlanDiffers(_Finding):
-    """A regular expression does not match the plan."""
-
     kind: Literal["plan"] = "plan"
     aspect: Literal["plan"] = "plan"
     expected: str
     observed: str
-    """The whole plan."""
 
     def body(self) -> Iterator[str]:
         yield f"plan: /{self.expected}/ is not found in the plan:"
@@ -194,8 +171,6 @@ class PlanDiffers(_Finding):
 
 
 class ErrorExpectedAs(FrozenRecord):
-    """An expected error, as the case states it."""
-
     classes: tuple[str, ...] = ()
     message: str | None = None
     stage: ErrorStage | None = None
@@ -214,9 +189,8 @@ class ErrorDiffers(_Finding):
     expected: ErrorExpectedAs | None
     observed: ErrorSeen | None
     mismatches: tuple[ErrorPart, ...] = ()
-    """The parts of the expected error that do not match."""
     unreached: tuple[int, ...] = ()
-    """Numbers of the steps that did not run because of the error."""
+    """The steps that did not run because of the error."""
 
     def body(self) -> Iterator[str]:
         yield f"error: expected {self.expected or 'none'}, observed {self._observed()}"
@@ -236,14 +210,12 @@ class ErrorDiffers(_Finding):
 
 
 class StaleEntry(_Finding):
-    """An entry of ``differs`` or ``upgrades`` documents a difference that does not occur."""
+    """An entry documents a difference that does not occur."""
 
     kind: Literal["stale"] = "stale"
     aspect: Section = "differs"
     spark: str
-    """The entry's range."""
     expected: str
-    """What the entry documents."""
     observed: str
 
     def body(self) -> Iterator[str]:
@@ -259,7 +231,6 @@ class WitnessesDisagree(_Finding):
     expected: Json
     """The watermark in the checkpoint's offset log; the state rows of each operator in the progress."""
     observed: Json
-    """The same in the other source."""
     witness: Witness
 
     def body(self) -> Iterator[str]:
@@ -273,9 +244,8 @@ class ReplayDiffers(_Finding):
     kind: Literal["replay"] = "replay"
     aspect: Literal["rows"] = "rows"
     expected: tuple[Cells, ...]
-    """The rows in the sink before the kill, as the engine encodes them."""
+    """The rows before the kill, as the engine encodes them."""
     observed: tuple[Cells, ...]
-    """The rows that the same micro-batch emitted when it ran again."""
 
     def body(self) -> Iterator[str]:
         yield "rows: a micro-batch that runs again after a kill must emit the same rows"
@@ -342,12 +312,10 @@ def _order(row: Cells) -> tuple[tuple[int, float, str], ...]:
 
 
 def _shared(row: Cells, other: Cells) -> int:
-    """Number of equal cells of two rows."""
     return sum(a == b for a, b in zip(row, other, strict=False))
 
 
 def _numeric(rows: list[Cells]) -> set[int]:
-    """The columns that hold only numbers, which are right-aligned."""
     width = max((len(row) for row in rows), default=0)
     columns = ([row[at] for row in rows if at < len(row)] for at in range(width))
     return {
@@ -372,7 +340,6 @@ def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iter
 
 
 def _first(most: int, lines: Sequence[str], width: int) -> Iterator[str]:
-    """The first lines, indented and cut at a width, and how many more there are."""
     for line in lines[:most]:
         yield INDENT + (line if len(line) <= width else f"{line[: width - 1]}…")
     if len(lines) > most:

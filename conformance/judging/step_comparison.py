@@ -40,7 +40,7 @@ INSTANTS = ("timestamp", "timestamp_ntz")
 
 
 class NotARow(ValueError):
-    """An expected row that the query cannot emit: it has the wrong width, or a value of the wrong type."""
+    """An expected row that does not match the columns of the query."""
 
     def __init__(self, row: Row, problem: str) -> None:
         super().__init__(f"{row!r}: {problem}")
@@ -49,21 +49,7 @@ class NotARow(ValueError):
 
 
 @dataclass(frozen=True)
-class RowsDifference:
-    """The difference of two multisets of rows."""
-
-    missing: tuple[Cells, ...]
-    extra: tuple[ExtraRow, ...]
-    common: tuple[Cells, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.extra)
-
-
-@dataclass(frozen=True)
 class OutputSchema:
-    """The output columns of a query, from an observation."""
-
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
 
@@ -125,8 +111,10 @@ class OutputSchema:
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))
 
 
-def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema) -> RowsDifference:
-    """Compare expected rows with all rows of these micro-batches, in any order.
+def difference(
+    expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema
+) -> tuple[tuple[Cells, ...], tuple[ExtraRow, ...], tuple[Cells, ...]]:
+    """The rows that these micro-batches do not emit, those that they emit in addition, and those that they emit as expected.
 
     Raises:
         NotARow: an expected row does not match the columns.
@@ -149,7 +137,7 @@ def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: Ou
         if outstanding[key]:
             outstanding[key] -= 1
             missing.append(schema.as_written(row))
-    return RowsDifference(tuple(missing), tuple(extra), tuple(common))
+    return tuple(missing), tuple(extra), tuple(common)
 
 
 def as_written(value: Json, type_: DataType) -> Json:
@@ -198,13 +186,6 @@ def needs_progress(finding: Finding) -> bool:
     return finding.observed == NO_METRIC and isinstance(finding.expected, list)
 
 
-@dataclass(frozen=True)
-class Note:
-    """An expectation that was not compared, and why."""
-
-    text: str
-
-
 class PlanNotTaken(Exception):
     """The case has a plan expectation and the observation has no plan: the harness did not request it."""
 
@@ -214,15 +195,12 @@ class PlanNotTaken(Exception):
 
 @dataclass(frozen=True)
 class SeenStep:
-    """A step that ran, with everything needed to check its expectation."""
-
     case: Case
     version: SparkVersion
     schema: OutputSchema
     expected: ExpectedStep
     seen: StepSeen
     before: tuple[BatchSeen, ...]
-    """Every micro-batch of the previous steps."""
 
     @cached_property
     def place(self) -> FindingLocation:
@@ -237,8 +215,8 @@ class SeenStep:
         return FindingLocation.of_step(self.case, self.seen.number, (batch.id,))
 
 
-def compare(step: SeenStep) -> Iterator[Finding | Note]:
-    """Everything in this step that is not as expected, and what could not be compared.
+def compare(step: SeenStep) -> Iterator[Finding | str]:
+    """Everything in this step that is not as expected, and notes on what could not be compared.
 
     Raises:
         PlanNotTaken: the expectation has a plan and the observation does not.
@@ -248,89 +226,72 @@ def compare(step: SeenStep) -> Iterator[Finding | Note]:
             yield from check(step)
 
 
-def _rows(step: SeenStep) -> Iterator[Finding | Note]:
+def _rows(step: SeenStep) -> Iterator[Finding | str]:
     """Of all micro-batches of the step together; in complete mode of the last one."""
-    batches = step.expected.expectation.batches
-    each_is_compared = (
-        step.expected.rows_from_batches and batches is not None and len(batches) == len(step.seen.batches)
-    )
-    if each_is_compared:
-        return
+    wanted, batches = step.expected.expectation, step.seen.batches
+    if step.expected.rows_from_batches and wanted.batches is not None and len(wanted.batches) == len(batches):
+        return  # each is compared by itself
     complete = step.case.output_mode_in(step.seen.number) == "complete"
-    yield from _compare_rows(
-        step.expected.expectation.rows, step.seen.batches[-1:] if complete else step.seen.batches, step, step.place
-    )
+    yield from _compare_rows(wanted.rows, batches[-1:] if complete else batches, step, step.place)
 
 
 def _compare_rows(
     rows: Iterable[Row], batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding]:
     try:
-        found = difference(rows, batches, step.schema)
+        missing, extra, common = difference(rows, batches, step.schema)
     except NotARow as problem:
         row = dict(problem.row) if isinstance(problem.row, Mapping) else list(problem.row)
         yield NotOfTheType(place=place, expected=row, observed=step.schema.described(), problem=problem.problem)
         return
-    if found:
-        yield RowsDiffer(
-            place=place,
-            columns=step.schema.names,
-            missing=found.missing,
-            extra=found.extra,
-            common=found.common,
-        )
+    if missing or extra:
+        yield RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
 
 
-def _batches(step: SeenStep) -> Iterator[Finding | Note]:
-    """One entry per micro-batch of the step, in order."""
+def _unequal(place: FindingLocation, aspect: str, expected: Json, observed: Json) -> Iterator[Finding]:
+    if expected != observed:
+        yield ValueDiffers(place=place, aspect=aspect, expected=expected, observed=observed)
+
+
+def _batches(step: SeenStep) -> Iterator[Finding | str]:
     entries = step.expected.expectation.batches or ()
     seen = step.seen.batches
     if len(entries) != len(seen):
-        yield ValueDiffers(
-            place=step.place,
-            aspect="batches",
-            expected=[entry.kind or "any kind" for entry in entries],
-            observed=[batch.kind for batch in seen],
-        )
+        kinds = [entry.kind or "any kind" for entry in entries]
+        yield ValueDiffers(place=step.place, aspect="batches", expected=kinds, observed=[batch.kind for batch in seen])
         return
     for entry, batch in zip(entries, seen, strict=True):
         yield from _batch(entry, batch, step)
 
 
-def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | Note]:
+def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | str]:
     place = step.at(batch)
-    if entry.kind is not None and entry.kind != batch.kind:
-        yield ValueDiffers(place=place, aspect="kind", expected=entry.kind, observed=batch.kind)
+    if entry.kind is not None:
+        yield from _unequal(place, "kind", entry.kind, batch.kind)
     if entry.rows is not None:
         yield from _compare_rows(entry.rows, (batch,), step, place)
     if "watermark" in entry.model_fields_set:
         wanted = None if entry.watermark is None else instant_ms(entry.watermark)
         # A query without a watermark has 0 in the offset log, which is not a watermark.
-        if wanted != batch.watermark:
-            yield ValueDiffers(
-                place=place, aspect="watermark it ran with", expected=show_ms(wanted), observed=show_ms(batch.watermark)
-            )
+        yield from _unequal(place, "watermark it ran with", show_ms(wanted), show_ms(batch.watermark))
     if "dropped" in entry.model_fields_set:
         yield from _compare_dropped(entry.dropped, (batch,), step, place)
     if entry.state is not None:
         yield from _compare_state(entry.state, batch.state, place)
 
 
-def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
+def _watermark(step: SeenStep) -> Iterator[Finding | str]:
     wanted = instant_ms(step.expected.expectation.watermark)
-    if wanted != step.seen.watermark:
-        yield ValueDiffers(
-            place=step.place, aspect="watermark", expected=show_ms(wanted), observed=show_ms(step.seen.watermark)
-        )
+    yield from _unequal(step.place, "watermark", show_ms(wanted), show_ms(step.seen.watermark))
 
 
-def _dropped(step: SeenStep) -> Iterator[Finding | Note]:
+def _dropped(step: SeenStep) -> Iterator[Finding | str]:
     yield from _compare_dropped(step.expected.expectation.dropped, step.seen.batches, step, step.place)
 
 
 def _compare_dropped(
     wanted: int | tuple[int, ...] | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
-) -> Iterator[Finding | Note]:
+) -> Iterator[Finding | str]:
     """The sum over the batches, for a list that of each operator.
 
     ``null`` means that the metric must not exist; old versions lack it (SPARK-24634).
@@ -340,16 +301,13 @@ def _compare_dropped(
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
     observed = sum(counted) if exists or counted else NO_METRIC
     if wanted is None:
-        if observed != NO_METRIC:
-            yield ValueDiffers(place=place, aspect="dropped", expected=NO_METRIC, observed=observed)
+        yield from _unequal(place, "dropped", NO_METRIC, observed)
     elif not exists and lacking is not None:
-        yield Note(f"dropped is not compared: {lacking}")
+        yield f"dropped is not compared: {lacking}"
     elif isinstance(wanted, tuple):
-        each = _dropped_by_operator(batches, len(wanted))
-        if each != list(wanted):
-            yield ValueDiffers(place=place, aspect="dropped", expected=list(wanted), observed=each)
-    elif not exists or observed != wanted:
-        yield ValueDiffers(place=place, aspect="dropped", expected=wanted, observed=observed if exists else NO_METRIC)
+        yield from _unequal(place, "dropped", list(wanted), _dropped_by_operator(batches, len(wanted)))
+    else:
+        yield from _unequal(place, "dropped", wanted, observed if exists else NO_METRIC)
 
 
 def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json:
@@ -363,7 +321,7 @@ def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json
     return list(map(sum, zip(*known, strict=True))) if known else [0] * operators
 
 
-def _state(step: SeenStep) -> Iterator[Finding | Note]:
+def _state(step: SeenStep) -> Iterator[Finding | str]:
     wanted = step.expected.expectation.state
     held = step.last_batch.state if step.last_batch is not None else ()
     if wanted is not None:
@@ -372,17 +330,16 @@ def _state(step: SeenStep) -> Iterator[Finding | Note]:
 
 def _compare_state(
     wanted: int | tuple[int, ...], held: tuple[int, ...], place: FindingLocation
-) -> Iterator[Finding | Note]:
+) -> Iterator[Finding | str]:
     """A number is compared with the sum over the operators, a list with each operator."""
     if isinstance(wanted, tuple):
-        if wanted != held:
-            yield ValueDiffers(place=place, aspect="state", expected=list(wanted), observed=list(held))
+        yield from _unequal(place, "state", list(wanted), list(held))
     elif wanted != sum(held):
         each = f"per operator: {list(held)}" if len(held) > 1 else None
         yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
 
 
-def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
+def _event_time(step: SeenStep) -> Iterator[Finding | str]:
     """Of the last data batch, in milliseconds."""
     wanted = step.expected.expectation.event_time
     batch = next((seen for seen in reversed((*step.before, *step.seen.batches)) if seen.kind == "data"), None)
@@ -394,36 +351,31 @@ def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
         yield ValueDiffers(place=step.place, aspect="eventTime", expected=expected, observed=observed)
         return
     for key in ("min", "max", "avg"):
-        value, seen = getattr(wanted, key), getattr(batch.event_time, key)
-        if value is not None and instant_ms(value) != seen:
-            yield ValueDiffers(
-                place=step.place,
-                aspect=f"eventTime.{key}",
-                expected=show_ms(instant_ms(value)),
-                observed=show_ms(seen),
-            )
+        if (value := getattr(wanted, key)) is not None:
+            seen = show_ms(getattr(batch.event_time, key))
+            yield from _unequal(step.place, f"eventTime.{key}", show_ms(instant_ms(value)), seen)
 
 
-def _progress(step: SeenStep) -> Iterator[Finding | Note]:
+def _progress(step: SeenStep) -> Iterator[Finding | str]:
     """Dotted paths into the progress of the last micro-batch that ran; ``null`` means that a path must not exist."""
     for path, wanted in (step.expected.expectation.progress or {}).items():
         if step.last_batch is None:
             yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
             continue
-        found, value = _look_up(step.last_batch.progress, path)
-        lacking = None if found else metrics.missing(path, step.version)
+        exists, value = _look_up(step.last_batch.progress, path)
+        lacking = None if exists else metrics.missing(path, step.version)
         if lacking is not None and wanted is not None:
-            yield Note(f"progress.{path} is not compared: {lacking}")
-        elif not same_json(wanted, value) or (not found and wanted is not None):
+            yield f"progress.{path} is not compared: {lacking}"
+        elif not same_json(wanted, value) or (not exists and wanted is not None):
             yield ValueDiffers(
                 place=step.at(step.last_batch),
                 aspect=f"progress.{path}",
                 expected=wanted,
-                observed=value if found else NO_PATH,
+                observed=value if exists else NO_PATH,
             )
 
 
-def _plan(step: SeenStep) -> Iterator[Finding | Note]:
+def _plan(step: SeenStep) -> Iterator[Finding | str]:
     if step.seen.plan is None:
         raise PlanNotTaken(step.seen.number)
     for pattern in step.expected.expectation.plan or ():
@@ -458,7 +410,7 @@ def same_json(expected: Json, observed: Json) -> bool:
     return bool(expected == observed)
 
 
-CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | Note]]] = {
+CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | str]]] = {
     "batches": _batches,
     "rows": _rows,
     "watermark": _watermark,

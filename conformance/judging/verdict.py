@@ -29,7 +29,7 @@ from conformance.judging.finding import (
     StaleEntry,
     described,
 )
-from conformance.judging.step_comparison import Note, OutputSchema, PlanNotTaken, SeenStep, compare
+from conformance.judging.step_comparison import OutputSchema, PlanNotTaken, SeenStep, compare
 
 _DOTTED = re.compile(r"[\w.$]+")
 _PACKAGE = re.compile(r"[a-z_]\w*")
@@ -40,8 +40,6 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 @dataclass(frozen=True)
 class StepResults:
-    """The steps of an observation compared with what is expected of them."""
-
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     broken: str | None = None
@@ -54,33 +52,23 @@ class StepResults:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The result of judging an observation: as expected, or one of the failures that all verdicts share."""
-
     failure: Literal["violates", "broken"] | None
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
 
 
 def judgement(case: Case, observation: Observation, results: StepResults, stale: Sequence[StaleEntry]) -> Judgement:
-    """Put together what is wrong with an observation.
-
-    Args:
-        case: the case.
-        observation: of all of it.
-        results: its steps compared with what is expected of them.
-        stale: entries of the case that turned out to be stale.
-    """
+    """The findings of the steps, of the whole observation and of stale entries together, and what they amount to."""
     if results.broken is not None:
         return Judgement("broken", results.findings, (results.broken, *results.notes))
     witnesses = (disagreements, state_disagreements, lost_or_doubled)
-    wrong = (*results.findings, *(found for compared in witnesses for found in compared(case, observation)))
+    wrong = (*results.findings, *(finding for compared in witnesses for finding in compared(case, observation)))
     # Findings about the same step and micro-batches stand together.
-    findings = (*stale, *sorted(wrong, key=lambda found: (found.place.step or 0, found.place.batches)))
+    findings = (*stale, *sorted(wrong, key=lambda finding: (finding.place.step or 0, finding.place.batches)))
     return Judgement("violates" if findings else None, findings, results.notes)
 
 
 def why_incoherent(case: Case, observation: Observation) -> str | None:
-    """Why this cannot be an observation of the case, None if it can."""
     if observation.case != case.id:
         return f"the observation is of {observation.case}"
     if not observation.steps:
@@ -100,9 +88,6 @@ def compare_steps(
     """Compare each step with what is expected of it, up to the one that ends the case.
 
     Args:
-        wanted: what is expected of each step.
-        case: the case.
-        observation: what it showed.
         version_of: the version that ran the step of this number.
 
     Raises:
@@ -121,11 +106,11 @@ def compare_steps(
         if step is not None:
             schema = OutputSchema.of(observation.columns_of(seen))
             try:
-                for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
-                    if isinstance(found, Note):
-                        notes[found.text] = None
+                for result in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
+                    if isinstance(result, str):
+                        notes[result] = None
                     else:
-                        findings.append(found)
+                        findings.append(result)
             except PlanNotTaken as problem:
                 return StepResults(tuple(findings), tuple(notes), broken=str(problem))
         before = (*before, *seen.batches)
@@ -136,12 +121,11 @@ def compare_steps(
 
 
 def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> Iterator[Finding]:
-    """The step at which the case ends: with the expected error, with another, or without one that was expected."""
     if seen.error is None or wanted is None:
         rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
         yield error_differs(case, seen, wanted, unreached=rest)
-    elif (found := error_differs(case, seen, wanted)).mismatches:
-        yield found
+    elif (finding := error_differs(case, seen, wanted)).mismatches:
+        yield finding
 
 
 def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
@@ -174,7 +158,6 @@ def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[ErrorPart]:
 
 
 def rejects_the_query(error: ErrorSeen | None) -> bool:
-    """Whether Spark rejected the query before it ran."""
     return error is not None and error.stage in ("analysis", "start")
 
 
@@ -184,13 +167,11 @@ def lacks_the_feature(wanted: Unsupported, error: ErrorSeen | None) -> bool:
 
 
 def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[ErrorDiffers, tuple[str, ...]]:
-    """The finding on a query that does not run, but not because the feature is missing; and what to do about it, as notes."""
     unnamed = "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`"
     return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
 def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
-    """The finding on an entry that documents a difference which is not there."""
     entries: Sequence[object]
     aspect: Section
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
@@ -198,7 +179,7 @@ def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: st
     link = ticket(entry.link, entry.introduced_by, bug=entry.bug)
     return StaleEntry(
         aspect=aspect,
-        place=FindingLocation.of_entry(case, number, aspect),
+        place=FindingLocation(file=case.file, line=case.lines.get(f"{aspect}.{number}"), step=None),
         spark=spark,
         expected=f"{documented}{link}",
         observed=observed,
@@ -213,9 +194,9 @@ def _classes_in(message: str) -> Iterator[str]:
     for dotted in _DOTTED.findall(message):
         packages: list[str] = []
         for part in dotted.split("."):
-            if packages and (found := _CLASS.match(part)):
-                yield ".".join((*packages, found[0]))
-                yield found[1]
+            if packages and (name := _CLASS.match(part)):
+                yield ".".join((*packages, name[0]))
+                yield name[1]
             _, dollar, package = part.rpartition("$")
             if dollar or not _PACKAGE.fullmatch(package):
                 packages = []
@@ -232,29 +213,23 @@ AS_THE_CASE_SAYS: frozenset[Status] = frozenset({"conforms", "differs", "bug", "
 """The statuses of a version that does what its case says about it, known bugs included."""
 
 AS_THE_NEWEST = "this version behaves as the newest does"
-WITHOUT_THE_BUG = "this version behaves as the case says, without the bug"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One cell of the matrix."""
-
     case: str
     version: SparkVersion
     status: Status
     findings: tuple[Finding, ...] = ()
-    """In the order of the steps; the first is where the behaviour diverged."""
     notes: tuple[str, ...] = ()
     """What was not compared, and why; for ``broken`` and ``not-run``, what happened."""
     differs: Differs | None = None
-    """The entry of the case that covers this version."""
     behaviour: str | None = None
     """Digest of what was observed: equal digests, equal behaviour. None if nothing was observed."""
     runs: tuple[Verdict, ...] = field(default=(), repr=False)
     """If the cell ran more than once: the verdict on each run, in order."""
 
     def describe(self) -> str:
-        """The whole verdict as plain text, without a line end."""
         return "\n".join([f"{self.case} on {self.version}: {self.status}", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
@@ -289,11 +264,6 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
 
 
 def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observation: Observation) -> Verdict:
-    """The verdict on an observation that is one of this case.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
     compared = partial(compare_steps, case=case, observation=observation, version_of=lambda _: verdict.version)
     newest = as_newest(case)
     if isinstance(wanted, Unsupported):
@@ -312,12 +282,12 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     entry, results = wanted.differs, compared(wanted)
     stale: tuple[StaleEntry, ...] = ()
     if entry is not None and _is_stale(wanted, newest, results, compared(newest)):
-        saw = WITHOUT_THE_BUG if entry.bug else AS_THE_NEWEST
+        saw = "this version behaves as the case says, without the bug" if entry.bug else AS_THE_NEWEST
         stale = (stale_entry(case, entry, str(entry.spark), entry.because or "it behaves otherwise", saw),)
-    found = judgement(case, observation, results, stale)
-    status: Status = found.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")
+    result = judgement(case, observation, results, stale)
+    status: Status = result.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")
     documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=found.findings, notes=found.notes, differs=documented)
+    return replace(verdict, status=status, findings=result.findings, notes=result.notes, differs=documented)
 
 
 def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
@@ -328,17 +298,14 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
 
 
 def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
-    """The runtime cannot run the case, though Spark itself might."""
     return Verdict(case.id, version, "not-applicable", notes=(why,))
 
 
 def broken(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    """The harness failed, not the engine."""
     return Verdict(case.id, version, "broken", notes=(reason,))
 
 
 def not_run(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    """There is no result."""
     return Verdict(case.id, version, "not-run", notes=(reason,))
 
 

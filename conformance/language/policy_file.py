@@ -37,8 +37,8 @@ from conformance.language.source import (
     unknown,
 )
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.catalogue import POLICIES, PolicyDefinition, rules_for
-from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
+from conformance.policies.engines import POLICIES, PolicyDefinition, rules_for
+from conformance.policies.rules import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
 from conformance.policies.trace import INPUT as THE_ONLY_INPUT
 from conformance.policies.trace import Boundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 

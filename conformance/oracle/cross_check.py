@@ -22,7 +22,6 @@ from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
-"""Verdict statuses of a prediction that meets the expectations."""
 
 RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "watermark": ("node_watermark_ms", "policies"),
@@ -45,10 +44,8 @@ class ModelDisagreement:
     settled_by: tuple[Rule, ...]
     """Rules that would resolve the disagreement if they had another version's value."""
     look_at: tuple[Rule, ...]
-    """Rules that the findings are about."""
 
     def is_like(self, other: ModelDisagreement) -> bool:
-        """Whether both differ only in their versions."""
         return (
             (self.verdict.case, self.verdict.status) == (other.verdict.case, other.verdict.status)
             and self.verdict.findings == other.verdict.findings
@@ -58,13 +55,9 @@ class ModelDisagreement:
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """How far the model and the cases agree."""
-
     cases: tuple[Case, ...]
     versions: tuple[SparkVersion, ...]
-    """In ascending order."""
     cells: int
-    """The number of predictions."""
     not_predicted: Mapping[str, tuple[str, ...]]
     """Construct → ids of the cases that the model does not predict because of it."""
     disagreements: tuple[ModelDisagreement, ...]
@@ -79,17 +72,15 @@ class CrossCheck:
 
     @property
     def share(self) -> float:
-        """The predicted share of the cases, from 0 to 1."""
         return len(self.predicted) / len(self.cases) if self.cases else 1.0
 
     def by_family(self) -> dict[str, tuple[int, int]]:
-        """Family → number of predicted cases, number of cases."""
         predicted = Counter(case.family for case in self.predicted)
         return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
-        runs = [[*run] for named, run in groupby(self.versions, key=lambda one: one in versions) if named]
+        runs = [[*run] for named, run in groupby(self.versions, key=lambda version: version in versions) if named]
         return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs)
 
 
@@ -123,15 +114,15 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
     return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements), read_by)
 
 
-def _grouped(found: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
+def _grouped(disagreements: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
     """Equal disagreements as one, with the versions of all of them."""
     groups: list[ModelDisagreement] = []
-    for one in found:
-        like = next((place for place, group in enumerate(groups) if group.is_like(one)), None)
+    for disagreement in disagreements:
+        like = next((place for place, group in enumerate(groups) if group.is_like(disagreement)), None)
         if like is None:
-            groups.append(one)
+            groups.append(disagreement)
         else:
-            groups[like] = replace(groups[like], versions=(*groups[like].versions, *one.versions))
+            groups[like] = replace(groups[like], versions=(*groups[like].versions, *disagreement.versions))
     return groups
 
 
@@ -149,7 +140,7 @@ def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> Model
 
 
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
-    """Whether the model meets the expectations with these rules; None if it cannot predict the case."""
+    """None if the model cannot predict the case with these rules."""
     try:
         return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:

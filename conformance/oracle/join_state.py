@@ -29,12 +29,9 @@ class CannotTell(WrongUsage):
 
 @dataclass(frozen=True)
 class JoinInput:
-    """One side of a join."""
-
     column: str
-    """Its event-time column."""
     delay: str | None = None
-    """The delay of its watermark, such as ``10 minutes``; None if it has no watermark."""
+    """None if it has no watermark."""
 
     @classmethod
     def parse(cls, text: str) -> JoinInput:
@@ -60,13 +57,9 @@ class JoinInput:
 
 @dataclass(frozen=True)
 class KeptUntil:
-    """How long the state keeps a row of one side."""
-
     side: str
-    """``left`` or ``right``."""
     column: str
     at_ms: int
-    """The event time of the row."""
     watermark_ms: int | None
     """The lowest watermark of the query that evicts it; None if none does."""
     seen_ms: tuple[tuple[str, int], ...] = ()
@@ -94,20 +87,20 @@ def join_state(
     rules = rules_of(version)
     ids = Ids()
     try:
-        frames = [_frame(name, one, rules, ids) for name, one in (("left", left), ("right", right))]
+        frames = [_frame(name, input, rules, ids) for name, input in (("left", left), ("right", right))]
         joined = frames[0].join(frames[1], condition, "inner").plan
     except Refused as refused:
         raise CannotTell(f"Spark {version} rejects this: {refused.message.rstrip('.')}{_HINT}") from None
     except Unpredictable as unknown:
         raise CannotTell(f"{condition!r}: {unknown}") from None
-    watermarked = [one for one in (left, right) if one.delay]
+    watermarked = [input for input in (left, right) if input.delay]
 
-    def kept(side: str, one: JoinInput, bound: Bound) -> KeptUntil:
+    def kept(side: str, input: JoinInput, bound: Bound) -> KeptUntil:
         watermark = _evicting(bound, at_ms, rules)
         if watermark is None or not watermarked:
-            return KeptUntil(side, one.column, at_ms, None)
+            return KeptUntil(side, input.column, at_ms, None)
         seen = tuple((other.column, watermark + other.delay_ms) for other in watermarked)
-        return KeptUntil(side, one.column, at_ms, watermark, seen)
+        return KeptUntil(side, input.column, at_ms, watermark, seen)
 
     of_left, of_right = bounds(next(node for node in walk(joined) if isinstance(node, Join)))
     return kept("left", left, of_left), kept("right", right, of_right)
@@ -116,12 +109,12 @@ def join_state(
 _HINT = ". Write only what concerns the two event-time columns, and leave out conditions on other columns"
 
 
-def _frame(name: str, one: JoinInput, rules: Rules, ids: Ids) -> Frame:
-    if not one.column.isidentifier():
-        raise CannotTell(f"{one.column!r} is not a column: write '{name}_time 10 minutes'")
-    frame = Frame.read(name, parse_schema(f"{one.column} TIMESTAMP"), rules, ids)
-    one.delay_ms  # noqa: B018 – said before Spark's own wording
-    return frame.with_watermark(one.column, one.delay) if one.delay else frame
+def _frame(name: str, input: JoinInput, rules: Rules, ids: Ids) -> Frame:
+    if not input.column.isidentifier():
+        raise CannotTell(f"{input.column!r} is not a column: write '{name}_time 10 minutes'")
+    frame = Frame.read(name, parse_schema(f"{input.column} TIMESTAMP"), rules, ids)
+    input.delay_ms  # noqa: B018 – said before Spark's own wording
+    return frame.with_watermark(input.column, input.delay) if input.delay else frame
 
 
 def _evicting(bound: Bound, at_ms: int, rules: Rules) -> int | None:
@@ -130,7 +123,7 @@ def _evicting(bound: Bound, at_ms: int, rules: Rules) -> int | None:
         return None
     if isinstance(bound, KeyBound):
         return at_ms
-    if any(one.times != 1 for one in bound.bounds):
+    if any(part.times != 1 for part in bound.bounds):
         return None
     reached = at_ms - bound.state_watermark_ms(0, rules)
     return reached if rules.join_state_goes(at_ms * _US, bound.state_watermark_ms(reached, rules)) else reached + 1

@@ -23,7 +23,6 @@ from conformance.oracle.simulation import CaseSimulation, StepProgress, without_
 from conformance.query.reading import read_query
 
 NOT_PREDICTED = frozenset({"plan"})
-"""Keys of expectations that the model does not predict."""
 
 _BY_ORDER = BY_ORDER | {"array_agg"}
 """The names of Spark's functions whose result depends on the order of rows; ``array_agg`` is ``collect_list``."""
@@ -34,8 +33,6 @@ MAX_PARTITIONS = 4
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model predicts for a case on a version."""
-
     version: SparkVersion
     observation: Observation
     steps: tuple[StepProgress, ...]
@@ -48,10 +45,8 @@ class Prediction:
     """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
-        """What the query of the step with this number emits."""
-        return next(
-            (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
-        )
+        seen = next((seen for seen in self.observation.steps if seen.number == step), None)
+        return self.columns if seen is None else self.observation.columns_of(seen)
 
 
 class CasePredictions:
@@ -90,9 +85,8 @@ class CasePredictions:
     def verdict_on(self, prediction: Prediction) -> Verdict:
         """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
         version, seen = prediction.version, prediction.observation
-        entry = next(
-            (place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None
-        )
+        differs = self.case.differs_on(version)
+        entry = None if differs is None else self.case.differs.index(differs)
         # Predictions of several versions share the observation, which is kept here.
         key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
@@ -197,7 +191,6 @@ def _predicted_entry(entry: Differs) -> Differs | None:
 
 
 def _comes_in_partitions(case: Case) -> bool:
-    """Whether rows that arrive together are in several partitions."""
     return any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
 
 

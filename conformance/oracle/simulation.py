@@ -50,8 +50,6 @@ from conformance.model.rules import Rules
 
 
 class _FrameBuilder:
-    """Applies the operations of the case language to a frame."""
-
     def __init__(self, case: Case, rules: Rules) -> None:
         self._case = case
         self._rules = rules
@@ -59,11 +57,6 @@ class _FrameBuilder:
         self._views: dict[str, Frame] = {}
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
-        """
-        Raises:
-            Refused: Spark refuses it at analysis.
-            Unpredictable: the model does not know an operation.
-        """
         first, *rest = pipeline.operations
         if first.name != "from":
             raise Unpredictable(f"the operation {first.name}")
@@ -111,7 +104,9 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
     "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
     "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "orderBy": lambda _, frame, of: frame.order_by(*(sort_order(one).expression for one in of.arguments["orderBy"])),
+    "orderBy": lambda _, frame, of: frame.order_by(
+        *(sort_order(order).expression for order in of.arguments["orderBy"])
+    ),
     "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
     "distinct": lambda _, frame, of: frame.drop_duplicates() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
@@ -134,8 +129,6 @@ _RUNS_ONCE_AN_ACTION = ("once", "availableNow")
 
 @dataclass(frozen=True)
 class StepProgress:
-    """What happens in a step."""
-
     step: Step
     batches: tuple[BatchProgress, ...]
     error: Refused | None = None
@@ -271,10 +264,10 @@ class CaseSimulation:
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
         frame = _FrameBuilder(self._case, self._rules).pipeline(self._pipeline)
-        self._types = tuple(one.type for one in frame.plan.columns)
+        self._types = tuple(column.type for column in frame.plan.columns)
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")
-        self.columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
+        self.columns = tuple(Column(name=column.name, type=str(column.type)) for column in frame.plan.columns)
         if not self._pipeline.streams() <= {*self._case.in_memory, *self._case.topics}:
             check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
@@ -347,29 +340,29 @@ class CaseSimulation:
                 "batchId": batch.id,
                 "numInputRows": sum(source.rows for source in sources),
                 "eventTime": {key: _instant(millis) for key, millis in shown_times.items()},
-                "stateOperators": [self._operator(one, partitions) for one in batch.operators],
+                "stateOperators": [self._operator(operator, partitions) for operator in batch.operators],
             },
         )
 
-    def _operator(self, one: OperatorProgress, partitions: str | None) -> dict[str, Json]:
+    def _operator(self, operator: OperatorProgress, partitions: str | None) -> dict[str, Json]:
         known: dict[str, Json] = {
-            "operatorName": one.operator,
-            "numRowsTotal": one.state_rows,
-            "numRowsUpdated": one.updated,
-            "numRowsRemoved": one.removed,
-            DROPPED_ROWS: one.dropped,
+            "operatorName": operator.operator,
+            "numRowsTotal": operator.state_rows,
+            "numRowsUpdated": operator.updated,
+            "numRowsRemoved": operator.removed,
+            DROPPED_ROWS: operator.dropped,
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)
             # A join in state format 2 has four state stores in each partition (SPARK-35896).
-            known["numStateStoreInstances"] = int(partitions) * (4 if one.operator == "symmetricHashJoin" else 1)
-        if one.operator.startswith("dedupe"):
-            known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
-        if one.timers is not None:
+            known["numStateStoreInstances"] = int(partitions) * (4 if operator.operator == "symmetricHashJoin" else 1)
+        if operator.operator.startswith("dedupe"):
+            known["customMetrics"] = {"numDroppedDuplicateRows": operator.duplicates}
+        if operator.timers is not None:
             known["customMetrics"] = {
                 "numValueStateVars": 1,  # of each processor of the suite
-                "numRegisteredTimers": one.timers.registered,
-                "numDeletedTimers": one.timers.deleted,
+                "numRegisteredTimers": operator.timers.registered,
+                "numDeletedTimers": operator.timers.deleted,
             }
         return known
 
@@ -422,5 +415,5 @@ def _instant(millis: int) -> str:
 
 def _time_modes(pipeline: Pipeline) -> list[str]:
     """Of the processors over state, which keep theirs over a restart."""
-    processors = (one for one in pipeline.walk() if one.name == "transformWithState")
-    return [one.arguments["transformWithState"].get("timeMode", "None") for one in processors]
+    processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
+    return [processor.arguments["transformWithState"].get("timeMode", "None") for processor in processors]

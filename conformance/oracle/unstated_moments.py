@@ -27,7 +27,6 @@ class UnstatedMoment:
     """The newest version for which the case says this."""
     step: int
     batches: tuple[BatchSeen, ...]
-    """The micro-batches that run."""
 
     @property
     def path(self) -> Path:
@@ -35,7 +34,6 @@ class UnstatedMoment:
 
     @property
     def line(self) -> int:
-        """Of the step, or of what a ``differs`` entry says about it, from 1."""
         lines = self.case.lines
         entry = self.case.differs_on(self.version)
         if entry is not None and self.step in entry.steps:
@@ -61,20 +59,19 @@ def unstated_moments(cases: Iterable[Case]) -> Iterator[UnstatedMoment]:
     that the model cannot predict there is left out; ``conformance validate --model`` names these. Cases of one file that share the
     step are named once.
     """
-    found: dict[tuple[Path, int], UnstatedMoment] = {}
+    by_line: dict[tuple[Path, int], UnstatedMoment] = {}
     for case in cases:
         for version in _versions(case):
             # Most steps emit nothing, or say where: ask the model only about the rest.
             if not _open_steps(case, version):
                 continue
             with suppress(Unpredictable):
-                for one in unstated_in(case, version, predict(case, version).observation):
-                    found.setdefault((one.path, one.line), one)
-    yield from found.values()
+                for moment in unstated_in(case, version, predict(case, version).observation):
+                    by_line.setdefault((moment.path, moment.line), moment)
+    yield from by_line.values()
 
 
 def unstated_in(case: Case, version: SparkVersion, observation: Observation) -> Iterator[UnstatedMoment]:
-    """The steps that do not say which micro-batch emits, by what one version showed."""
     open_steps = _open_steps(case, version)
     for seen in observation.steps:
         several = len(seen.batches) > 1 and any(batch.rows for batch in seen.batches)
@@ -92,12 +89,12 @@ def _open_steps(case: Case, version: SparkVersion) -> frozenset[int]:
     wanted = expected(case, version)
     if not isinstance(wanted, Steps):
         return frozenset()
-    emitting = (one for one in wanted.steps if "rows" in one.checked and one.expectation.rows != ())
+    emitting = (step for step in wanted.steps if "rows" in step.checked and step.expectation.rows != ())
     return frozenset(
-        one.step.number
-        for one in emitting
-        if one.expectation.batches is None
-        or not all("rows" in batch.model_fields_set for batch in one.expectation.batches)
+        step.step.number
+        for step in emitting
+        if step.expectation.batches is None
+        or not all("rows" in batch.model_fields_set for batch in step.expectation.batches)
     )
 
 

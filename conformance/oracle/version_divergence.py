@@ -22,9 +22,7 @@ class RuleChanged:
     name: str
     source: str
     here: str
-    """On the first version."""
     there: str
-    """On the second version."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,6 @@ class VersionDivergence:
     """The first place where two versions differ."""
 
     step: int
-    """From 1."""
     batch: int | None
     """Id of the micro-batch; None if one of them fails in this step before it."""
     here: BatchProgress | Refused | None
@@ -44,31 +41,30 @@ class VersionDivergence:
 
 def version_divergence(case: Case, here: Prediction, there: Prediction) -> VersionDivergence | None:
     """Where two versions first differ, by the predictions for both; None if they behave the same."""
-    found = _first(here, there)
-    return None if found is None else replace(found, rules=tuple(_responsible(case, here, there, found)))
+    first = _first(here, there)
+    return None if first is None else replace(first, rules=tuple(_responsible(case, here, there, first)))
 
 
 def _first(here: Prediction, there: Prediction) -> VersionDivergence | None:
-    """Where they first differ, without the rules."""
-    found = divergence(here.observation, there.observation, error_classes=False)
-    if found is None or found.step is None:
+    place = divergence(here.observation, there.observation, error_classes=False)
+    if place is None or place.step is None:
         return None
-    sides = [next((one for one in told.steps if one.step.number == found.step), None) for told in (here, there)]
+    sides = [next((step for step in each.steps if step.step.number == place.step), None) for each in (here, there)]
     batches = [side.batches if side is not None else () for side in sides]
     ids = [batch.id for batch in batches[0]]
-    at = ids.index(found.batch) if found.batch is not None else min(map(len, batches))
+    at = ids.index(place.batch) if place.batch is not None else min(map(len, batches))
     mine, theirs = (
-        told[at] if at < len(told) else side.error if side is not None else None
-        for told, side in zip(batches, sides, strict=True)
+        ran[at] if at < len(ran) else side.error if side is not None else None
+        for ran, side in zip(batches, sides, strict=True)
     )
-    batch = next((one.id for one in (mine, theirs) if isinstance(one, BatchProgress)), None)
-    return VersionDivergence(found.step, batch, mine, theirs)
+    batch = next((side.id for side in (mine, theirs) if isinstance(side, BatchProgress)), None)
+    return VersionDivergence(place.step, batch, mine, theirs)
 
 
-def _responsible(case: Case, here: Prediction, there: Prediction, found: VersionDivergence) -> Iterator[RuleChanged]:
+def _responsible(case: Case, here: Prediction, there: Prediction, first: VersionDivergence) -> Iterator[RuleChanged]:
     """The refusal that stops one of them here, or every rule that alone makes the first behave like the second."""
     mine, theirs = rules_of(here.version), rules_of(there.version)
-    refused = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
+    refused = {side.name for side in (first.here, first.there) if isinstance(side, Refused)}
     for altered, change in _alternatives(mine, theirs, here.version, there.version):
         if change.name in refused:
             yield change
@@ -80,16 +76,16 @@ def _responsible(case: Case, here: Prediction, there: Prediction, found: Version
         except Unpredictable:
             continue
         following = _first(other, there)
-        if following is None or _is_later(following, found):
+        if following is None or _is_later(following, first):
             yield change
 
 
-def _is_later(one: VersionDivergence, other: VersionDivergence) -> bool:
-    if one.step != other.step:
-        return one.step > other.step
-    if one.batch is None or other.batch is None:
-        return one.batch != other.batch
-    return one.batch > other.batch
+def _is_later(place: VersionDivergence, other: VersionDivergence) -> bool:
+    if place.step != other.step:
+        return place.step > other.step
+    if place.batch is None or other.batch is None:
+        return place.batch != other.batch
+    return place.batch > other.batch
 
 
 def _alternatives(

@@ -37,37 +37,29 @@ class PolicyExpectation(Frozen):
     """The watermark of downstream operators; None means no watermark yet."""
     late: bool | None = None
     closed: tuple[int, ...] = ()
-    """Ends of the windows that the entry completes."""
     idle: tuple[str, ...] = ()
-    """Inputs that do not hold back the watermark."""
 
 
 class PolicyStep(Frozen):
     number: int
-    """From 1."""
     entry: TraceEntry
     name: str | None = None
     expect: PolicyExpectation | None = None
 
 
 class PolicyCase(Frozen):
-    """A valid, complete policy case."""
-
     id: str
     path: Path
     digest: str
-    """As in ``Case``."""
     lines: Mapping[str, int]
     """Key path → line in the file, from 1: ``title``, ``trace.3``, ``trace.3.expect.late``."""
 
     title: str
     policy: str
     given: Mapping[str, Json]
-    """Parameters of the policy."""
     throttle: tuple[str, Mapping[str, Json]] | None = None
     trace: Trace
     steps: tuple[PolicyStep, ...]
-    """One per entry of the trace."""
     strength: Strength = "documented"
     links: tuple[str, ...] = ()
     why: str | None = None
@@ -76,7 +68,6 @@ class PolicyCase(Frozen):
 
     @property
     def family(self) -> str:
-        """The folder of the case, ``policies``; empty if it is not in a folder."""
         return self.id.rpartition("/")[0]
 
     @property
@@ -94,14 +85,10 @@ class PolicyMismatch:
     """An expectation of a policy case that the replay does not meet."""
 
     step: int
-    """From 1."""
     key: str
-    """``late``; ``FAILURE`` if the engine ends here."""
     expected: Any
     actual: Any
-    """In the notation of a case."""
     line: int
-    """The line of the expectation in the file, from 1."""
 
     def __str__(self) -> str:
         if self.key == FAILURE:
@@ -110,13 +97,13 @@ class PolicyMismatch:
 
 
 def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
-    """Every expectation that the replay of the case does not meet, step by step."""
+    """Every expectation that the replay of the case does not meet."""
     return mismatches(case, answer_of(replay(case.trace, case.question.rules)))
 
 
 def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
-    """Every expectation that an answer does not meet, step by step. What the engine does not decide is not compared."""
-    found = []
+    """Every expectation that an answer does not meet. What the engine does not decide is not compared."""
+    wrong = []
     for step, result in zip(case.steps, answer.steps, strict=False):
         checked = step.expect.model_fields_set if step.expect is not None else ()
         for key, actual in result.items():
@@ -126,15 +113,14 @@ def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, 
             if key == "watermark" and not isinstance(expected, dict):
                 (actual,) = actual.values()
             if expected != actual:
-                found.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
+                wrong.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
     if len(answer.steps) < len(case.steps):
         step = case.steps[len(answer.steps)]
-        found.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
-    return tuple(found)
+        wrong.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
+    return tuple(wrong)
 
 
 def expectations(case: PolicyCase) -> int:
-    """How many expectations a case has."""
     return sum(len(step.expect.model_fields_set) for step in case.steps if step.expect is not None)
 
 
@@ -161,5 +147,5 @@ def _shown(value: Any) -> str:
         case tuple():
             return f"[{', '.join(map(str, value))}]"
         case dict():
-            return f"{{{', '.join(f'{name}: {_shown(one)}' for name, one in value.items())}}}"
+            return f"{{{', '.join(f'{name}: {_shown(of_input)}' for name, of_input in value.items())}}}"
     return str(value)

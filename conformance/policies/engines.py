@@ -1,4 +1,4 @@
-"""The rules of each engine: how its policies compute the watermark of an input, and what is late.
+"""The rules of each engine: how its policies compute the watermark of an input, and what is late; and its policies by name.
 
 All times are in milliseconds, except those of Hazelcast Jet, where each policy says its unit. The clock of Beam is the wall clock.
 Sources: ``EventTimeWatermarkExec`` and ``WatermarkTracker`` of Apache Spark (SPARK-18124); ``WatermarkPolicies``,
@@ -10,13 +10,32 @@ Kafka, and KIP-633 for the grace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from typing import Literal
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias
 
-from conformance.policies.engine_rules import Coalescing, InputWatermark, Lateness
-from conformance.policies.policy import MIN, InvalidParameter, Policy, at_least, wrapped
+from conformance.core.case import Frozen
+from conformance.core.data import read_data
+from conformance.core.errors import WrongUsage
+from conformance.policies.rules import (
+    THROTTLES,
+    Coalescing,
+    EngineRules,
+    InputWatermark,
+    InvalidParameter,
+    LateByWindow,
+    Lateness,
+    Lowest,
+    LowestOfActive,
+    Policy,
+    PolicyParameter,
+    SuppressDuplicates,
+    Throttle,
+    wrapped,
+)
+from conformance.policies.trace import MIN, NANOS_PER_MILLI, ClockUnit, in_unit
 
 # Spark
 
@@ -29,25 +48,20 @@ class MaxMinusDelay(Policy):
     """
 
     delay: int
-    """Milliseconds."""
     watermark: int = MIN
     """``MIN`` until a micro-batch with rows has ended; combined with other inputs it counts as the epoch."""
     highest: int | None = None
-    """Maximum event time of the current micro-batch."""
-
-    def __post_init__(self) -> None:
-        at_least("spark", "delay", self.delay, 0)
+    """The maximum event time of the current micro-batch."""
 
     def event(self, timestamp: int, now: int) -> MaxMinusDelay:  # noqa: ARG002
         return replace(self, highest=timestamp if self.highest is None else max(self.highest, timestamp))
-
-    def poll(self, now: int) -> MaxMinusDelay:
-        return self.boundary(now)
 
     def boundary(self, now: int) -> MaxMinusDelay:  # noqa: ARG002
         if self.highest is None:
             return self
         return replace(self, watermark=max(self.watermark, self.highest - self.delay), highest=None)
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -63,27 +77,20 @@ class Quantile(Policy):
     quantile: Decimal
     """Greater than 0, at most 1."""
     delay: int = 0
-    """Milliseconds."""
     watermark: int = MIN
     seen: tuple[int, ...] = ()
     """Event times of the current micro-batch, in order of arrival."""
 
-    def __post_init__(self) -> None:
-        if not 0 < self.quantile <= 1:
-            raise InvalidParameter("quantile", "quantile", self.quantile, "above 0 and at most 1")
-        at_least("quantile", "delay", self.delay, 0)
-
     def event(self, timestamp: int, now: int) -> Quantile:  # noqa: ARG002
         return replace(self, seen=(*self.seen, timestamp))
-
-    def poll(self, now: int) -> Quantile:
-        return self.boundary(now)
 
     def boundary(self, now: int) -> Quantile:  # noqa: ARG002
         if not self.seen:
             return self
         rank = int((self.quantile * len(self.seen)).to_integral_value(ROUND_CEILING))
         return replace(self, watermark=max(self.watermark, sorted(self.seen)[rank - 1] - self.delay), seen=())
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class SparkCoalescing(Coalescing):
 
     def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
         choose = min if self.policy == "min" else max
-        return max(before, choose(one.watermark for one in inputs))
+        return max(before, choose(input.watermark for input in inputs))
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,6 @@ class SparkLateness(Lateness):
 
 DEFAULT_IDLE_TIMEOUT = 60_000
 """Milliseconds."""
-DEFAULT_SAMPLES = 16
 MAX_SAMPLES = 10_000
 """Far more than Jet's 16; all of them are kept in memory."""
 
@@ -138,9 +144,6 @@ class FixedLag(Policy):
     guarded: bool = False
     """Whether events below ``MIN`` plus the lag are ignored, as since 0.6."""
     watermark: int = MIN
-
-    def __post_init__(self) -> None:
-        at_least("with-fixed-lag", "lag", self.lag, 0)
 
     def event(self, timestamp: int, now: int) -> FixedLag:  # noqa: ARG002
         if self.guarded and timestamp < MIN + self.lag:
@@ -208,20 +211,10 @@ class LimitingLagAndDelay(Policy):
     """
 
     lag: int
-    """In the unit of event times; the only lag that Jet allows to be negative."""
+    """The only lag that Jet allows to be negative."""
     history: TimestampHistory
     watermark: int = MIN
     highest: int = MIN
-
-    @classmethod
-    def of(cls, lag: int, max_delay: int, samples: int = DEFAULT_SAMPLES) -> LimitingLagAndDelay:
-        """
-        Args:
-            lag: in the unit of event times.
-            max_delay: nanoseconds.
-            samples: how many samples the delay is divided into.
-        """
-        return cls(lag, TimestampHistory(max_delay, samples))
 
     def event(self, timestamp: int, now: int) -> LimitingLagAndDelay:
         seen = replace(self, highest=max(self.highest, timestamp))
@@ -245,16 +238,10 @@ class LimitingLagAndLull(Policy):
     """
 
     lag: int
-    """Milliseconds."""
     max_lull: int
-    """Milliseconds."""
     watermark: int = MIN
     over_at: int | None = None
     """When the lull ends or, once it has ended, the time up to which the watermark has advanced; None before the first call."""
-
-    def __post_init__(self) -> None:
-        at_least("limiting-lag-and-lull", "lag", self.lag, 0)
-        at_least("limiting-lag-and-lull", "maxLull", self.max_lull, 0)
 
     def event(self, timestamp: int, now: int) -> LimitingLagAndLull:
         """The part of a lull that has passed since the last poll is not made up for."""
@@ -277,16 +264,11 @@ class LimitingTimestampAndWallClockLag(Policy):
     """
 
     timestamp_lag: int
-    """Milliseconds behind the maximum event time."""
+    """Behind the maximum event time."""
     wall_clock_lag: int
-    """Milliseconds behind the wall clock."""
     guarded: bool = False
     """Whether events below ``MIN`` plus their lag are ignored, as since 0.6."""
     watermark: int = MIN
-
-    def __post_init__(self) -> None:
-        at_least("limiting-timestamp-and-wall-clock-lag", "timestampLag", self.timestamp_lag, 0)
-        at_least("limiting-timestamp-and-wall-clock-lag", "wallClockLag", self.wall_clock_lag, 0)
 
     def event(self, timestamp: int, now: int) -> LimitingTimestampAndWallClockLag:
         polled = self.poll(now)
@@ -310,9 +292,6 @@ class IdleTimeout(Policy):
     timeout: int
     """In the unit of the clock; 0: never idle."""
     idle_from: int = MIN
-
-    def __post_init__(self) -> None:
-        at_least("idle timeout", "idleTimeout", self.timeout, 0)
 
     @property
     def watermark(self) -> int:
@@ -351,24 +330,18 @@ class BoundedOutOfOrderness(Policy):
     """
 
     bound: int
-    """Milliseconds."""
     watermark: int = MIN
-    """The last emitted watermark."""
     highest: int | None = None
     """Maximum event time; None before the first event, when ``MIN`` is emitted, to which all earlier events lead too."""
-
-    def __post_init__(self) -> None:
-        at_least("bounded-out-of-orderness", "bound", self.bound, 0)
 
     def event(self, timestamp: int, now: int) -> BoundedOutOfOrderness:  # noqa: ARG002
         lowest = MIN + self.bound + 1
         return replace(self, highest=max(lowest if self.highest is None else self.highest, timestamp))
 
-    def poll(self, now: int) -> BoundedOutOfOrderness:
-        return self.boundary(now)
-
     def boundary(self, now: int) -> BoundedOutOfOrderness:  # noqa: ARG002
         return self if self.highest is None else replace(self, watermark=self.highest - self.bound - 1)
+
+    poll = boundary
 
 
 @dataclass(frozen=True)
@@ -380,7 +353,6 @@ class IdlenessTimer:
     """
 
     timeout: int
-    """Milliseconds."""
     active: bool = False
     """Whether there was an event since the last check."""
     since: int | None = None
@@ -413,12 +385,6 @@ class WithIdleness(Policy):
     told: bool = False
     """Whether the output has been marked idle since the last event: it is marked once, even if its clock went back between."""
 
-    @classmethod
-    def of(cls, policy: Policy, timeout: int) -> WithIdleness:
-        """``timeout``: milliseconds, at least 1."""
-        at_least("withIdleness", "idleTimeout", timeout, 1)
-        return cls(policy, IdlenessTimer(timeout))
-
     @property
     def watermark(self) -> int:
         return self.policy.watermark
@@ -435,8 +401,7 @@ class WithIdleness(Policy):
             return replace(self, timer=timer, is_idle=self.is_idle or not self.told, told=True)
         return WithIdleness(self.policy.poll(now), timer, is_idle=False, told=self.told)
 
-    def boundary(self, now: int) -> WithIdleness:
-        return self.poll(now)
+    boundary = poll
 
 
 @dataclass(frozen=True)
@@ -469,13 +434,9 @@ class LimitedDelay(Policy):
     """
 
     max_delay: int
-    """Milliseconds."""
     watermark: int = MIN
     """``MIN`` in place of ``LEAST``, which means the same."""
     highest: int | None = None
-
-    def __post_init__(self) -> None:
-        at_least("limited-delay", "maxDelay", self.max_delay, 0)
 
     def event(self, timestamp: int, now: int) -> LimitedDelay:  # noqa: ARG002
         # Before the first record the maximum is the least instant plus the delay; a record below that has no effect.
@@ -488,13 +449,7 @@ class LimitedDelay(Policy):
         return self._never_decreasing(self.at(now, backlog=1, checked=now))
 
     def at(self, now: int, backlog: int, checked: int) -> int:
-        """The watermark that the policy returns.
-
-        Args:
-            now: milliseconds.
-            backlog: the number of records left in the partition.
-            checked: when the backlog was checked, in milliseconds.
-        """
+        """The watermark that the policy returns, with so many records in the backlog, checked at a time."""
         if self._highest > now:
             return now - self.max_delay
         # "Above 0" means that some record has been read: KafkaIO has no other sign of it.
@@ -533,12 +488,8 @@ class StreamTime(Policy):
     """
 
     grace: int
-    """Milliseconds."""
     stream_time: int = -1
     """``NO_TIMESTAMP`` before the first record."""
-
-    def __post_init__(self) -> None:
-        at_least("stream-time", "grace", self.grace, 0)
 
     @property
     def watermark(self) -> int:
@@ -547,3 +498,140 @@ class StreamTime(Policy):
 
     def event(self, timestamp: int, now: int) -> StreamTime:  # noqa: ARG002
         return replace(self, stream_time=max(self.stream_time, timestamp))
+
+
+# Every policy of ``policies.yaml``
+
+
+Parameters: TypeAlias = Mapping[str, Any]
+
+
+class PolicyDefinition(Frozen):
+    """A policy that a case can name."""
+
+    meaning: str
+    engine: str
+    source: str
+    parameters: Mapping[str, PolicyParameter]
+    comparable: Callable[[int], Parameters]
+    """The parameters with which the policy waits about as long as a delay in milliseconds."""
+    delay: str
+    """The name of the delay parameter, in milliseconds."""
+    throttled: bool = False
+
+
+def _definition(name: str) -> PolicyDefinition:
+    if name in POLICIES:
+        return POLICIES[name]
+    near = get_close_matches(name, POLICIES, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(POLICIES)}"
+    raise WrongUsage(f"unknown policy {name!r}: {hint}")
+
+
+def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | None = None) -> EngineRules:
+    """The rules of a named policy.
+
+    Args:
+        name: a key of ``POLICIES``.
+        given: parameter → value; missing parameters get their defaults.
+        throttle: the name and parameters of a throttle; without one, every new watermark is emitted.
+
+    Raises:
+        WrongUsage: no policy has that name.
+        InvalidParameter: a parameter has a value that the policy does not accept.
+    """
+    parameters = _definition(name).parameters
+    defaults = {key: parameter.default for key, parameter in parameters.items() if parameter.default is not None}
+    complete = {**defaults, **given}
+    for key, value in given.items():
+        parameters[key].check(name, key, value)
+    made: Throttle = SuppressDuplicates()
+    if throttle is not None:
+        definition = THROTTLES[throttle[0]]
+        for key, value in throttle[1].items():
+            definition.parameters[key].check(throttle[0], key, value)
+        made = definition.make(throttle[1], complete.get("release", "jet-0.5"))
+    shown = {key: complete[key] for key in parameters if key in complete}
+    return replace(rules_of(name, complete, made), parameters=shown)
+
+
+def delay_of(rules: EngineRules) -> int:
+    """The delay parameter of rules from ``rules_for`` or ``comparable``."""
+    return int(rules.parameters[POLICIES[rules.name].delay])
+
+
+def comparable(name: str, delay: int) -> EngineRules:
+    """The rules of a policy with parameters that make it wait about as long as other policies with the same delay, in milliseconds.
+
+    Raises:
+        WrongUsage: no policy has that name.
+    """
+    return rules_for(name, _definition(name).comparable(delay))
+
+
+def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
+    def jet(policy: Policy, clock_unit: ClockUnit = "ms") -> EngineRules:
+        if not since_0_6:
+            engine = "Hazelcast Jet 0.5"
+            return EngineRules(name, engine, policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
+        timeout = in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)
+        return EngineRules(
+            name,
+            "Hazelcast Jet 0.6",
+            IdleTimeout(policy, timeout),
+            LateByWindow(),
+            LowestOfActive("highest"),
+            throttle,
+            clock_unit,
+            one_source=True,
+        )
+
+    since_0_6 = given.get("release") == "jet-0.6"
+    policy: Policy
+    match name:
+        case "spark":
+            policy, coalescing = MaxMinusDelay(given["delay"]), SparkCoalescing(given["multipleWatermarkPolicy"])
+            return EngineRules(name, "Spark", policy, SparkLateness(), coalescing, throttle)
+        case "quantile":
+            policy = Quantile(Decimal(str(given["quantile"])), given["delay"])
+            return EngineRules(name, "Spark (proposed)", policy, SparkLateness(), SparkCoalescing(), throttle)
+        case "with-fixed-lag":
+            return jet(FixedLag(given["lag"], guarded=since_0_6))
+        case "limiting-lag-and-delay":
+            return jet(LimitingLagAndDelay(given["lag"], TimestampHistory(given["maxDelay"], given["samples"])), "ns")
+        case "limiting-lag-and-lull":
+            return jet(LimitingLagAndLull(given["lag"], given["maxLull"]))
+        case "limiting-timestamp-and-wall-clock-lag":
+            lags = given["timestampLag"], given["wallClockLag"]
+            return jet(LimitingTimestampAndWallClockLag(*lags, guarded=since_0_6))
+        case "bounded-out-of-orderness":
+            policy = BoundedOutOfOrderness(given["bound"])
+            if "idleTimeout" in given:
+                policy = WithIdleness(policy, IdlenessTimer(given["idleTimeout"]))
+            return EngineRules(name, "Flink", policy, FlinkLateness(), LowestOfActive("unchanged"), throttle)
+        case "limited-delay":
+            policy = LimitedDelay(given["maxDelay"])
+            return EngineRules(name, "Beam KafkaIO", policy, BeamLateness(), Lowest(), throttle)
+        case _:
+            policy = StreamTime(given["grace"])
+            return EngineRules(name, "Kafka Streams", policy, LateByWindow(), Lowest(), throttle, one_task=True)
+
+
+_COMPARABLE: Mapping[str, Callable[[int], Parameters]] = {
+    "spark": lambda delay: {"delay": delay},
+    "quantile": lambda delay: {"quantile": Decimal("0.9"), "delay": delay},
+    "with-fixed-lag": lambda delay: {"lag": delay},
+    "limiting-lag-and-delay": lambda delay: {"lag": delay, "maxDelay": max(delay, 1) * NANOS_PER_MILLI},
+    "limiting-lag-and-lull": lambda delay: {"lag": delay, "maxLull": delay},
+    "limiting-timestamp-and-wall-clock-lag": lambda delay: {"timestampLag": delay, "wallClockLag": delay},
+    "bounded-out-of-orderness": lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)},
+    "limited-delay": lambda delay: {"maxDelay": delay},
+    "stream-time": lambda delay: {"grace": delay},
+}
+
+
+POLICIES: Mapping[str, PolicyDefinition] = {
+    name: PolicyDefinition(**entry, comparable=_COMPARABLE[name])
+    for name, entry in read_data("conformance.policies", "policies.yaml").items()
+}
+"""Name → policy, in display order."""

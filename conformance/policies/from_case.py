@@ -7,7 +7,6 @@ delay of the first one becomes an input. A Spark case has no clock, so one is ad
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from conformance.core.case import Arrival, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
@@ -23,43 +22,32 @@ LEAST_PACE = 1000
 
 
 class NoTrace(WrongUsage):
-    """A case that cannot be converted to a trace."""
-
     def __init__(self, case: Case, reason: str) -> None:
         super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")
 
 
-@dataclass(frozen=True)
-class ConvertedCase:
-    """A trace, and the delay of the case's watermark."""
-
-    trace: Trace
-    delay: int
-    """Milliseconds."""
-
-
-def trace_of(case: Case) -> ConvertedCase:
-    """The trace of a case, with event times and clock in milliseconds since the epoch.
+def trace_of(case: Case) -> tuple[Trace, int]:
+    """The trace of a case, with event times and clock in milliseconds since the epoch, and the delay of its watermark in ms.
 
     Raises:
         NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
-    watermarks = {one.stream: one for one in reversed(reading.watermarks) if one.stream is not None}
-    first = next((one for one in reading.watermarks if one.stream is not None), None)
+    watermarks = {each.stream: each for each in reversed(reading.watermarks) if each.stream is not None}
+    first = next((watermark for watermark in reading.watermarks if watermark.stream is not None), None)
     if first is None and reading.unread:
         raise NoTrace(case, f"nothing is known of {reading.unread[0]}")
     if first is None and reading.watermarks:
         raise NoTrace(case, f"its event time {reading.watermarks[0].column!r} is not a column of a stream")
     if first is None:
         raise NoTrace(case, "its query has no withWatermark")
-    read = {name: one for name, one in watermarks.items() if one.delay == first.delay}
-    for name, one in read.items():
+    read = {name: watermark for name, watermark in watermarks.items() if watermark.delay == first.delay}
+    for name, watermark in read.items():
         types = {field.name: field.type.name for field in case.streams[name].fields}
-        if types.get(one.column) != "timestamp":
-            what = "not a column" if one.column not in types else "not a TIMESTAMP column"
-            raise NoTrace(case, f"its event time {one.column!r} is {what} of the stream {name!r}")
+        if types.get(watermark.column) != "timestamp":
+            what = "not a column" if watermark.column not in types else "not a TIMESTAMP column"
+            raise NoTrace(case, f"its event time {watermark.column!r} is {what} of the stream {name!r}")
     try:
         delay = parse_interval(first.delay).delay_ms
     except NotAnInterval:
@@ -69,16 +57,10 @@ def trace_of(case: Case) -> ConvertedCase:
     inputs = tuple(name for name in case.streams if name in read)
     columns = {name: read[name].column for name in inputs}
     window = _window(reading, first.column)
-    return ConvertedCase(
-        Trace(
-            tuple(_entries(case, columns, max(delay, LEAST_PACE))),
-            inputs,
-            window=window,
-            instants=True,
-            assumptions=tuple(_assumptions(case, reading, columns, window, max(delay, LEAST_PACE))),
-        ),
-        delay,
-    )
+    pace = max(delay, LEAST_PACE)
+    entries = tuple(_entries(case, columns, pace))
+    assumptions = tuple(_assumptions(case, reading, columns, window, pace))
+    return Trace(entries, inputs, window=window, instants=True, assumptions=assumptions), delay
 
 
 def _window(reading: QueryReading, column: str) -> int | None:
@@ -131,8 +113,8 @@ def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
 def _event_time(row: Row, schema: Schema, column: str) -> int | None:
     """Microseconds since the epoch; None if the event time is null."""
     at, field = next((at, field) for at, field in enumerate(schema.fields) if field.name == column)
-    found: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
-    return found
+    micros: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
+    return micros
 
 
 def _assumptions(

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.core.data import Json
-from conformance.policies.catalogue import rules_for
-from conformance.policies.engine_rules import EngineRules, InputWatermark
-from conformance.policies.policy import MIN, Policy
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
+from conformance.policies.engines import rules_for
+from conformance.policies.rules import EngineRules, InputWatermark, Policy
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
 
 
 @dataclass(frozen=True)
@@ -18,30 +17,26 @@ class ReplayStep:
     """The result of one trace entry. Times are in the unit of event times; ``MIN`` means no watermark yet."""
 
     number: int
-    """From 1."""
     entry: TraceEntry
     now: int
     """The clock, in the unit of the trace."""
     watermarks: Mapping[str, int]
-    """Of each input's policy."""
+    """What each input's policy computes."""
     emitted: int | None
     """The watermark sent to downstream operators; None if none was."""
     downstream: int
-    """The current watermark of downstream operators."""
     late: bool | None = None
     """Whether the event is dropped; None if the entry is not an event."""
     window: int | None = None
     """The end of the event's window; None without windows, and if the entry is not an event."""
     closed: tuple[int, ...] = ()
-    """Ends of the windows that this entry completes, in order; windows without events are not listed."""
+    """Ends of the windows with events that this entry completes, in order."""
     idle: tuple[str, ...] = ()
     """Inputs that do not hold back the watermark."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A trace as an engine processes it."""
-
     trace: Trace
     rules: EngineRules
     steps: tuple[ReplayStep, ...]
@@ -53,32 +48,28 @@ class Replay:
 
     @property
     def late(self) -> tuple[ReplayStep, ...]:
-        """The dropped events."""
         return tuple(step for step in self.steps if step.late)
 
     @property
     def completions(self) -> Mapping[int, ReplayStep]:
         """End of a window → the first step that completed it."""
-        found: dict[int, ReplayStep] = {}
+        first: dict[int, ReplayStep] = {}
         for step in self.steps:
             for window in step.closed:
-                found.setdefault(window, step)
-        return found
+                first.setdefault(window, step)
+        return first
 
     @property
     def downstream(self) -> int:
-        """The watermark at the end."""
         return self.steps[-1].downstream if self.steps else self.rules.coalescing.initial
 
 
 def replay(trace: Trace, rules: EngineRules) -> Replay:
-    """Process a trace as the engine with these rules would.
-
-    Args:
-        trace: event times must be in the unit of the rules; the clock is converted. Before its first reading the clock
-            shows that reading, or 0 if there is none.
-    """
-    engine = _EngineState.started(trace, rules)
+    """Process a trace, whose event times are in the unit of the rules, as the engine with these rules would."""
+    policy = rules.policy.started(in_unit(trace.start, trace.clock_unit, rules.clock_unit))
+    inputs = trace.inputs[:1] if rules.one_task else trace.inputs
+    policies, sent = dict.fromkeys(inputs, policy), dict.fromkeys(inputs, MIN)
+    engine = _EngineState(trace, rules, policies, sent, trace.start, rules.coalescing.initial)
     steps: list[ReplayStep] = []
     failure = None
     for number, entry in enumerate(trace.entries, 1):
@@ -100,8 +91,6 @@ class NotIncreasing(Exception):
 
 @dataclass(frozen=True)
 class _EngineState:
-    """The state of an engine between two entries."""
-
     trace: Trace
     rules: EngineRules
     policies: Mapping[str, Policy]
@@ -110,20 +99,6 @@ class _EngineState:
     now: int
     downstream: int
     open: frozenset[int] = field(default_factory=frozenset)
-
-    @classmethod
-    def started(cls, trace: Trace, rules: EngineRules) -> _EngineState:
-        now = trace.start
-        policy = rules.policy.started(in_unit(now, trace.clock_unit, rules.clock_unit))
-        inputs = trace.inputs[:1] if rules.one_task else trace.inputs
-        return cls(
-            trace,
-            rules,
-            policies=dict.fromkeys(inputs, policy),
-            sent=dict.fromkeys(inputs, MIN),
-            now=now,
-            downstream=rules.coalescing.initial,
-        )
 
     def after(self, number: int, entry: TraceEntry) -> tuple[_EngineState, ReplayStep]:
         if isinstance(entry, ClockReading):
@@ -149,22 +124,21 @@ class _EngineState:
 
     @property
     def _now(self) -> int:
-        """The clock in the unit of the rules."""
         return in_unit(self.now, self.trace.clock_unit, self.rules.clock_unit)
 
     def _policies(self, entry: Event | IdlePoll | Boundary) -> dict[str, Policy]:
-        found = dict(self.policies)
+        policies = dict(self.policies)
         match entry:
             case Event(at, name):
-                found[self._key(name)] = found[self._key(name)].event(at, self._now)
+                policies[self._key(name)] = policies[self._key(name)].event(at, self._now)
             case IdlePoll(name):
-                for one in found if name is None else [self._key(name)]:
-                    found[one] = found[one].poll(self._now)
+                for key in policies if name is None else [self._key(name)]:
+                    policies[key] = policies[key].poll(self._now)
             case Boundary():
-                found = {name: policy.boundary(self._now) for name, policy in found.items()}
+                policies = {key: policy.boundary(self._now) for key, policy in policies.items()}
         if self.rules.one_source:
-            return {name: policy.poll(self._now) for name, policy in found.items()}
-        return found
+            return {key: policy.poll(self._now) for key, policy in policies.items()}
+        return policies
 
     def _asked(self, entry: Event | IdlePoll | Boundary, after: Mapping[str, Policy]) -> Collection[str]:
         """The inputs that may emit: those that the entry reaches, and at a boundary those with which it does something."""
@@ -207,23 +181,15 @@ class _EngineState:
 
     def _step(self, number: int, entry: TraceEntry, emitted: int | None) -> ReplayStep:
         policies = {name: self.policies[self._key(name)] for name in self.trace.inputs}
-        return ReplayStep(
-            number=number,
-            entry=entry,
-            now=self.now,
-            watermarks={name: policy.watermark for name, policy in policies.items()},
-            emitted=emitted,
-            downstream=self.downstream,
-            idle=tuple(name for name, policy in policies.items() if policy.idle(self._now)),
-        )
+        watermarks = {name: policy.watermark for name, policy in policies.items()}
+        idle = tuple(name for name, policy in policies.items() if policy.idle(self._now))
+        return ReplayStep(number, entry, self.now, watermarks, emitted, self.downstream, idle=idle)
 
 
 @dataclass(frozen=True)
 class PolicyQuestion:
-    """What a trace does under a policy."""
-
     policy: str
-    """A key of ``catalogue.POLICIES``."""
+    """A key of ``engines.POLICIES``."""
     given: Mapping[str, Json]
     """Parameters of the policy; missing ones get their defaults."""
     trace: Trace
@@ -239,7 +205,9 @@ class PolicyQuestion:
         parameters = self.rules.parameters
         return {
             "policy": self.policy,
-            "parameters": {name: one if isinstance(one, int | str) else str(one) for name, one in parameters.items()},
+            "parameters": {
+                name: value if isinstance(value, int | str) else str(value) for name, value in parameters.items()
+            },
             "throttle": None if self.throttle is None else {"name": self.throttle[0], **self.throttle[1]},
             "inputs": list(self.trace.inputs),
             "clockUnit": self.trace.clock_unit,

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from conformance.core.case import Case
 from conformance.policies.case import PolicyCase, PolicyMismatch
-from conformance.policies.catalogue import POLICIES, comparable, delay_of
-from conformance.policies.engine_rules import EngineRules
+from conformance.policies.engines import POLICIES, comparable, delay_of
 from conformance.policies.from_case import trace_of
 from conformance.policies.replay import Replay, as_expectation, replay
+from conformance.policies.rules import EngineRules
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20
@@ -28,18 +28,12 @@ _ROWS = 20
 
 def in_general(rules: EngineRules) -> tuple[str, str, str]:
     """What happens when one of two inputs falls silent, when it never had an event, and after one row from the far future."""
-    unit = max(delay_of(rules), 1)
+    unit = max(delay_of(rules), 1)  # how long the policy waits, in milliseconds
     return _silent_input(rules, unit, spoke=True), _silent_input(rules, unit, spoke=False), _far_future_row(rules, unit)
 
 
 def _silent_input(rules: EngineRules, unit: int, *, spoke: bool) -> str:
-    """What happens to the watermark when one of two inputs is silent, in a short phrase.
-
-    Args:
-        rules: of the policy.
-        unit: how long the policy waits, in milliseconds, at least 1.
-        spoke: whether the silent input had an event before.
-    """
+    """What happens to the watermark when one of two inputs is silent: one that ``spoke`` before, or one that never did."""
     base = 1000 * unit
     entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), Boundary(), IdlePoll("off")]
     if spoke:
@@ -60,12 +54,7 @@ def _silent_input(rules: EngineRules, unit: int, *, spoke: bool) -> str:
 
 
 def _far_future_row(rules: EngineRules, unit: int) -> str:
-    """How many rows are late after one row from the far future, if event times otherwise follow the clock.
-
-    Args:
-        rules: of the policy.
-        unit: how long the policy waits, in milliseconds, at least 1.
-    """
+    """How many rows are late after one row from the far future, if event times otherwise follow the clock."""
     base = 1000 * unit
     entries: list[TraceEntry] = []
     for step in range(6):
@@ -84,7 +73,6 @@ def _far_future_row(rules: EngineRules, unit: int) -> str:
 
 
 def record(replayed: Replay) -> dict[str, Any]:
-    """A replay with all its steps, times in the unit of the trace."""
     rules = replayed.rules
     return {
         "policy": rules.name,
@@ -98,7 +86,7 @@ def record(replayed: Replay) -> dict[str, Any]:
                 "number": step.number,
                 "entry": replayed.trace.format_entry(step.entry),
                 "clock": step.now,
-                **{key: list(one) if isinstance(one, tuple) else one for key, one in as_expectation(step).items()},
+                **{key: list(val) if isinstance(val, tuple) else val for key, val in as_expectation(step).items()},
             }
             for step in replayed.steps
         ],
@@ -113,7 +101,6 @@ def record(replayed: Replay) -> dict[str, Any]:
 
 
 def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
-    """An expectation that a replay does not meet."""
     return {
         "case": case.id,
         "path": str(case.path),
@@ -126,14 +113,13 @@ def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
 
 
 def record_of_policies() -> list[dict[str, Any]]:
-    """Every policy, with its parameters and source."""
     return [
         {
             "policy": name,
             "engine": policy.engine,
             "meaning": policy.meaning,
             "source": policy.source,
-            "parameters": {one: parameter.meaning for one, parameter in policy.parameters.items()},
+            "parameters": {key: parameter.meaning for key, parameter in policy.parameters.items()},
         }
         for name, policy in POLICIES.items()
     ]
@@ -159,7 +145,6 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
     """Replay a case under watermark policies.
 
     Args:
-        case: a Spark case, whose first watermark defines the trace and the delay, or a policy case.
         policy: a key of ``POLICIES``, or ``all``; by default the case's own policy, ``spark`` for a Spark case. Other policies
             get the same delay as the case's own.
 
@@ -168,15 +153,14 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
         WrongUsage: no policy has that name.
     """
     if isinstance(case, Case):
-        converted = trace_of(case)
-        trace, delay, own = converted.trace, converted.delay, None
+        (trace, delay), own = trace_of(case), None
     else:
         own = case.question.rules
         trace, delay = case.trace, max(0, delay_of(own))
     wanted = policy or ("spark" if own is None else own.name)
     names = list(POLICIES) if wanted == ALL else [wanted]
     rules = [own if own is not None and name == own.name else comparable(name, delay) for name in names]
-    return tuple(replay(trace, one) for one in rules)
+    return tuple(replay(trace, of_policy) for of_policy in rules)
 
 
 def _steps_table(replayed: Replay) -> Group:
@@ -207,19 +191,16 @@ def _steps_table(replayed: Replay) -> Group:
 def _comparison_tables(replays: Sequence[Replay]) -> Iterator[Table]:
     """One trace under several policies: the result on this trace, and what each policy does in general."""
     here = _table(("policy", "late", "windows complete (at entry)", "final watermark"), "on this trace")
-    for one in replays:
-        here.add_row(
-            one.rules.name,
-            _late_events(one),
-            _windows(one) if one.trace.window else "no windows",
-            one.trace.format_time(one.downstream),
-        )
+    for replayed in replays:
+        windows = _windows(replayed) if replayed.trace.window else "no windows"
+        last = replayed.trace.format_time(replayed.downstream)
+        here.add_row(replayed.rules.name, _late_events(replayed), windows, last)
     yield here
     general = _table(
         ("policy", "engine", "input goes silent", "input was always silent", "one far-future row"), "in general"
     )
-    for one in replays:
-        general.add_row(one.rules.name, one.rules.engine, *in_general(one.rules))
+    for replayed in replays:
+        general.add_row(replayed.rules.name, replayed.rules.engine, *in_general(replayed.rules))
     yield general
 
 
@@ -247,7 +228,6 @@ def _windows(replayed: Replay) -> str:
 
 
 def policies() -> Table:
-    """Every policy."""
     table = _table(("policy", "engine", "parameters", "watermark"))
     for name, policy in POLICIES.items():
         table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)

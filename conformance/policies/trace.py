@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.values import show
-from conformance.policies.policy import MIN
+
+MIN = -(2**63)
+"""``Long.MIN_VALUE``: in most engines, a watermark that has not been computed yet."""
 
 ClockUnit: TypeAlias = Literal["ms", "ns"]
 
@@ -23,10 +25,8 @@ NANOS_PER_MILLI = 1_000_000
 
 @dataclass(frozen=True)
 class Event:
-    """An event arrives."""
-
     at: int
-    """Its event time."""
+    """The event time."""
     input: str = INPUT
 
 
@@ -54,8 +54,6 @@ TraceEntry: TypeAlias = Event | ClockReading | IdlePoll | Boundary
 
 @dataclass(frozen=True)
 class Trace:
-    """Entries in order."""
-
     entries: tuple[TraceEntry, ...]
     inputs: tuple[str, ...] = (INPUT,)
     """All inputs, including those without events."""
@@ -89,7 +87,6 @@ class Trace:
         return show(at * 1000) if self.instants else str(at)
 
     def format_times(self, by_input: Mapping[str, int]) -> str:
-        """The watermarks of all inputs, by name if there are several."""
         if len(by_input) == 1:
             return "".join(self.format_time(at) for at in by_input.values())
         return ", ".join(f"{name} {self.format_time(at)}" for name, at in by_input.items())

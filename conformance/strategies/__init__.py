@@ -16,8 +16,7 @@ Independent of the model, the engines and the cases of the suite. Requires ``hyp
 
 from conformance.strategies.cases import cases
 from conformance.strategies.draft import delays, schemas
-from conformance.strategies.families import FAMILIES
-from conformance.strategies.pipelines import pipelines
+from conformance.strategies.pipelines import FAMILIES, pipelines
 from conformance.strategies.traces import traces
 
 __all__ = ["FAMILIES", "cases", "delays", "pipelines", "schemas", "traces"]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from conformance.core.data import Json
 from conformance.core.values import show
 from conformance.strategies.draft import Draft, delay_lengths
-from conformance.strategies.families import chosen
-from conformance.strategies.pipelines import chance, drafts, stateless
+from conformance.strategies.pipelines import chance, chosen, drafts, stateless
 from conformance.strategies.traces import (
     TraceOptions,
     arrivals_of,
@@ -44,23 +43,21 @@ class Generated:
 
     @property
     def written(self) -> dict[str, Json]:
-        """The case, structured like its YAML."""
-        found: dict[str, Json] = {
+        case: dict[str, Json] = {
             "title": f"Generated case of the family {self.family}",
             "streams": {name: stream.ddl for name, stream in self.draft.streams.items()},
             "query": list(self.draft.operations),
             "outputMode": self.mode,
         }
         if self.trigger != "default":
-            found["trigger"] = self.trigger
+            case["trigger"] = self.trigger
         if conf := {**self.draft.conf, **self.conf}:
-            found["conf"] = dict(conf)
-        return {**found, "steps": list(self.steps)}
+            case["conf"] = dict(conf)
+        return {**case, "steps": list(self.steps)}
 
 
 @st.composite
 def _modes(draw: st.DrawFn, draft: Draft) -> str:
-    """Usually an output mode that Spark allows for the query."""
     if chance(draw, 25):
         return draw(st.sampled_from(("append", "update", "complete")))
     return draw(st.sampled_from([mode for mode in ("append", "append", "update", "complete") if mode in draft.modes]))
@@ -81,8 +78,7 @@ def _confs(draw: st.DrawFn, draft: Draft) -> dict[str, str]:
 
 
 def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
-    """What a restart may change: settings, the trigger, the query."""
-    found: list[Mapping[str, Json]] = [
+    changes: list[Mapping[str, Json]] = [
         {"trigger": "availableNow"},
         {"trigger": "once"},
         {"trigger": "default"},
@@ -97,8 +93,8 @@ def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
         [first, {"withColumn": ["more", "0"]}, *others],
     ]
     text = json.dumps(draft.operations)
-    queries += [json.loads(text.replace(one, "'y'")) for one in ("'x'", "'l'", "'side'") if one in text]
-    return [*found, *({"query": query} for query in queries)]
+    queries += [json.loads(text.replace(constant, "'y'")) for constant in ("'x'", "'l'", "'side'") if constant in text]
+    return [*changes, *({"query": query} for query in queries)]
 
 
 @st.composite
@@ -129,76 +125,74 @@ def cases(families: Sequence[str] = ()) -> st.SearchStrategy[dict[str, Json]]:
     Raises:
         WrongUsage: one of the names is unknown.
     """
-    return generated(chosen(families)).map(lambda one: one.written)
+    return generated(chosen(families)).map(lambda case: case.written)
 
 
 @st.composite
 def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
     """One of these cases with one change: of the rest of the trace, a step, a time, a delay, the mode or the settings."""
-    one = draw(st.sampled_from(known))
+    case = draw(st.sampled_from(known))
     match draw(st.sampled_from(("tail", "tail", "step", "time", "time", "delay", "mode", "settings", "operation"))):
         case "tail":
-            cut = draw(st.integers(0, len(one.steps) - 1))
-            return replace(one, steps=tuple(steps(draw, one.draft, one.options, one.steps[:cut])))
+            cut = draw(st.integers(0, len(case.steps) - 1))
+            return replace(case, steps=tuple(steps(draw, case.draft, case.options, case.steps[:cut])))
         case "step":
-            return _with_step(draw, one)
+            return _with_step(draw, case)
         case "time":
-            return _with_time(draw, one)
+            return _with_time(draw, case)
         case "delay":
-            return _with_delay(draw, one)
+            return _with_delay(draw, case)
         case "mode":
-            return replace(one, mode=draw(_modes(one.draft)))
+            return replace(case, mode=draw(_modes(case.draft)))
         case "settings":
-            conf = draw(_confs(one.draft))
-            return replace(one, conf=conf, options=replace(one.options, max_policy=conf.get(POLICY) == "max"))
+            conf = draw(_confs(case.draft))
+            return replace(case, conf=conf, options=replace(case.options, max_policy=conf.get(POLICY) == "max"))
         case _:
-            return replace(one, draft=stateless(draw, one.draft))
+            return replace(case, draft=stateless(draw, case.draft))
 
 
-def _with_step(draw: st.DrawFn, one: Generated) -> Generated:
-    place = draw(st.integers(0, len(one.steps)))
-    before = one.steps[:place]
-    clock = clock_of(one.draft, one.options, before)
+def _with_step(draw: st.DrawFn, case: Generated) -> Generated:
+    place = draw(st.integers(0, len(case.steps)))
+    before = case.steps[:place]
+    clock = clock_of(case.draft, case.options, before)
     ran = any(True for seen in before for _ in arrivals_of(seen))
-    trigger = trigger_after(before, one.trigger)
-    new = step(draw, clock, one.draft, one.options, trigger, ran=ran)
-    if trigger_after((*before, new), one.trigger) != trigger:
-        return one  # the later steps might not be allowed with another trigger
-    return replace(one, steps=(*before, new, *one.steps[place:]))
+    trigger = trigger_after(before, case.trigger)
+    new = step(draw, clock, case.draft, case.options, trigger, ran=ran)
+    if trigger_after((*before, new), case.trigger) != trigger:
+        return case  # the later steps might not be allowed with another trigger
+    return replace(case, steps=(*before, new, *case.steps[place:]))
 
 
-def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
-    """One row at another time."""
+def _with_time(draw: st.DrawFn, case: Generated) -> Generated:
     places = [
         (number, name, place)
-        for number, this in enumerate(one.steps)
+        for number, this in enumerate(case.steps)
         if "add" in this
         for name, rows in this["add"].items()
         if isinstance(rows, list)
         for place in range(len(rows))
     ]
     if not places:
-        return one
+        return case
     number, name, place = draw(st.sampled_from(places))
-    stream = one.draft.streams[name]
-    at = instant(draw, clock_of(one.draft, one.options, one.steps[:number]), name, one.draft.scale.us)
-    rows = [list(row) for row in one.steps[number]["add"][name]]
+    stream = case.draft.streams[name]
+    at = instant(draw, clock_of(case.draft, case.options, case.steps[:number]), name, case.draft.scale.us)
+    rows = [list(row) for row in case.steps[number]["add"][name]]
     rows[place][list(stream.columns).index(stream.time)] = None if at is None else show(at)
-    new = {"add": {**one.steps[number]["add"], name: rows}}
-    return replace(one, steps=(*one.steps[:number], new, *one.steps[number + 1 :]))
+    new = {"add": {**case.steps[number]["add"], name: rows}}
+    return replace(case, steps=(*case.steps[:number], new, *case.steps[number + 1 :]))
 
 
-def _with_delay(draw: st.DrawFn, one: Generated) -> Generated:
-    """The watermark of the first stream with another delay."""
-    for place, operation in enumerate(one.draft.operations):
+def _with_delay(draw: st.DrawFn, case: Generated) -> Generated:
+    for place, operation in enumerate(case.draft.operations):
         if "withWatermark" in operation:
             column, _ = operation["withWatermark"]
-            delay = draw(delay_lengths(one.draft.scale))
-            operations = list(one.draft.operations)
+            delay = draw(delay_lengths(case.draft.scale))
+            operations = list(case.draft.operations)
             operations[place] = {"withWatermark": [column, delay.text]}
             streams = {
                 name: replace(stream, delay_us=delay.us) if stream.time == column else stream
-                for name, stream in one.draft.streams.items()
+                for name, stream in case.draft.streams.items()
             }
-            return replace(one, draft=replace(one.draft, operations=tuple(operations), streams=streams))
-    return one
+            return replace(case, draft=replace(case.draft, operations=tuple(operations), streams=streams))
+    return case

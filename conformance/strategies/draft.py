@@ -49,12 +49,10 @@ def scales() -> st.SearchStrategy[Scale]:
 
 
 def length(count: int, scale: Scale) -> Length:
-    """A number of units: ``10 minutes``."""
     return Length(counted(count, scale.unit), count * scale.us)
 
 
 def spans(scale: Scale) -> st.SearchStrategy[Length]:
-    """Positive window sizes, gaps and intervals."""
     return st.sampled_from([length(count, scale) for count in _COUNTS])
 
 
@@ -65,8 +63,7 @@ def delay_lengths(scale: Scale) -> st.SearchStrategy[Length]:
 
 
 def delays() -> st.SearchStrategy[str]:
-    """Delays for ``withWatermark``: whole units, zero, and occasionally an odd one."""
-    return scales().flatmap(delay_lengths).map(lambda one: one.text)
+    return scales().flatmap(delay_lengths).map(lambda delay: delay.text)
 
 
 Kind: TypeAlias = Literal["timestamp", "string", "int", "bigint", "window", "other"]
@@ -74,14 +71,9 @@ Kind: TypeAlias = Literal["timestamp", "string", "int", "bigint", "window", "oth
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream that a pipeline reads."""
-
     columns: Mapping[str, str]
-    """Name → type in DDL."""
     time: str
-    """Its event-time column."""
     delay_us: int | None = None
-    """None if it has no watermark."""
 
     @property
     def ddl(self) -> str:
@@ -90,8 +82,6 @@ class Stream:
 
 @dataclass(frozen=True)
 class Draft:
-    """A pipeline so far."""
-
     operations: tuple[Json, ...]
     columns: Mapping[str, Kind]
     """The columns available to the next operation."""
@@ -107,7 +97,6 @@ class Draft:
     """Confs that it requires."""
 
     def then(self, operation: Json, **changes: Any) -> Draft:
-        """The draft with another operation."""
         return replace(self, operations=(*self.operations, operation), **changes)
 
     def with_columns(self, operation: Json, columns: Mapping[str, Kind], **changes: Any) -> Draft:
@@ -116,7 +105,6 @@ class Draft:
         return self.then(operation, **{"columns": columns, "event_time": kept, **changes})
 
     def of_kind(self, *kinds: Kind) -> list[str]:
-        """The columns of these kinds."""
         return [name for name, kind in self.columns.items() if kind in kinds]
 
     def merged(self, other: Draft) -> dict[str, Any]:
@@ -157,7 +145,6 @@ def _streams(draw: st.DrawFn, name: str) -> Stream:
 
 @st.composite
 def sources(draw: st.DrawFn, name: str, scale: Scale) -> Draft:
-    """A pipeline that only reads a stream."""
     stream = draw(_streams(name))
     columns = {column: _KINDS[type_] for column, type_ in stream.columns.items()}
     return Draft(({"from": name},), columns, {name: stream}, scale)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import StateStore
 from conformance.strategies.draft import (
     NAMES,
@@ -24,7 +26,38 @@ from conformance.strategies.draft import (
     sources,
     spans,
 )
-from conformance.strategies.families import chosen
+
+FAMILIES: Mapping[str, str] = {
+    "windows": "windowed aggregations, tumbling and sliding, and those by event time or key alone",
+    "sessions": "session windows with fixed gaps and with gaps that depend on the row",
+    "deduplication": "dropDuplicates, dropDuplicatesWithinWatermark, distinct",
+    "joins": "joins of two streams of every kind, by key, by time and by window",
+    "chains": "stateful operators on top of stateful operators",
+    "unions": "unions of streams with watermarks, and operators on top of them",
+    "event-times": "stateless queries: propagation of the event time and the watermark",
+    "sql": "the same in SQL: DISTINCT, GROUP BY, LIMIT, joins and unions of two views; orderBy and limit",
+    "recovery": "queries of the other families with restarts, crashes, damaged checkpoints and changes",
+    "kills": "the same with the engine process killed during a micro-batch",
+    "state-functions": "applyInPandasWithState and transformWithState",
+}
+
+DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functions"))
+"""The default families; the others need one process per case, or pandas in the engine."""
+
+
+def chosen(names: Sequence[str]) -> tuple[str, ...]:
+    """The families with these names; the default ones if there are none.
+
+    Raises:
+        WrongUsage: one of the names is unknown.
+    """
+    for name in names:
+        if name not in FAMILIES:
+            near = get_close_matches(name, FAMILIES, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise WrongUsage(f"unknown family {name!r}.{hint} The families are {', '.join(FAMILIES)}")
+    return tuple(names) or DEFAULT
+
 
 CONSTANTS = ("tag", "side")
 """Columns with the same value in every row of a stream."""
@@ -52,7 +85,6 @@ def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> D
 
 
 def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
-    """A stateless operation."""
     kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias")))
     match kind:
         case "where":
@@ -75,7 +107,6 @@ def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``where`` on a key, a value or a time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
     conditions = [
         *(f"{name} <> 'b'" for name in strings),
@@ -115,7 +146,6 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
 
 
 def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
-    """Aggregates: name → expression and kind."""
     numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
     calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
     calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
@@ -185,7 +215,6 @@ def windowed(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
-    """An aggregation by session; the gap may depend on the row."""
     time = time_of(draft)
     if time is None or draft.columns[time] != "timestamp":
         return windowed(draw, draft)
@@ -209,7 +238,6 @@ def time_of(draft: Draft) -> str | None:
 
 
 def deduplicated(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``dropDuplicates`` with or without the event time, ``dropDuplicatesWithinWatermark``, or ``distinct``."""
     keys = draft.of_kind("string", "int") or list(draft.columns)[:1]
     key = draw(st.sampled_from(keys))
     time = time_of(draft)
@@ -230,12 +258,12 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     """A join of two drafts without common column names: by key, by key and time, by time only, or by window."""
     how = draw(st.sampled_from((*JOINS, "inner", "leftOuter")))
     by_key = _equal(left, right, "string")
-    one, other = left.event_time, right.event_time
+    mine, other = left.event_time, right.event_time
     conditions: list[tuple[str, tuple[Length, ...]]] = [(by_key, ())] if by_key else []
-    if one and other and left.columns[one] == right.columns[other]:
-        conditions += [(_and(by_key, f"{one} = {other}"), ())] * 2
-        if left.columns[one] == "timestamp":
-            conditions += [_interval(draw, one, other, by_key, left) for _ in range(3)]
+    if mine and other and left.columns[mine] == right.columns[other]:
+        conditions += [(_and(by_key, f"{mine} = {other}"), ())] * 2
+        if left.columns[mine] == "timestamp":
+            conditions += [_interval(draw, mine, other, by_key, left) for _ in range(3)]
     times = _equal(left, right, "window") or _equal(left, right, "timestamp")
     if not conditions and times:
         conditions = [(times, ())]
@@ -255,18 +283,18 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     )
 
 
-def _interval(draw: st.DrawFn, one: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
-    """A condition with a lower or upper bound, or both, on one time relative to the other; inclusive or exclusive."""
+def _interval(draw: st.DrawFn, mine: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
+    """A condition with a lower or upper bound, or both, on mine time relative to the other; inclusive or exclusive."""
     size = draw(spans(draft.scale))
     interval = f"INTERVAL {size.text.upper()}"
     least = draw(st.sampled_from((">=", ">")))
     most = draw(st.sampled_from(("<=", "<")))
     ranges = (
-        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
-        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
-        f"{one} {least} {other} - {interval} AND {one} {most} {other} + {interval}",
-        f"{other} {least} {one}",
-        f"{other} {most} {one} + {interval}",
+        f"{other} {least} {mine} AND {other} {most} {mine} + {interval}",
+        f"{other} {least} {mine} AND {other} {most} {mine} + {interval}",
+        f"{mine} {least} {other} - {interval} AND {mine} {most} {other} + {interval}",
+        f"{other} {least} {mine}",
+        f"{other} {most} {mine} + {interval}",
     )
     return _and(by_key, draw(st.sampled_from(ranges))), (size,)
 
@@ -277,11 +305,10 @@ def _equal(left: Draft, right: Draft, *kinds: Kind) -> str:
 
 
 def _and(*conditions: str) -> str:
-    return " AND ".join(one for one in conditions if one)
+    return " AND ".join(condition for condition in conditions if condition)
 
 
 def united(left: Draft, right: Draft) -> Draft | None:
-    """A union; None unless both have the same kinds of columns."""
     if list(left.columns.values()) != list(right.columns.values()):
         return None
     same_place = list(left.columns).index(left.event_time) if left.event_time else -1
@@ -293,7 +320,6 @@ def united(left: Draft, right: Draft) -> Draft | None:
 
 
 def selected(draft: Draft, names: Sequence[str]) -> Draft:
-    """``select`` of columns."""
     return draft.with_columns({"select": list(names)}, {name: draft.columns[name] for name in names})
 
 
@@ -376,7 +402,6 @@ def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _with_constant(branch: Draft, name: str, value: str) -> Draft:
-    """The branch with a constant column."""
     return branch.with_columns({"withColumn": [name, value]}, {**branch.columns, name: "string"})
 
 
@@ -400,7 +425,7 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
         spans=(size,),
     )
     delay = draw(delay_lengths(scale))
-    streams = {name: replace(one, delay_us=delay.us) for name, one in plain.streams.items()}
+    streams = {name: replace(stream, delay_us=delay.us) for name, stream in plain.streams.items()}
     marked = draft.then({"withWatermark": ["window", delay.text]}, event_time="window", streams=streams)
     return windowed(draw, marked) if chance(draw, 3) else marked
 
@@ -441,8 +466,8 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
             above = draw(st.sampled_from((windowed, deduplicated, in_sessions)))
             return _finished(draw, above(draw, both))
         case "two joins":
-            one, two, three = _sources(draw, 3, scale, plain=True)
-            return joined(draw, _one_time(draw, joined(draw, one, two)), three)
+            first, two, three = _sources(draw, 3, scale, plain=True)
+            return joined(draw, _one_time(draw, joined(draw, first, two)), three)
         case "two aggregations":
             sides = [windowed(draw, source) for source in _sources(draw, 2, scale, plain=True)]
             return joined(draw, _renamed(sides[0], "left_"), _renamed(sides[1], "right_"))
@@ -497,7 +522,6 @@ _JOINS_IN_SQL = {
 
 
 def _over_two_views(draw: st.DrawFn, scale: Scale) -> Draft:
-    """A join or a union of two streams in SQL."""
     left, right = _sources(draw, 2, scale, plain=True)
     both = (united(left, right) if chance(draw, 2) else None) or joined(draw, left, right)
     *before, last = both.operations
@@ -593,12 +617,10 @@ BUILDERS: Mapping[str, Callable[[st.DrawFn, Scale], Draft]] = {
     "kills": _any,
     "state-functions": _state_functions,
 }
-"""Family → function that draws its pipelines."""
 
 
 @st.composite
 def drafts(draw: st.DrawFn, family: str) -> Draft:
-    """Drafts of a family."""
     return BUILDERS[family](draw, draw(scales()))
 
 

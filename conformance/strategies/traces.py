@@ -5,7 +5,7 @@ That watermark need not be exact: it only selects interesting instants and never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conformance.core.data import Json
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical, show
-from conformance.strategies.draft import NAMES, Draft, Scale, Stream, delay_lengths, length, scales
+from conformance.strategies.draft import NAMES, Draft, Stream, delay_lengths, length, scales
 from conformance.strategies.pipelines import chance
 
 MILLISECOND_US = 1_000
@@ -21,37 +21,20 @@ _TIMESTAMP = DataType("timestamp")
 
 
 class Clock:
-    """Event times and watermarks of a trace, in µs.
+    """Event times and watermarks of a trace, in µs."""
 
-    Args:
-        streams: the streams with rows.
-        spans_us: window sizes, gaps and intervals of the query.
-        scale: the unit of the case.
-        start_us: the time of the first rows.
-        max_policy: whether the policy for several watermarks is ``max``.
-    """
-
-    def __init__(
-        self,
-        streams: Mapping[str, Stream],
-        spans_us: Iterable[int],
-        scale: Scale,
-        start_us: int,
-        *,
-        max_policy: bool = False,
-    ) -> None:
-        self._streams = streams
-        self._spans_us = tuple(dict.fromkeys(spans_us))
-        self._scale_us = scale.us
-        self._start_us = start_us
-        self._policy = max if max_policy else min
+    def __init__(self, draft: Draft, options: TraceOptions) -> None:
+        self._streams = draft.streams
+        self._spans_us = tuple(dict.fromkeys(span.us for span in draft.spans))
+        self._scale_us = draft.scale.us
+        self._start_us = options.start_us
+        self._policy = max if options.max_policy else min
         self._highest: dict[str, int] = {}
         self._used: dict[int, None] = {}
         self.before_us = 0
         self.watermark_us = 0
 
     def add(self, arrival: Mapping[str, Json]) -> None:
-        """Add the rows of one micro-batch."""
         for name, rows in arrival.items():
             stream = self._streams[name]
             place = list(stream.columns).index(stream.time)
@@ -62,7 +45,6 @@ class Clock:
                     self._highest[name] = max(at, self._highest.get(name, at))
 
     def finish_batch(self) -> None:
-        """Advance the watermark at the end of a micro-batch."""
         inputs = [
             (self._highest[name] - stream.delay_us) // MILLISECOND_US * MILLISECOND_US if name in self._highest else 0
             for name, stream in self._streams.items()
@@ -108,7 +90,6 @@ class Clock:
 
 
 def rows_of(arriving: Json) -> Iterator[list[Json]]:
-    """The rows of an arrival, in all partitions."""
     if isinstance(arriving, Mapping):
         for partition in arriving["partitions"]:
             yield from partition
@@ -127,15 +108,10 @@ _COUNTS = st.sampled_from((1, 1, 1, 2, 2, 3, 0))
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """Parameters of a trace besides the pipeline."""
-
     trigger: str = "default"
     max_policy: bool = False
-    """Whether the policy for several watermarks is ``max``."""
     restarts: bool = False
-    """Whether the query is stopped and started again."""
     kills: bool = False
-    """Whether its engine is killed."""
     start_us: int = _NOON_US
     changes: Sequence[Mapping[str, Json]] = field(default=())
     """What a restart may change."""
@@ -147,9 +123,7 @@ def starts() -> st.SearchStrategy[int]:
 
 
 def clock_of(draft: Draft, options: TraceOptions, steps: Sequence[Mapping[str, Json]] = ()) -> Clock:
-    """The clock after these steps."""
-    lengths = [span.us for span in draft.spans]
-    clock = Clock(draft.streams, lengths, draft.scale, options.start_us, max_policy=options.max_policy)
+    clock = Clock(draft, options)
     for step in steps:
         _apply(clock, step)
     return clock
@@ -162,7 +136,6 @@ def _apply(clock: Clock, step: Mapping[str, Json]) -> None:
 
 
 def arrivals_of(step: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """The arrivals of a step, by micro-batch."""
     if "add" in step:
         yield step["add"]
     elif "backlog" in step:
@@ -185,20 +158,14 @@ def instant(draw: st.DrawFn, clock: Clock, stream: str, scale_us: int) -> int | 
 
 
 def row(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> list[Json]:
-    """A row of a stream, as in the YAML."""
-    stream = draft.streams[name]
-    return [_value(draw, clock, name, column, stream, draft) for column in stream.columns]
-
-
-def _value(draw: st.DrawFn, clock: Clock, name: str, column: str, stream: Stream, draft: Draft) -> Json:
-    match stream.columns[column]:
-        case "TIMESTAMP":
+    values: list[Json] = []
+    for type_ in draft.streams[name].columns.values():
+        if type_ == "TIMESTAMP":
             at = instant(draw, clock, name, draft.scale.us)
-            return None if at is None else show(at)
-        case "STRING":
-            return draw(_KEYS)
-        case _:
-            return draw(_VALUES)
+            values.append(None if at is None else show(at))
+        else:
+            values.append(draw(_KEYS if type_ == "STRING" else _VALUES))
+    return values
 
 
 def _rows(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> Json:
@@ -222,31 +189,25 @@ def _arrival(draw: st.DrawFn, clock: Clock, draft: Draft) -> dict[str, Json]:
 def step(
     draw: st.DrawFn, clock: Clock, draft: Draft, options: TraceOptions, trigger: str, *, ran: bool
 ) -> dict[str, Json]:
-    """A step; the clock is advanced accordingly.
-
-    Args:
-        clock: before the step.
-        trigger: the current trigger.
-        ran: whether rows have arrived before, so that a batch can be replayed.
-    """
+    """A step; the clock is advanced accordingly. ``ran``: whether rows have arrived before, so that a batch can be replayed."""
     actions = ["add"] * 8 + ["idle"]
     actions += ["backlog"] * 2 if trigger != "once" else []
     actions += ["restart"] * 5 if options.restarts else []
     actions += ["kill"] * 5 if options.kills else []
-    found: dict[str, Json]
+    drawn: dict[str, Json]
     match draw(st.sampled_from(actions)):
         case "add":
-            found = {"add": _arrival(draw, clock, draft)}
+            drawn = {"add": _arrival(draw, clock, draft)}
         case "backlog":
-            found = {"backlog": [_arrival(draw, clock, draft) for _ in range(draw(st.integers(2, 4)))]}
+            drawn = {"backlog": [_arrival(draw, clock, draft) for _ in range(draw(st.integers(2, 4)))]}
         case "idle":
-            found = {"idle": {}}
+            drawn = {"idle": {}}
         case "kill":
-            found = {"restart": _kill(draw, clock, draft)}
+            drawn = {"restart": _kill(draw, clock, draft)}
         case _:
-            found = {"restart": _restart(draw, options, ran=ran)}
-    _apply(clock, found)
-    return found
+            drawn = {"restart": _restart(draw, options, ran=ran)}
+    _apply(clock, drawn)
+    return drawn
 
 
 def _restart(draw: st.DrawFn, options: TraceOptions, *, ran: bool) -> Json:
@@ -254,14 +215,8 @@ def _restart(draw: st.DrawFn, options: TraceOptions, *, ran: bool) -> Json:
     if options.changes and chance(draw, 3):
         return {"how": how, "change": dict(draw(st.sampled_from(options.changes)))}
     if ran and chance(draw, 10):
-        parts = (
-            ("gone", "commit"),
-            ("gone", "metadata"),
-            ("gone", "delta"),
-            ("empty", "offsets"),
-            ("truncated", "commit"),
-        )
-        damage, part = draw(st.sampled_from(parts))
+        gone = (("gone", "commit"), ("gone", "metadata"), ("gone", "delta"))
+        damage, part = draw(st.sampled_from((*gone, ("empty", "offsets"), ("truncated", "commit"))))
         return {"how": "graceful", "damage": {damage: part}}
     return how
 
@@ -276,21 +231,19 @@ def _kill(draw: st.DrawFn, clock: Clock, draft: Draft) -> Json:
 def steps(
     draw: st.DrawFn, draft: Draft, options: TraceOptions, before: Sequence[Mapping[str, Json]] = ()
 ) -> list[Json]:
-    """The given steps, followed by more."""
     clock = clock_of(draft, options, before)
-    found: list[Json] = [dict(one) for one in before]
+    made: list[Json] = [dict(step) for step in before]
     trigger = options.trigger
     for _ in range(draw(st.integers(1 if before else 2, max(1, MOST_STEPS - len(before))))):
-        ran = any(True for one in found for _ in arrivals_of(one))
-        found.append(step(draw, clock, draft, options, trigger_after(found, trigger), ran=ran))
-    return found
+        ran = any(True for step in made for _ in arrivals_of(step))
+        made.append(step(draw, clock, draft, options, trigger_after(made, trigger), ran=ran))
+    return made
 
 
-def trigger_after(found: Sequence[Mapping[str, Json]], trigger: str) -> str:
-    """The trigger after these steps."""
-    for one in found:
-        if isinstance(one.get("restart"), Mapping):
-            trigger = one["restart"].get("change", {}).get("trigger", trigger)
+def trigger_after(before: Sequence[Mapping[str, Json]], trigger: str) -> str:
+    for step in before:
+        if isinstance(step.get("restart"), Mapping):
+            trigger = step["restart"].get("change", {}).get("trigger", trigger)
     return trigger
 
 

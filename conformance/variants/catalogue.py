@@ -52,11 +52,8 @@ Back: TypeAlias = Callable[[Observation], Observation]
 
 @dataclass(frozen=True)
 class VariantOutput:
-    """A case as changed by a variant."""
-
     case: Case
     back: Back | None = None
-    """None if the observation of both cases is the same."""
     suffix: str = ""
     """Follows the name of a variant that changes a case in several ways: ``-3`` in ``restart-3``."""
 
@@ -79,7 +76,6 @@ class VariedCase(Case):
 
     @property
     def variant(self) -> str:
-        """``rocksdb``, ``restart-3``"""
         return self.id.removeprefix(f"{self.original.id}{MARK}")
 
     @property
@@ -87,19 +83,16 @@ class VariedCase(Case):
         return self.original.file
 
     def observation_of_original(self, observation: Observation) -> Observation:
-        """The observation as if the engine had run the original case."""
-        found: Observation = observation if self.back is None else self.back(observation)
-        return found.model_copy(update={"case": self.original.id})
+        original: Observation = observation if self.back is None else self.back(observation)
+        return original.model_copy(update={"case": self.original.id})
 
 
 PARTITIONS = 3
 
 Arrangement: TypeAlias = Callable[[str, Partitioned], Partitioned]
-"""From a stream name and its rows in one micro-batch to the rows that arrive instead."""
 
 
 def reversed_rows(_: str, rows: Partitioned) -> Partitioned:
-    """The rows of each partition in the opposite order."""
     return Partitioned(partitions=tuple(partition[::-1] for partition in rows.partitions))
 
 
@@ -149,7 +142,7 @@ def from_kafka(case: Case) -> Iterator[VariantOutput]:
     """
     backlog = any(isinstance(step.action, Backlog) for step in case.steps)
     at_once = backlog and "availableNow" in case.triggers
-    named = any(one.name == "from" and "name" in one.arguments for one in case.operations())
+    named = any(operation.name == "from" and "name" in operation.arguments for operation in case.operations())
     if case.topics or case.in_memory or at_once or named:
         return
     partitions = dict.fromkeys(case.streams, 1)
@@ -167,12 +160,12 @@ def restarted(case: Case) -> Iterator[VariantOutput]:
     """
     for before, step in pairwise(case.steps):
         at = step.number
-        if any(isinstance(one.action, Restart | Start) for one in (before, step)):
+        if any(isinstance(near.action, Restart | Start) for near in (before, step)):
             continue
         if any(case.upgrade_between(version, version, at) is not None for version in releases()):
             continue
         stop = Step(number=at, action=Restart(how="graceful"))
-        later = (one.model_copy(update={"number": one.number + 1}) for one in case.steps[at - 1 :])
+        later = (later.model_copy(update={"number": later.number + 1}) for later in case.steps[at - 1 :])
         changed = case.model_copy(update={"steps": (*case.steps[: at - 1], stop, *later)})
         yield VariantOutput(changed, partial(_without_restart, at), f"-{at}")
 
@@ -216,7 +209,7 @@ def _pipeline(pipeline: Pipeline) -> Pipeline:
 
 def _over_rows(operation: Operation) -> Operation:
     """The operation with processors over rows, itself if it has none over pandas."""
-    nested = tuple(_pipeline(one) for one in operation.nested)
+    nested = tuple(_pipeline(pipeline) for pipeline in operation.nested)
     if operation.name == _OPERATION and operation.arguments[_OPERATION].get("inPandas", True):
         of = {**operation.arguments[_OPERATION], "inPandas": False}
         return replace(operation, arguments={**operation.arguments, _OPERATION: of}, nested=nested)
@@ -226,9 +219,8 @@ def _over_rows(operation: Operation) -> Operation:
 
 
 def _written(operation: Operation, nested: tuple[Pipeline, ...]) -> dict[str, object]:
-    """The arguments that hold nested pipelines."""
     if operation.name == "sql":
-        return {"views": {name: one.wire() for name, one in zip(operation.arguments["views"], nested, strict=True)}}
+        return {"views": {name: view.wire() for name, view in zip(operation.arguments["views"], nested, strict=True)}}
     return {operation.name: nested[0].wire()} if operation.name != "call" else {}
 
 
@@ -260,7 +252,7 @@ class Settings:
         expected: list[Expectation | None] = [step.expect for step in case.steps]
         for entry in case.differs:
             expected += [entry.expect, *entry.steps.values()]
-        checks_internals = any(one is not None and (one.plan or one.progress) for one in expected)
+        checks_internals = any(stated is not None and (stated.plan or stated.progress) for stated in expected)
         if applicable and not checks_internals and not any(restart.damage for restart in restarts):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}
@@ -286,7 +278,7 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
     numbers.
     """
     for pipeline in case.pipelines():
-        opaque = any(one.name in OPAQUE | PYTHON_STATE for one in pipeline.walk())
+        opaque = any(operation.name in OPAQUE | PYTHON_STATE for operation in pipeline.walk())
         if opaque or _ABSOLUTE.search(json.dumps(pipeline.wire())):
             return
 
@@ -308,7 +300,6 @@ def _later(row: Row, schema: Schema) -> Row:
 
 
 def moved(value: object, type: DataType, micros: int) -> object:
-    """The value with every instant in it moved."""
     if value is None:
         return None
     if type.name in _INSTANTS:
@@ -317,12 +308,12 @@ def moved(value: object, type: DataType, micros: int) -> object:
         return show(at + micros)
     if type.name == "struct":
         if isinstance(value, dict):
-            return {one.name: moved(value.get(one.name), one.type, micros) for one in type.fields}
+            return {field.name: moved(value.get(field.name), field.type, micros) for field in type.fields}
         assert isinstance(value, list | tuple)
-        return [moved(one, field.type, micros) for one, field in zip(value, type.fields, strict=True)]
+        return [moved(item, field.type, micros) for item, field in zip(value, type.fields, strict=True)]
     if type.name == "array":
         assert isinstance(value, list | tuple)
-        return [moved(one, type.elements[0], micros) for one in value]
+        return [moved(item, type.elements[0], micros) for item in value]
     return value
 
 
@@ -399,8 +390,7 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     """Every case as changed by each of these variants, except those that the case excludes.
 
     Args:
-        cases: as written.
-        names: of variants; empty means all but ``kafka``, which needs a broker.
+        names: of variants; empty means all but ``kafka``.
 
     Raises:
         WrongUsage: one of the names is unknown.
@@ -408,7 +398,7 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     for name in names:
         if name not in DESCRIPTIONS:
             raise WrongUsage(unknown("variant", name, DESCRIPTIONS))
-    chosen = {name: one for name, one in variants().items() if name in names or (not names and name != KAFKA)}
+    chosen = {name: variant for name, variant in variants().items() if name in names or (not names and name != KAFKA)}
     return tuple(
         VariedCase.of(case, name, output)
         for case in cases

@@ -18,7 +18,7 @@ from typing import IO, Any
 from conformance.core.child_process import start
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.policies.catalogue import POLICIES
+from conformance.policies.engines import POLICIES
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion
 from harness.environments import jars
 from harness.environments.jars import Jar

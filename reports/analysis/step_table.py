@@ -20,7 +20,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import batches_equivalent, steps_equivalent
 from conformance.judging.expected import ExpectedStep, NotApplicable, Unsupported, expected
 from conformance.judging.finding import ErrorExpectedAs, Finding, cell
-from conformance.judging.step_comparison import NotARow, Note, OutputSchema, PlanNotTaken, SeenStep, compare
+from conformance.judging.step_comparison import NotARow, OutputSchema, PlanNotTaken, SeenStep, compare
 from reports.results.records import Cell
 
 Difference: TypeAlias = Literal["", "missing", "extra", "other"]
@@ -331,7 +331,7 @@ def _answer(
         before = tuple(batch for at in range(1, number) for batch in steps[at].seen.batches)
         with suppress(PlanNotTaken):  # a model has no plan, which is compared last
             compared = compare(SeenStep(case, version, step.schema, wanted.step, step.seen, before))
-            findings.extend(finding for finding in compared if not isinstance(finding, Note))
+            findings.extend(finding for finding in compared if not isinstance(finding, str))
     return _Answer(step, tuple(findings))
 
 

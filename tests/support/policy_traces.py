@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.policies.policy import MAX, MIN
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.rules import MAX
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from harness.policy_engines.running import PolicyEngine
 
 SMALL = st.integers(-50, 500)

@@ -32,7 +32,7 @@ def run(*arguments):
 @pytest.fixture
 def two_versions(monkeypatch):
     versions = [SparkVersion.parse(text) for text in ("3.3.4", "3.4.4")]
-    monkeypatch.setattr(campaign, "_newest_of_lines", lambda: versions)
+    monkeypatch.setattr(campaign, "releases", lambda: versions)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.core.case import Case
 from conformance.policies.case import check
-from conformance.policies.catalogue import POLICIES
+from conformance.policies.engines import POLICIES
 from conformance.policies.tables import renderables, replays_of
 from conformance.suite.discovery import load
 from tests.support.whole_suite import whole_suite

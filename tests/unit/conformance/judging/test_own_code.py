@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from conformance.core.case import Upgrade
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from conformance.judging.verdict import judge
-from tests.support.observations import NEWEST, OLD, batch, case, differs, expect, observed, step
+from tests.support.observations import NEWEST, OLD, batch, case, change, differs, expect, observed, step
 
 MISTAKE = OwnCodeError(
     raised="KeyError('MY_ENV_VAR')",
@@ -60,3 +61,21 @@ def test_the_same_holds_where_a_checkpoint_is_resumed():
     seen = observed(step(1, batch(0)), step(2, error=ERROR))
     verdict = judge_upgrade(CheckpointHandoff(two, 2), VersionPair(OLD, NEWEST), seen)
     assert (verdict.status, verdict.notes) == ("broken", NOTES)
+
+
+ANOTHER_ROW = change(rows=[["12:00", "12:10", 2]])
+
+
+def test_a_broken_cell_documents_no_difference():
+    """What the entry says was not seen: no page may call the cell a known difference or bug."""
+    entry = differs("<3.4", because="it emits early", bug=True, link="SPARK-1", steps={1: ANOTHER_ROW})
+    verdict = judge(case(None, differs=(entry,)), OLD, observed(step(error=ERROR)))
+    assert (verdict.status, verdict.differs) == ("broken", None)
+
+
+def test_nor_does_a_handoff_that_was_not_judged():
+    entry = Upgrade(because="it emits twice", link="SPARK-1", steps={2: ANOTHER_ROW})
+    seen = observed(step(1, batch(0)), step(2, error=ERROR))
+    handoff = CheckpointHandoff(case(None, None, upgrades=(entry,)), 2)
+    verdict = judge_upgrade(handoff, VersionPair(OLD, NEWEST), seen)
+    assert (verdict.status, verdict.entry) == ("broken", None)

@@ -16,8 +16,8 @@ COLUMNS = OutputSchema.of((Column(name="city", type="string"), Column(name="n", 
 
 def differing(expected: list[Any], *emitted: tuple[Any, ...]):  # type: ignore[no-untyped-def]
     """Missing, extra with its micro-batch, common; each row emitted by a micro-batch of its own, from 4."""
-    found = difference(expected, [batch(id, row) for id, row in enumerate(emitted, 4)], COLUMNS)
-    return [*found.missing], [(row.cells, row.batch) for row in found.extra], [*found.common], bool(found)
+    missing, extra, common = difference(expected, [batch(id, row) for id, row in enumerate(emitted, 4)], COLUMNS)
+    return [*missing], [(row.cells, row.batch) for row in extra], [*common], bool(missing or extra)
 
 
 def test_rows_in_any_order_are_the_same() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.catalogue import rules_for
-from conformance.policies.engines import LEAST, LimitedDelay
-from conformance.policies.policy import MIN
+from conformance.policies.engines import LEAST, LimitedDelay, rules_for
 from conformance.policies.replay import replay
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace
 
 NOW = 1_700_000_000_000
 POLICY = LimitedDelay(60_000)

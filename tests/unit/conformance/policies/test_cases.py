@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.policies.case import PolicyCase, check
-from conformance.policies.catalogue import POLICIES
+from conformance.policies.engines import POLICIES
 from conformance.suite.discovery import load, shipped
 
 ROOT = Path(__file__).parents[4]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.catalogue import rules_for
-from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, WithIdleness
-from conformance.policies.policy import MIN, InvalidParameter, Policy
+from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, rules_for
 from conformance.policies.replay import replay
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
+from conformance.policies.rules import InvalidParameter, Policy
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_the_idleness_timer(timeout: int, steps: list[int | str], idle: list[boo
 def test_the_timeout_is_positive(timeout: int) -> None:
     """testZeroTimeout, testNegativeTimeout"""
     with pytest.raises(InvalidParameter):
-        WithIdleness.of(BoundedOutOfOrderness(10), timeout)
+        rules_for("bounded-out-of-orderness", {"bound": 10, "idleTimeout": timeout})
 
 
 def test_an_idle_input_is_left_out_until_its_next_event() -> None:

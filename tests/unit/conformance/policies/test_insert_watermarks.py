@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from conformance.policies.catalogue import rules_for
-from conformance.policies.policy import MAX, MIN
+from conformance.policies.engines import rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.trace import ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.rules import MAX
+from conformance.policies.trace import MIN, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 
 def wm(watermark: int) -> str:

@@ -13,8 +13,11 @@ from conformance.policies.engines import (
     LimitingLagAndDelay,
     LimitingLagAndLull,
     LimitingTimestampAndWallClockLag,
+    TimestampHistory,
+    rules_for,
 )
-from conformance.policies.policy import MAX, MIN, InvalidParameter, Policy
+from conformance.policies.rules import MAX, InvalidParameter, Policy
+from conformance.policies.trace import MIN
 
 OUT_OF_ORDER = [(timestamp, i - 10) for i in range(10) for timestamp in (i, i - 1, i - 2)]
 """when_outOfOrderEvents_then_monotonicWm of withFixedLag, lag 10: event → watermark."""
@@ -49,7 +52,7 @@ class TestFixedLag:
 
     def test_the_lag_is_not_negative(self) -> None:
         with pytest.raises(InvalidParameter, match="lag of with-fixed-lag is -1: it must be at least 0"):
-            FixedLag(-1)
+            rules_for("with-fixed-lag", {"lag": -1})
 
 
 LAG_8 = [(10, 2), (9, 2), (8, 2), (7, 2), (11, 3)]
@@ -57,7 +60,7 @@ LAG_8 = [(10, 2), (9, 2), (8, 2), (7, 2), (11, 3)]
 
 
 class TestLimitingLagAndDelay:
-    POLICY = LimitingLagAndDelay.of(lag=8, max_delay=8, samples=8)
+    POLICY = LimitingLagAndDelay(lag=8, history=TimestampHistory(max_delay=8, samples=8))
 
     def test_out_of_order_events_leave_it_monotonic(self) -> None:
         policy: Policy = self.POLICY
@@ -79,7 +82,9 @@ class TestLimitingLagAndDelay:
             assert policy.watermark == watermark, now
 
     def test_the_lag_may_be_negative(self) -> None:
-        assert LimitingLagAndDelay.of(lag=-5, max_delay=16).event(10, 0).watermark == 15
+        assert (
+            LimitingLagAndDelay(lag=-5, history=TimestampHistory(max_delay=16, samples=16)).event(10, 0).watermark == 15
+        )
 
 
 class TestLimitingLagAndLull:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.policies.catalogue import rules_for
+from conformance.policies.engines import rules_for
 from conformance.policies.replay import Replay, replay
 from conformance.policies.trace import Boundary, Event, Trace
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.policies.catalogue import POLICIES, comparable, rules_for
-from conformance.policies.policy import MIN
+from conformance.policies.engines import POLICIES, comparable, rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 INPUTS = ("a", "b")
 ENTRIES: st.SearchStrategy[TraceEntry] = st.one_of(

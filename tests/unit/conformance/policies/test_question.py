@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.policies.policy import MAX
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
+from conformance.policies.rules import MAX
 from conformance.policies.trace import Event, Trace
 from tests.support.policy_traces import Disagreement, disagreements
 

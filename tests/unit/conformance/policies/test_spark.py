@@ -6,11 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from conformance.policies.catalogue import rules_for
-from conformance.policies.engines import MaxMinusDelay, Quantile
-from conformance.policies.policy import MIN, InvalidParameter, Policy
+from conformance.policies.engines import MaxMinusDelay, Quantile, rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.trace import Boundary, Event, Trace, TraceEntry
+from conformance.policies.rules import InvalidParameter, Policy
+from conformance.policies.trace import MIN, Boundary, Event, Trace, TraceEntry
 
 
 def batches(*all_rows: list[int], input: str = "events") -> list[TraceEntry]:
@@ -96,4 +95,4 @@ def test_the_share_1_is_the_maximum() -> None:
 @pytest.mark.parametrize("share", ["0", "1.01", "-1"])
 def test_no_quantile(share: str) -> None:
     with pytest.raises(InvalidParameter, match="above 0 and at most 1"):
-        Quantile(Decimal(share))
+        rules_for("quantile", {"quantile": Decimal(share)})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.policy import (
+from conformance.policies.rules import (
     MAX,
-    MIN,
     ByFrame,
     FrameBorder,
     Frames,
@@ -15,6 +14,7 @@ from conformance.policies.policy import (
     SuppressDuplicates,
     Throttle,
 )
+from conformance.policies.trace import MIN
 
 TUMBLING_3 = Frames(3)
 BY_MIN_STEP = [(2, 2), (3, None), (4, 4), (6, 6), (9, 9), (10, None), (11, 11)]

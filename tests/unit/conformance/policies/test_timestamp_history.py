@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.policies.engines import TimestampHistory
-from conformance.policies.policy import MIN, InvalidParameter
+from conformance.policies.rules import InvalidParameter
+from conformance.policies.trace import MIN
 
 TABLES: dict[str, tuple[int, int, list[tuple[int, int, int]]]] = {
     "time advances by one": (

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.policies import catalogue
+from conformance.policies import engines
 from conformance.policies.case import check
-from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
 from conformance.policies.engines import (
     BeamLateness,
     BelowOwnWatermark,
@@ -29,7 +28,17 @@ from conformance.policies.engines import (
     SparkLateness,
     StreamTime,
 )
-from conformance.policies.policy import MIN, ByFrame, FrameBorder, MinStep, Throttle
+from conformance.policies.rules import (
+    ByFrame,
+    EngineRules,
+    FrameBorder,
+    LateByWindow,
+    Lowest,
+    LowestOfActive,
+    MinStep,
+    Throttle,
+)
+from conformance.policies.trace import MIN
 from conformance.suite.discovery import load, shipped
 
 CASES = load([shipped() / "policies"]).policy_cases
@@ -240,11 +249,11 @@ def test_a_case_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_case_disagrees_on_how_inputs_belong_together(
     policy: str, switched: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = catalogue.rules_of
+    right = engines.rules_of
 
-    def wrong(name: str, given: catalogue.Parameters, throttle: Throttle) -> EngineRules:
+    def wrong(name: str, given: engines.Parameters, throttle: Throttle) -> EngineRules:
         rules = right(name, given, throttle)
         return replace(rules, **switched) if name == policy else rules
 
-    monkeypatch.setattr(catalogue, "rules_of", wrong)
+    monkeypatch.setattr(engines, "rules_of", wrong)
     assert disagreeing() != []

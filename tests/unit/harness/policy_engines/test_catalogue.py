@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.policies.catalogue import POLICIES
+from conformance.policies.engines import POLICIES
 from harness.policy_engines.running import ENGINES, select
 
 

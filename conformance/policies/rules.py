@@ -1,4 +1,4 @@
-"""The watermark policy of one input, its parameters, the 64-bit integers that policies compute with, and when an engine emits a watermark.
+"""What the rules of an engine consist of: a watermark policy for each input, throttling, how inputs are combined, and what is late.
 
 Times of throttles are in the unit of event times. Their source: ``WatermarkEmissionPolicy`` and ``WindowDefinition`` of Hazelcast
 Jet 0.5 and 0.6. Throttles of 0.5 decide whether to emit, those of 0.6 also what: by frame, 0.5 emits the watermark that entered a
@@ -8,17 +8,19 @@ new frame and 0.6 the border of that frame. What is not above the last emitted w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
-MIN = -(2**63)
-"""``Long.MIN_VALUE``: in most engines, a watermark that has not been computed yet."""
+from conformance.policies.trace import MIN, ClockUnit
+
 MAX = 2**63 - 1
 """``Long.MAX_VALUE``: the watermark of an input that has ended."""
 
-ParameterKind: TypeAlias = Literal["count", "positive", "whole", "share"]
-"""0, 1, 2, … · 1, 2, 3, … · any integer · greater than 0 and at most 1."""
+
+class InvalidParameter(ValueError):
+    def __init__(self, policy: str, parameter: str, value: object, allowed: str) -> None:
+        super().__init__(f"{parameter} of {policy} is {value}: it must be {allowed}")
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,23 @@ class PolicyParameter:
     """A parameter of a policy or throttle. The case reader and the JSON Schema are built from it."""
 
     meaning: str
-    """With its unit."""
-    kind: ParameterKind = "count"
+    kind: Literal["count", "positive", "whole", "share"] = "count"
+    """0, 1, 2, … · 1, 2, 3, … · any integer · greater than 0 and at most 1."""
     words: tuple[str, ...] = ()
-    """The allowed words, if the value is not a number."""
+    """The allowed words of a parameter that is no number."""
     default: Any = None
     required: bool = True
 
-
-class InvalidParameter(ValueError):
-    """A parameter value that a policy does not accept."""
-
-    def __init__(self, policy: str, parameter: str, value: object, allowed: str) -> None:
-        super().__init__(f"{parameter} of {policy} is {value}: it must be {allowed}")
+    def check(self, policy: str, name: str, value: Any) -> None:
+        """
+        Raises:
+            InvalidParameter: the value is not of the parameter's kind.
+        """
+        least = {"count": 0, "positive": 1}.get(self.kind)
+        if self.kind == "share" and not 0 < value <= 1:
+            raise InvalidParameter(policy, name, value, "above 0 and at most 1")
+        if least is not None and not self.words and value < least:
+            raise InvalidParameter(policy, name, value, f"at least {least}")
 
 
 class Policy(Protocol):
@@ -53,15 +59,12 @@ class Policy(Protocol):
         return MIN
 
     def idle(self, now: int) -> bool:  # noqa: ARG002
-        """Whether the input counts as idle and no longer holds back the watermark."""
         return False
 
     def started(self, now: int) -> Self:  # noqa: ARG002
-        """The input has been opened."""
         return self
 
     def event(self, timestamp: int, now: int) -> Self:  # noqa: ARG002
-        """An event has arrived."""
         return self
 
     def poll(self, now: int) -> Self:  # noqa: ARG002
@@ -73,37 +76,18 @@ class Policy(Protocol):
         return self
 
 
-def at_least(policy: str, parameter: str, value: int, least: int) -> None:
-    """
-    Raises:
-        InvalidParameter: the value is less than ``least``.
-    """
-    if value < least:
-        raise InvalidParameter(policy, parameter, value, f"at least {least}")
-
-
 def wrapped(number: int) -> int:
     """The number after 64-bit overflow, as Java's ``+`` and ``-`` compute it."""
     return (number - MIN) % 2**64 + MIN
 
 
-def clamped(number: int) -> int:
-    """The nearest 64-bit integer."""
-    return max(MIN, min(MAX, number))
-
-
-JetRelease: TypeAlias = Literal["jet-0.5", "jet-0.6"]
-
-
 class Throttle(Protocol):
     def emit(self, current: int, last: int) -> int | None:
-        """
+        """The watermark to emit; None if none is due.
+
         Args:
             current: the current watermark.
             last: the last emitted watermark; ``MIN`` before the first.
-
-        Returns:
-            The watermark to emit; None if none is due.
         """
 
 
@@ -124,9 +108,6 @@ class MinStep(Throttle):
 
     step: int
 
-    def __post_init__(self) -> None:
-        at_least("emit-by-min-step", "step", self.step, 1)
-
     def emit(self, current: int, last: int) -> int | None:
         return current if current >= wrapped(last + self.step) else None
 
@@ -140,7 +121,6 @@ class Frames:
     """From 0 to the length, exclusive: borders are at multiples of the length plus the offset."""
 
     def __post_init__(self) -> None:
-        at_least("frames", "frame", self.length, 1)
         if not 0 <= self.offset < self.length:
             raise InvalidParameter("frames", "offset", self.offset, f"from 0 to {self.length - 1}")
 
@@ -148,7 +128,7 @@ class Frames:
         """The highest border at or below the timestamp; ``MIN`` if it is out of range."""
         # Near MIN, subtracting the offset would overflow; adding a whole frame first does not change the remainder.
         inside = timestamp if timestamp >= MIN + self.offset else timestamp + self.length
-        return clamped(timestamp - (inside - self.offset) % self.length)
+        return max(MIN, timestamp - (inside - self.offset) % self.length)
 
 
 @dataclass(frozen=True)
@@ -173,9 +153,114 @@ class FrameBorder(Throttle):
 
 
 @dataclass(frozen=True)
-class ThrottleDefinition:
-    """A throttle that a case can name."""
+class InputWatermark:
+    watermark: int
+    """``MIN`` if nothing."""
+    idle: bool = False
 
+
+class Coalescing(Protocol):
+    """Combines the watermarks of all inputs into the one that downstream operators use. It never decreases."""
+
+    @property
+    def initial(self) -> int:
+        """The watermark before any input has emitted one."""
+        return MIN
+
+    def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
+        """Combine the last emitted watermark of each input; the watermark ``before`` is the lower bound of the result."""
+
+
+@dataclass(frozen=True)
+class Lowest(Coalescing):
+    """The lowest of all inputs, including those that have emitted nothing.
+
+    Sources: Hazelcast Jet 0.5 (the lowest of a processor's queues), Beam (the lowest of all partitions).
+    """
+
+    def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
+        return max(before, min(input.watermark for input in inputs))
+
+
+@dataclass(frozen=True)
+class LowestOfActive(Coalescing):
+    """The lowest of the inputs that are not idle.
+
+    If all inputs are idle, Hazelcast Jet 0.6 forwards the highest watermark so far (``EventTimeMapper``), and Flink keeps
+    the watermark (``CombinedWatermarkStatus``).
+    """
+
+    when_all_idle: Literal["highest", "unchanged"]
+
+    def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
+        active = [input.watermark for input in inputs if not input.idle]
+        if active:
+            return max(before, min(active))
+        return max(before, *(input.watermark for input in inputs)) if self.when_all_idle == "highest" else before
+
+
+class Lateness(Protocol):
+    """Which events are dropped, and when a window is complete. A window is identified by its exclusive end."""
+
+    def late(self, at: int, window: int | None, own: int, downstream: int) -> bool:
+        """Whether an event is dropped.
+
+        Args:
+            at: its event time.
+            window: the end of its window; None without windows.
+            own: the watermark of its own input, after the event.
+            downstream: the combined watermark of all inputs.
+        """
+
+    def complete(self, window: int, downstream: int) -> bool:
+        """Whether a window is emitted, or accepts no more events, at this watermark."""
+        return window <= downstream
+
+
+@dataclass(frozen=True)
+class LateByWindow(Lateness):
+    """Drops an event only if its window is complete; without windows nothing is late.
+
+    Sources: Hazelcast Jet 0.6 (``SlidingWindowP``: frames before the next one to be emitted), Kafka Streams
+    (``KStreamWindowAggregate``: a window whose end is at or below stream time minus the grace).
+    """
+
+    def late(self, at: int, window: int | None, own: int, downstream: int) -> bool:  # noqa: ARG002
+        return window is not None and window <= downstream
+
+
+@dataclass(frozen=True)
+class EngineRules:
+    """Everything needed to replay a trace as an engine would."""
+
+    name: str
+    """``limiting-lag-and-lull``: a key of ``engines.POLICIES``."""
+    engine: str
+    policy: Policy
+    """Of each input, in its initial state."""
+    lateness: Lateness
+    coalescing: Coalescing = field(default_factory=Lowest)
+    throttle: Throttle = field(default_factory=SuppressDuplicates)
+    clock_unit: ClockUnit = "ms"
+    """The unit in which the policy reads the clock."""
+    one_source: bool = False
+    """Whether the inputs are partitions of one source: each call polls all of them, and they are throttled as one.
+
+    If False, each input is throttled separately, before all are combined.
+    """
+    one_task: bool = False
+    """Whether all inputs share one policy."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(f'{name} {value}' for name, value in self.parameters.items())})"
+
+
+JetRelease: TypeAlias = Literal["jet-0.5", "jet-0.6"]
+
+
+@dataclass(frozen=True)
+class ThrottleDefinition:
     meaning: str
     make: Callable[[Mapping[str, Any], JetRelease], Throttle]
     parameters: Mapping[str, PolicyParameter] = field(default_factory=dict)
