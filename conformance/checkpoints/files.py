@@ -137,6 +137,7 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
 
     listed = []
     for folder, folders, names in os.walk(root, onerror=fail):
+        folders.sort()  # the commits before the state, which a running query writes first
         for link in (path for name in folders if (path := Path(folder, name)).is_symlink()):
             raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:
