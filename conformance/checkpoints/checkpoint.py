@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from conformance.checkpoints import state
 from conformance.checkpoints.files import DamagedCheckpoint, Files, NoSuchCheckpoint
@@ -22,6 +24,8 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
+MOST_UNPACKED = 1024**3
+"""Bytes. A zip of RocksDB holds lists of files and settings; the rows are beside it."""
 MOST_MISSING = 1_000
 MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
@@ -291,9 +295,20 @@ def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
         content = files.read(path)
         if is_offsets:
             content = _without_sources(content)
+        if path.suffix == ".zip":
+            _check_zip(path, content)
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+
+
+def _check_zip(path: PurePosixPath, content: bytes) -> None:
+    """Refuse what Spark would unpack elsewhere or without end; what is no zip, Spark refuses itself."""
+    with suppress(BadZipFile), ZipFile(BytesIO(content)) as zipped:
+        if any(PurePosixPath(entry.filename).name != entry.filename for entry in zipped.infolist()):
+            raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")
+        if sum(entry.file_size for entry in zipped.infolist()) > MOST_UNPACKED:
+            raise DamagedCheckpoint(path, f"it unpacks to more than {MOST_UNPACKED // 1024**2} MiB")
 
 
 def _without_sources(entry: bytes) -> bytes:

@@ -108,6 +108,9 @@ class ObjectStore:
             PurePosixPath(path).relative_to(PurePosixPath(root)): int(entry.get("size") or 0)
             for path, entry in entries.items()
         }
+        for path in sizes:
+            if ".." in path.parts:  # a copy of it would be elsewhere
+                raise NoSuchCheckpoint(f"{url}/{path}", "a file of a checkpoint has no `..` in its name")
         return cls(redact(url), sizes, root, store)
 
     def read(self, path: PurePosixPath) -> bytes:
