@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
@@ -107,6 +108,10 @@ _INDEX = "index"
 _TIMES = frozenset({"timestamp", "timestamp_ntz"})
 
 
+def _missing_kind(path: PurePosixPath) -> str:
+    return "folder" if path.name == "state" else "delta" if path.suffix == ".delta" else "other"
+
+
 _CONDITIONS: Mapping[str, Condition] = {
     "join_key_not_null": _join_key_not_null,
     "state_type": lambda checkpoint, name: any(
@@ -114,6 +119,7 @@ _CONDITIONS: Mapping[str, Condition] = {
     ),
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,
+    "state_missing": lambda checkpoint, what: any(_missing_kind(path) == what for path in checkpoint.missing),
     "schema_missing": lambda checkpoint, wanted: any(not each.schemas for each in checkpoint.operators) is wanted,
     "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
     "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,

@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from conformance.checkpoints import state
 from conformance.checkpoints.files import DamagedCheckpoint, Files, NoSuchCheckpoint
@@ -20,6 +24,11 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
+MOST_UNPACKED = 1024**3
+"""Bytes. A zip of RocksDB holds lists of files and settings; the rows are beside it."""
+MOST_MISSING = 1_000
+MOST_LOOKED_AT = 20
+"""How many entries of the offset log are read to see whether a query keeps state."""
 NOTHING_READ = "-"
 """The offset of a source that has read nothing yet."""
 
@@ -74,6 +83,8 @@ class CommitEntry:
     format: int
     next_watermark_ms: int
     """The watermark of the next micro-batch, in ms since 1970."""
+    names_stores: bool
+    """Whether it names the versions of state stores (checkpoint format 2)."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,15 @@ class Checkpoint:
     operators: tuple[StateOperator, ...]
     size: int
     """Bytes of all its files."""
+    missing: tuple[PurePosixPath, ...] = ()
+    """The files and folders of the state without which the next micro-batch fails."""
+    replayable: bool = False
+    """Whether nothing would be missing if the newest micro-batch were not committed: it would run again."""
+
+    @property
+    def state_version(self) -> int:
+        """The version of the state that the next micro-batch needs; 0 if it begins without state."""
+        return self.committed.batch + 1 if self.committed else 0
 
     @property
     def watermark_ms(self) -> int:
@@ -126,7 +146,7 @@ def read(files: Files) -> Checkpoint:
             "this is not the checkpoint of a streaming query: it has neither a file `metadata` nor a folder `offsets`; "
             "pass the folder that the query has as checkpointLocation",
         )
-    return Checkpoint(
+    checkpoint = Checkpoint(
         files.where,
         _query_id(files),
         _offsets(files, planned[-1]) if planned else None,
@@ -134,6 +154,34 @@ def read(files: Files) -> Checkpoint:
         state.operators(files),
         sum(files.sizes.values()),
     )
+    return _with_missing_state(files, checkpoint, planned)
+
+
+def _with_missing_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> Checkpoint:
+    if not checkpoint.operators and _kept_state(files, checkpoint, planned):
+        return replace(checkpoint, missing=(PurePosixPath("state"),))
+    pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
+    partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
+    missing = tuple(islice(state.missing(files, checkpoint.state_version, partitions), MOST_MISSING))
+    before = checkpoint.state_version - 1
+    return replace(
+        checkpoint, missing=missing, replayable=bool(missing) and not any(state.missing(files, before, partitions))
+    )
+
+
+def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:
+    """Whether the logs say that a micro-batch kept state: its commit names versions of stores, or it was planned without new data, which
+    only a stateful operator asks for. Source: ``CommitMetadata.stateUniqueIds``, ``IncrementalExecution.shouldRunAnotherBatch``."""
+    if checkpoint.committed is None:
+        return False
+    if checkpoint.committed.names_stores:
+        return True
+    batches = [batch for batch in planned if batch <= checkpoint.committed.batch][-MOST_LOOKED_AT:]
+    with suppress(DamagedCheckpoint, NoSuchCheckpoint):
+        entries = [_offsets(files, batch) for batch in batches]
+        # Without settings, they are those of continuous processing, which logs an epoch without data, too.
+        return any(after.settings and before.sources == after.sources for before, after in pairwise(entries))
+    return False
 
 
 def _query_id(files: Files) -> str | None:
@@ -171,7 +219,8 @@ def _offsets(files: Files, batch: int) -> OffsetEntry:
 def _commit(files: Files, batch: int) -> CommitEntry:
     path = PurePosixPath("commits", str(batch))
     format, rest = _lines(files, path, least=1)
-    return CommitEntry(batch, format, _number(path, _json(path, rest[0] if rest else "{}"), "nextBatchWatermarkMs"))
+    said = _json(path, rest[0] if rest else "{}")
+    return CommitEntry(batch, format, _number(path, said, "nextBatchWatermarkMs"), bool(said.get("stateUniqueIds")))
 
 
 def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str]]:
@@ -246,9 +295,20 @@ def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
         content = files.read(path)
         if is_offsets:
             content = _without_sources(content)
+        if path.suffix == ".zip":
+            _check_zip(path, content)
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+
+
+def _check_zip(path: PurePosixPath, content: bytes) -> None:
+    """Refuse what Spark would unpack elsewhere or without end; what is no zip, Spark refuses itself."""
+    with suppress(BadZipFile), ZipFile(BytesIO(content)) as zipped:
+        if any(PurePosixPath(entry.filename).name != entry.filename for entry in zipped.infolist()):
+            raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")
+        if sum(entry.file_size for entry in zipped.infolist()) > MOST_UNPACKED:
+            raise DamagedCheckpoint(path, f"it unpacks to more than {MOST_UNPACKED // 1024**2} MiB")
 
 
 def _without_sources(entry: bytes) -> bytes:

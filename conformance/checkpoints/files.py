@@ -108,6 +108,9 @@ class ObjectStore:
             PurePosixPath(path).relative_to(PurePosixPath(root)): int(entry.get("size") or 0)
             for path, entry in entries.items()
         }
+        for path in sizes:
+            if ".." in path.parts:  # a copy of it would be elsewhere
+                raise NoSuchCheckpoint(f"{url}/{path}", "a file of a checkpoint has no `..` in its name")
         return cls(redact(url), sizes, root, store)
 
     def read(self, path: PurePosixPath) -> bytes:
@@ -137,6 +140,7 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
 
     listed = []
     for folder, folders, names in os.walk(root, onerror=fail):
+        folders.sort()  # the commits before the state, which a running query writes first
         for link in (path for name in folders if (path := Path(folder, name)).is_symlink()):
             raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:

@@ -97,6 +97,44 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
     return tuple(_operator(files, number, sorted(paths)) for number, paths in sorted(of_operator.items()))
 
 
+def missing(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
+    """What Spark looks for and does not find when it loads a version of all stores: the first file of each store in each partition, or
+    the folder of an operator.
+
+    A version is the newest snapshot up to it (``.snapshot``, ``.zip``), and all changes after that (``.delta``, ``.changelog``), which
+    begin with 1 if there is no snapshot. What is older has been purged, and nothing looks for it. Source: ``loadMap``, ``cleanup`` and
+    ``filesForVersion`` of ``HDFSBackedStateStoreProvider``; ``RocksDB.load`` and ``RocksDBFileManager.deleteOldVersions``.
+
+    Args:
+        partitions: of the state; an operator without a key has a single one. Those beyond are left from before the state was divided anew.
+    """
+    if version == 0:
+        return
+    kept: defaultdict[int, defaultdict[str, defaultdict[int, set[tuple[str, int]]]]]
+    kept = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    for path in files.sizes:
+        if len(path.parts) > 2 and path.parts[0] == "state" and path.parts[1].isdecimal():
+            stores = kept[int(path.parts[1])]
+            if path.parts[2].isdecimal() and (file := _VERSION.fullmatch(path.name)):
+                stores[_store(path)][int(path.parts[2])].add((file[2], int(file[1])))
+    for number in range(max(kept, default=-1) + 1):
+        folder, stores = PurePosixPath("state", str(number)), kept[number]
+        if not stores:
+            yield folder
+        seen = {partition for of_partition in stores.values() for partition in of_partition}
+        for name, of_partition in sorted(stores.items()):
+            kinds = {kind for versions in of_partition.values() for kind, _ in versions}
+            snapshot, change = ("zip", "changelog") if kinds & {"zip", "changelog"} else ("snapshot", "delta")
+            for partition in range(partitions or max(seen) + 1) if seen - {0} else (0,):
+                there = of_partition.get(partition, set())
+                base = max((at for kind, at in there if kind == snapshot and at <= version), default=0)
+                # RocksDB without changelogs writes a snapshot of each version.
+                needed, kind = (range(base + 1, version + 1), change) if change in kinds else ((version,), snapshot)
+                lacks = (at for at in needed if at != base and (kind, at) not in there)
+                if (first := next(lacks, None)) is not None:
+                    yield folder / str(partition) / ("" if name == "default" else name) / f"{first}.{kind}"
+
+
 def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> StateOperator:
     metadata: list[PurePosixPath] = []
     of_store: defaultdict[str, list[PurePosixPath]] = defaultdict(list)

@@ -72,7 +72,8 @@ def inspect(
 ) -> None:
     """Show where a query stands, what it reads and keeps, and what awaits it on another version.
 
-    With --to, exits with 1 if that version refuses the checkpoint or may refuse it.
+    Exits with 1 if a file of the state is missing that the next micro-batch needs; with --to, also if that version refuses the
+    checkpoint or may refuse it.
     """
     target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
     found = read(open_files(where))
@@ -88,7 +89,7 @@ def inspect(
         shown += job_options.statement_lines(statements, indent="  ")
     to_version = str(target.version) if target is not None else None
     print_answer(shown, record(found, changes, to_version), as_json=as_json)
-    if any(change.effect != "changes" for change in changes):
+    if found.missing or any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 
 

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from conformance.cli.console import flush, safe_streams
+from conformance.core.errors import on_stop
 from conformance.core.wording import printable
 
 MANY = 11
@@ -102,7 +103,7 @@ class Commands(CommandGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command line and end the process with its exit code."""
-        with safe_streams():
+        with safe_streams(), on_stop():
             try:
                 code = super().main(*args, **{**extra, "standalone_mode": False})
                 flush()

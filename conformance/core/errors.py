@@ -1,11 +1,30 @@
-"""The base of all errors that a user causes."""
+"""What ends a command early: an error that the user causes, or a signal."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+_STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 
 
 class WrongUsage(ValueError):
     """Options, names or files that the user gave are wrong; a command ends with exit code 2."""
 
     exit_code: ClassVar[int] = 2
+
+
+@contextmanager
+def on_stop(handler: Callable[..., Any] = signal.default_int_handler) -> Iterator[None]:
+    """Handle Ctrl-C, SIGTERM, SIGHUP (the terminal is gone) and SIGQUIT alike, by default with a `KeyboardInterrupt`.
+
+    A signal that is ignored, as SIGHUP under ``nohup``, stays ignored."""
+    handled = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in handled}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -76,6 +76,7 @@ _json = json.JSONEncoder(check_circular=False).encode
 
 
 class FrozenRecord(BaseModel):
+    # The docstrings of records are in the published schemas of results and of messages.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -123,7 +124,7 @@ class Column(FrozenRecord):
 
 
 class SourceRead(FrozenRecord):
-    """What a micro-batch read from a source."""
+    """What one micro-batch read from one source."""
 
     stream: str
     rows: int
@@ -133,6 +134,8 @@ class SourceRead(FrozenRecord):
 
 
 class TopicRead(SourceRead):
+    """What one micro-batch read from a topic."""
+
     records: tuple[int, ...]
     """How many records it read of each partition; an arrival without rows is a record, too."""
 
@@ -201,6 +204,8 @@ class ErrorSeen(FrozenRecord):
 
 
 class BatchSeen(FrozenRecord):
+    """One executed micro-batch."""
+
     id: int
     kind: BatchKind
     """``data`` if the offset of some source moved, even without rows."""
@@ -239,7 +244,7 @@ class BatchSeen(FrozenRecord):
 
 
 class StoredState(FrozenRecord):
-    """The state of an operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
+    """The state of one operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
 
     operator: str
     """As in the metadata of the state: ``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` …"""
@@ -280,7 +285,7 @@ class StepSeen(FrozenRecord):
 
 
 class Observation(FrozenRecord):
-    """Everything an engine did with a case; a failed step is the last step."""
+    """Everything one engine did with one case; a failed step is the last one."""
 
     case: str
     columns: tuple[Column, ...]

@@ -51,6 +51,8 @@ class FileKind:
     """Whether a file that begins like this is of the kind. An empty file can always be replaced."""
     encode: Callable[[BinaryIO], bytes] | None = None
     """What the file holds in the end, made of what was written: its compressed form."""
+    synced: bool = True
+    """Whether the file is safe on the disk before it replaces another; not for pages, of which there are thousands."""
 
 
 def any_content(_: bytes) -> bool:
@@ -68,22 +70,23 @@ class OutputFile:
     def __init__(self, path: Path, kind: FileKind) -> None:
         """Begin the file; raises `CannotWriteFile`, `OtherContent` or `BeingWritten`."""
         self.path = path
-        self._encode = kind.encode
+        self._kind = kind
         # A link stays a link.
         self._final = Path(os.path.realpath(path))
         self.part = self._final.with_name(f"{self._final.name}.part")
         try:
             self._in_place = _is_special(self._final)
-            if self._in_place:
-                if kind.encode is not None:
-                    raise OSError(errno.ESPIPE, "only a regular file can be compressed")
-                self.file: TextIO = self._final.open("w", encoding="utf-8", newline="\n")
-                return
-            self._final.parent.mkdir(parents=True, exist_ok=True)
-            for there in (self._final, self.part):
-                if not _replaceable(there, kind):
-                    raise OtherContent(path if there is self._final else there, kind.name)
-            self.file = os.fdopen(self._locked(), "w", encoding="utf-8", newline="\n")
+            if self._in_place and kind.encode is not None:
+                raise OSError(errno.ESPIPE, "only a regular file can be compressed")
+            if not self._in_place:
+                self._final.parent.mkdir(parents=True, exist_ok=True)
+                if _is_special(self.part):
+                    raise OSError(errno.EEXIST, f"{self.part} is not a regular file; remove it")
+                for there in (self._final, self.part):
+                    if not _replaceable(there, kind):
+                        raise OtherContent(path if there is self._final else there, kind.name)
+            descriptor = _opened_in_place(self._final) if self._in_place else self._locked()
+            self.file: TextIO = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
         except OSError as error:
             raise CannotWriteFile(path, error) from None
 
@@ -100,15 +103,18 @@ class OutputFile:
         try:
             self.file.flush()
             if not self._in_place:
-                if self._encode is not None:
+                if self._kind.encode is not None:
                     with self.part.open("rb") as written:
-                        content = self._encode(written)
+                        content = self._kind.encode(written)
                     self.file.seek(0)
                     self.file.truncate()
                     self.file.buffer.write(content)
                     self.file.flush()
                 with suppress(FileNotFoundError):
                     os.fchmod(self.file.fileno(), stat.S_IMODE(self._final.stat().st_mode))
+                if self._kind.synced:
+                    # Else the new name may outlive a power failure, and the content not.
+                    os.fsync(self.file.fileno())
                 self.part.replace(self._final)
         except OSError as error:
             raise CannotWriteFile(self.path, error) from None
@@ -117,7 +123,9 @@ class OutputFile:
     def discard(self) -> None:
         """Remove what was written."""
         if not self._in_place:
-            self.part.unlink(missing_ok=True)
+            # What cannot be removed is replaced by the next writer; the error that led here says more.
+            with suppress(OSError):
+                self.part.unlink()
         self.close()
 
     @property
@@ -136,12 +144,12 @@ class OutputFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.closed:
-            return
-        if kind is None:
-            self.complete()
-        else:
-            self.discard()
+        try:
+            if kind is None and not self.closed:
+                self.complete()
+        finally:
+            if not self.closed:
+                self.discard()
 
     def _locked(self) -> int:
         """A descriptor of the empty file beside the place, which no other process has."""
@@ -152,9 +160,10 @@ class OutputFile:
                 os.close(descriptor)
                 raise BeingWritten(self.path)
             # The process that had the lock may have moved the file to its place in the meantime.
-            if _is_at(descriptor, self.part):
-                os.ftruncate(descriptor, 0)
-                return descriptor
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), self.part.stat()):
+                    os.ftruncate(descriptor, 0)
+                    return descriptor
             os.close(descriptor)
 
 
@@ -173,6 +182,19 @@ def _is_special(path: Path) -> bool:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return not stat.S_ISREG(mode)
+
+
+def _opened_in_place(path: Path) -> int:
+    if not path.is_fifo():
+        return os.open(path, os.O_WRONLY)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        # To open a pipe that nobody reads is to wait, perhaps for ever.
+        nobody = OSError(error.errno, "nobody reads this pipe; start its reader first, or choose another name")
+        raise nobody if error.errno == errno.ENXIO else error from None
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _replaceable(path: Path, kind: FileKind) -> bool:
@@ -196,10 +218,3 @@ def _lock(descriptor: int) -> bool:
     except OSError:  # A file system without locks, as some network ones.
         return True
     return True
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shlex
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.case import Case
+from conformance.core.errors import on_stop
 from conformance.core.versions import StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import (
@@ -399,7 +399,7 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM has come.
+    """Whether a signal has come that stops the campaign.
 
     Nothing is raised where the program happens to be: hypothesis swallows what is raised in its callbacks, and a find
     that is being written would be lost.
@@ -410,12 +410,8 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
         nonlocal came
         came = True
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with on_stop(stop):
         yield lambda: came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class EngineOracle:

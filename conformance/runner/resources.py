@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from conformance.core.case import Case
-from conformance.core.errors import WrongUsage
+from conformance.core.errors import WrongUsage, on_stop
 from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
 from conformance.variants.catalogue import KAFKA, varied
@@ -34,7 +33,7 @@ class OptionsClash(WrongUsage):
 
 
 class Interrupted(RuntimeError):
-    """Ctrl-C or SIGTERM ended the run; every engine has ended."""
+    """Ctrl-C, SIGTERM, SIGHUP or SIGQUIT ended the run; every engine has ended."""
 
     exit_code: ClassVar[int] = 130
     """Shells expect this of a program that Ctrl-C has ended."""
@@ -127,14 +126,12 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
 
 @contextmanager
 def interruptible(left: Callable[[], str]) -> Iterator[None]:
-    """Let SIGTERM end the engines as Ctrl-C does; either raises Interrupted, whose message says what is ``left``."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Let a signal that stops the run end the engines, and raise `Interrupted`; ``left`` says what it leaves behind."""
     try:
-        yield
+        with on_stop():
+            yield
     except KeyboardInterrupt:
         raise Interrupted(f"{left()}; no engine is left running") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,8 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 
 
 def page_kind(name: str) -> FileKind:
-    return FileKind(name, lambda start: b"Watermark conformance</title>" in start)
+    """A file that only another page of ours may replace."""
+    return FileKind(name, lambda start: b"Watermark conformance</title>" in start, synced=False)
 
 
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:

@@ -23,7 +23,7 @@ from reports.html.pages import TABS, Page, pages, renderings, templates
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
 PAGE = page_kind("a page of a report")
-ASSET = FileKind("an asset of a report", any_content)
+ASSET = FileKind("an asset of a report", any_content, synced=False)
 
 
 def write(report: Report, out: Path) -> Path:

@@ -394,9 +394,13 @@ class Results:
             CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
         """
         with ResultsWriter(path, self.header) as writer:
-            for cell in self.all_cells():
-                writer.write(cell)
-            writer.finish(self.footer.finished)
+            try:
+                for cell in self.all_cells():
+                    writer.write(cell)
+                writer.finish(self.footer.finished)
+            except BaseException:
+                writer.discard()
+                raise
 
     def all_cells(self) -> Iterator[AnyCell]:
         yield from self.cells

@@ -47,7 +47,11 @@ class ResultsWriter:
         self._lock = Lock()
         self._path = path
         self._file = OutputFile(path, COMPRESSED_RESULTS_FILE if is_compressed(path) else RESULTS_FILE)
-        self._append(header)
+        try:
+            self._append(header)
+        except BaseException:
+            self.discard()
+            raise
 
     def introduce(self, target: Target) -> None:
         """Records what a target of the header turned out to be, once its engine has introduced itself.
@@ -85,6 +89,10 @@ class ResultsWriter:
             counts, upgrades = dict(self._counts), dict(self._upgrades)
             self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
             self._file.complete()
+
+    def discard(self) -> None:
+        """Remove what was written: it can be written again."""
+        self._file.discard()
 
     def __enter__(self) -> ResultsWriter:
         return self

@@ -17,6 +17,7 @@ from reports.results.status import MARKS, Statement
 
 _WIDTH = 16
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_MOST_MISSING = 5
 
 
 def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
@@ -32,6 +33,7 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
     ]
     yield from _labelled("sources", sources or ["none"])
     yield from _labelled("state", [line for one in checkpoint.operators for line in _operator(one)] or ["none"])
+    yield from _labelled("missing", _missing(checkpoint))
     yield from _labelled(
         "pinned", [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())] or ["nothing"]
     )
@@ -107,6 +109,22 @@ def _store(store: StateStore) -> str:
     return f"{store.name}: {store.provider}, {counted(store.partitions, 'partition')}, {versions}, {schemas}, {_size(store.size)}"
 
 
+def _missing(checkpoint: Checkpoint) -> Iterator[str]:
+    """What is missing, what follows, and how to mend it."""
+    if not checkpoint.missing:
+        return
+    yield from map(str, checkpoint.missing[:_MOST_MISSING])
+    if len(checkpoint.missing) > _MOST_MISSING:
+        yield f"… and {len(checkpoint.missing) - _MOST_MISSING} more"
+    yield f"No Spark can load version {checkpoint.state_version} of the state, which the next micro-batch needs."
+    batch = checkpoint.state_version - 1
+    yield "Put back what is missing from a copy of the checkpoint." + (
+        f" Or remove commits/{batch}: micro-batch {batch} runs again, and its rows come out again."
+        if checkpoint.replayable
+        else " Without one, the query needs a new checkpoint."
+    )
+
+
 def _size(size: float) -> str:
     for unit in _UNITS[:-1]:
         if size < 1000:
@@ -128,6 +146,7 @@ def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | 
         "sources": [_picked(source, "name", "kind", "offset") for source in checkpoint.sources],
         "settings": dict(checkpoint.settings),
         "operators": [_operator_record(operator) for operator in checkpoint.operators],
+        **({"missing": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
         "bytes": checkpoint.size,
         **({"to": to, "awaiting": [_change(change) for change in changes]} if to is not None else {}),
     }

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from pathlib import Path
 
+import fsspec
 import pytest
 
+from conformance.checkpoints import checkpoint
 from conformance.checkpoints.checkpoint import NO_FILE_READ, Checkpoint, copy_detached, read
-from conformance.checkpoints.files import NoSuchCheckpoint, open_files
+from conformance.checkpoints.files import DamagedCheckpoint, NoSuchCheckpoint, open_files
 from tests.support.checkpoints import releases_with, small, written_by
 
 
 def copied(root: Path, into: Path) -> Checkpoint:
-    files = open_files(str(root))
+    return copied_from(str(root), into)
+
+
+def copied_from(where: str, into: Path) -> Checkpoint:
+    files = open_files(where)
     copy_detached(files, read(files), into)
     return read(open_files(str(into)))
 
@@ -52,6 +59,39 @@ def test_a_micro_batch_that_is_not_committed_is_left_out(tmp_path: Path) -> None
 def test_the_offsets_of_kafka_become_those_of_files_and_names_stay(tmp_path: Path) -> None:
     root = small(tmp_path / "root", offsets__0='v2\n{"batchTimestampMs":1}\norders:{"orders":{"0":5}}')
     assert [(one.name, one.offset) for one in copied(root, tmp_path / "copy").sources] == [("orders", NO_FILE_READ)]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "why"),
+    [
+        ("../../outside", 1, "a snapshot of RocksDB has no folders"),
+        ("/outside", 1, "a snapshot of RocksDB has no folders"),
+        ("000001.log", 2**21, "it unpacks to more than 1 MiB"),
+    ],
+)
+def test_a_zip_that_would_unpack_elsewhere_or_without_end_is_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, size: int, why: str
+) -> None:
+    monkeypatch.setattr(checkpoint, "MOST_UNPACKED", 2**20)
+    zipped = tmp_path / "root/state/0/0/1.zip"
+    zipped.parent.mkdir(parents=True)
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, bytes(size))
+    with pytest.raises(DamagedCheckpoint, match=f"state/0/0/1.zip: {why}"):
+        copied(small(tmp_path / "root"), tmp_path / "copy")
+
+
+def test_a_name_in_an_object_store_does_not_lead_out_of_the_copy(tmp_path: Path) -> None:
+    store = fsspec.filesystem("memory")
+    store.store.clear()
+    for path in small(tmp_path / "root").rglob("*"):
+        if path.is_file():
+            store.pipe_file(f"/orders/{path.relative_to(tmp_path / 'root').as_posix()}", path.read_bytes())
+    store.pipe_file("/orders/state/harmless", b"")
+    store.store["/orders/state/../../../outside"] = store.store["/orders/state/harmless"]
+    with pytest.raises(NoSuchCheckpoint, match=r"outside: a file of a checkpoint has no `\.\.` in its name"):
+        copied_from("memory://orders", tmp_path / "copies" / "copy")
+    assert not (tmp_path / "outside").exists()
 
 
 def test_a_checksum_of_an_entry_that_changed_is_not_copied(tmp_path: Path) -> None:

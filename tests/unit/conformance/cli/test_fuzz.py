@@ -112,7 +112,9 @@ def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versio
     assert "6 of 8 answers are missing, so these cases were not compared; the last: the engine" in done.output
 
 
-@pytest.mark.parametrize("stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM], indirect=True)
+@pytest.mark.parametrize(
+    "stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], indirect=True
+)
 @pytest.mark.usefixtures("stopped_at_the_third_batch")
 def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -138,6 +139,25 @@ def test_a_device_is_written_in_place(tmp_path: Path) -> None:
     write_file(pipe, "Dear all", LETTER)
     assert os.read(reader, 100) == b"Dear all"
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("letter", "cannot write .*letter: nobody reads this pipe; start its reader first"),
+        ("letter.part", "cannot write .*letter: .*letter.part is not a regular file; remove it"),
+    ],
+)
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path, place: str, why: str) -> None:
+    os.mkfifo(tmp_path / place)
+    program = (
+        "import sys; from pathlib import Path; from conformance.core.output_file import *\n"
+        "try: write_file(Path(sys.argv[1]), 'Dear all', FileKind('a letter', any_content))\n"
+        "except CannotWriteFile as error: print(error); sys.exit(error.exit_code)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "letter")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, re.search(why, done.stdout) is not None) == (2, True), done.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""A signal that stops a command leaves no temporary files, and a signal that is ignored stays ignored."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+STOPPED_WHILE_IT_WRITES = """
+import os, signal, sys
+from pathlib import Path
+from conformance.cli import combine
+from conformance.cli.main import main
+from conformance.core.output_file import FileKind, OutputFile, any_content
+
+def stopped(files):
+    with OutputFile(Path(sys.argv[1]), FileKind("a file", any_content)) as file:
+        file.write("half of it")
+        os.kill(os.getpid(), int(sys.argv[2]))
+        file.write("the other half")
+
+combine.Results.read_all = stopped
+main(["combine", "results.jsonl"])
+"""
+STOPPED_RUN = """
+import os, sys, tempfile
+from conformance.runner.resources import Interrupted, interruptible
+try:
+    with interruptible(lambda: "nothing is left"), tempfile.TemporaryDirectory(dir=sys.argv[1]):
+        os.kill(os.getpid(), int(sys.argv[2]))
+except Interrupted as error:
+    sys.exit(str(error))
+"""
+
+
+def run(program: str, *arguments: object, ignored: bool = False) -> subprocess.CompletedProcess[str]:
+    handler = signal.SIG_IGN if ignored else signal.SIG_DFL
+
+    def as_from_a_terminal() -> None:
+        for number in STOPPING:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else handler)
+
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=as_from_a_terminal)
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_a_command_that_is_stopped_leaves_what_was_there(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "file").write_text("old")
+    done = run(STOPPED_WHILE_IT_WRITES, tmp_path / "file", int(number))
+    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"file": "old"}
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_a_run_that_is_stopped_removes_its_working_folder(tmp_path: Path, number: signal.Signals) -> None:
+    done = run(STOPPED_RUN, tmp_path, int(number))
+    assert done.stderr.strip() == "interrupted: nothing is left; no engine is left running"
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_command_under_nohup_goes_on(tmp_path: Path) -> None:
+    done = run(STOPPED_WHILE_IT_WRITES, tmp_path / "file", int(signal.SIGHUP), ignored=True)
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "file").read_text() == "half of itthe other half"
