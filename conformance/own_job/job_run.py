@@ -124,10 +124,10 @@ def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
         if outcome.task.cut in fails_anyway:
             continue
         error = outcome.observation.error if outcome.observation is not None else None
-        found = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
+        differences = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
         cells += [
             replace(outcome.task, workaround={each.key: each.value})
-            for each in state_workarounds(found, run.before.version, run.after.version)
+            for each in state_workarounds(differences, run.before.version, run.after.version)
             if each.key not in {**run.case.conf, **run.conf}
         ]
     return tuple(cells)

@@ -52,8 +52,8 @@ class Sample:
         """The event time of a row in µs since the epoch; None without one."""
         if self.event_time is None or row[self.event_time] is None:
             return None
-        found: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
-        return found
+        instant: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
+        return instant
 
     def timed(self, rows: Iterable[Sequence[Json]]) -> list[tuple[int, int]]:
         """The event time and the position of each row that has an event time."""
@@ -77,8 +77,8 @@ def read_sample(
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
     content = _content(path)
     given = _given(path, ddl) if ddl is not None else None
-    found = _rows(path, content, given)
-    rows = found[:most]
+    records = _rows(path, content, given)
+    rows = records[:most]
     if not rows:
         raise UnusableSample(path, "has no rows")
     schema = given
@@ -87,7 +87,7 @@ def read_sample(
         rows = _rows(path, content, schema)[:most]
     column = _event_time(path, schema, event_time)
     values = tuple(_row(path, schema, record, line) for line, record in rows)
-    return Sample(stream, schema, values, column, len(found) - len(rows))
+    return Sample(stream, schema, values, column, len(records) - len(rows))
 
 
 def _content(path: Path) -> bytes:
@@ -129,18 +129,18 @@ def _inferred(path: Path, rows: Sequence[tuple[int, Record]], event_time: str | 
     is_text = path.suffix.lower() == _CSV
     fields = []
     for name in dict.fromkeys(name for _, record in rows for name in record):
-        found = _VOID
+        type = _VOID
         for line, record in rows:
             value = _untexted(record.get(name)) if is_text else record.get(name)
             try:
-                found = _joined(found, _of_event_time(value) if name == event_time else _of(value))
+                type = _joined(type, _of_event_time(value) if name == event_time else _of(value))
             except NoCommonType as problem:
                 if is_text:
-                    found = _STRING
+                    type = _STRING
                     break
                 why = f"{name} {problem}; give the schema with --schema"
                 raise UnusableSample(path, why, line or None) from None
-        fields.append(Field(name, _settled(found)))
+        fields.append(Field(name, _settled(type)))
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
     return Schema(ddl, parse_schema(ddl).fields)
 
@@ -248,13 +248,13 @@ def _common(one: DataType, other: DataType) -> DataType | None:
     return None
 
 
-def _settled(found: DataType) -> DataType:
+def _settled(type: DataType) -> DataType:
     """Replaces the type of null, which no column may have, by text."""
-    if found == _VOID:
+    if type == _VOID:
         return _STRING
-    if found.name == "struct":
-        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in found.fields))
-    return DataType("array", elements=(_settled(found.elements[0]),)) if found.name == "array" else found
+    if type.name == "struct":
+        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in type.fields))
+    return DataType("array", elements=(_settled(type.elements[0]),)) if type.name == "array" else type
 
 
 Row: TypeAlias = tuple[Json, ...]

@@ -180,7 +180,8 @@ class WatermarkCase:
             case_from(self.written(), id, steps_as_lines=True)
         except InvalidCase as invalid:
             return [
-                f"step {found.line}: {found.message}" if found.line else found.message for found in invalid.problems
+                f"step {problem.line}: {problem.message}" if problem.line else problem.message
+                for problem in invalid.problems
             ]
         raise AssertionError("where a case stands decides nothing about its validity")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +15,8 @@ from conformance.core.wording import counted
 from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
-from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
+from conformance.runner.resources import EngineUse, OptionsClash, interruptible, single_target, working_folder
 from harness.engine.protocol import Rows
-from harness.runtimes.options import RuntimeOptions
 from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
 from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
@@ -83,7 +82,7 @@ def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
 
 
 @dataclass(frozen=True)
-class SoakRequest:
+class SoakRequest(EngineUse):
     output: Path
     command: str
     spark: str = "newest"
@@ -94,9 +93,6 @@ class SoakRequest:
     partitions: int = 4
     stall_timeout: float = 600.0
     """Seconds without progress after which an engine counts as lost."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    """Engines run on this machine or in a cluster, with a folder as storage."""
-    work: Path | None = None
 
 
 @dataclass(frozen=True)
