@@ -115,10 +115,8 @@ def check(
             scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True)
             silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
-    conf = {**where.runtime.conf, **case.conf}
-    about = verdicts.known(
-        asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks
-    )
+    uses, conf, watermarks = verdict.features, where.runtime.conf, verdict.watermarks
+    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, watermarks)
     answers = [*verdicts.statements(verdict, about)]
     if silent is not None:
         answers.append(verdicts.silent_statement(silent))

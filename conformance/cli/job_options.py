@@ -52,14 +52,10 @@ def read_samples(
     event_time: Sequence[str] | None = None,
     allow_silent: bool = False,
 ) -> tuple[Sample, ...]:
-    """The samples, in the order of ``--sample``.
+    """The samples, in the order of ``--sample``; BadParameter if an option is wrong, and see `read_sample`.
 
     Args:
         allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
-
-    Raises:
-        typer.BadParameter: an option is not ``STREAM=VALUE``, or names a stream without a sample.
-        UnusableSample: see `read_sample`.
     """
     files = _pairs(given, "--sample")
     times, ddl = _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")

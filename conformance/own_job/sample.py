@@ -10,14 +10,14 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 
-Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]
 
 MOST_BYTES = 64_000_000
@@ -63,15 +63,12 @@ class Sample:
 def read_sample(
     stream: str, path: Path, *, event_time: str | None = None, ddl: str | None = None, most: int = 200
 ) -> Sample:
-    """Read the sample of a stream.
+    """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row does not match the schema.
 
     Args:
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None to infer it from the rows.
-
-    Raises:
-        UnusableSample: it cannot be read, has no rows, or a row does not match the schema.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")

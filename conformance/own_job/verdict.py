@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -206,23 +207,16 @@ def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
     for outcome in run.tried:
         ((key, value),) = outcome.task.workaround.items()
         cut, verdict = judged(outcome)
-        tried.setdefault(f"{key}={value}", {})[cut] = verdict
+        if verdict.reason != NO_ROWS_AFTER:
+            tried.setdefault(f"{key}={value}", {})[cut] = verdict
+
+    def of_steps(steps: tuple[int, ...]) -> Iterator[TriedWorkaround]:
+        for setting, by_cut in tried.items():
+            if verdicts := tuple(by_cut[cut] for cut in steps if cut in by_cut):
+                yield TriedWorkaround(setting, verdicts)
+
     groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
-    return tuple(
-        replace(
-            group,
-            tried=tuple(
-                TriedWorkaround(setting, verdicts)
-                for setting, by_cut in tried.items()
-                if (
-                    verdicts := tuple(
-                        by_cut[cut] for cut in group.steps if cut in by_cut and by_cut[cut].reason != NO_ROWS_AFTER
-                    )
-                )
-            ),
-        )
-        for group in groups
-    )
+    return tuple(replace(group, tried=tuple(of_steps(group.steps))) for group in groups)
 
 
 def _resumed(case: Case, cut: int, before: Outcome, after: Outcome) -> CheckpointVerdict:
@@ -330,15 +324,8 @@ def known(
     conf: Mapping[str, str] | None = None,
     watermarks: Collection[str] = (),
 ) -> Known | None:
-    """What concerns a query that uses these features.
-
-    Args:
-        suite: its cases say which features they need.
-        conf: the settings with which the query runs.
-        watermarks: the columns that have a watermark.
-
-    Returns:
-        None if one of the lines has no published results.
+    """The known bugs and changes that a query with these features, settings and watermarked columns can meet, by the cases of the suite;
+    None if a line has no published results.
     """
     a, b = _published(results, before), _published(results, after)
     if a is None or b is None:
@@ -357,10 +344,8 @@ def known(
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
     for asked in (str(version), version.line):
-        try:
+        with suppress(NoSuchVersion):
             return find(results, asked)
-        except NoSuchVersion:
-            continue
     return None
 
 
