@@ -160,6 +160,6 @@ class PolicyItem(_Item):
         self.case = case
 
     def runtest(self) -> None:
-        found = check(self.case)
-        if found:
-            raise Unexpected(_shown("\n".join([self.case.title, *map(str, found)])))
+        problems = check(self.case)
+        if problems:
+            raise Unexpected(_shown("\n".join([self.case.title, *map(str, problems)])))

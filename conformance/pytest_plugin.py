@@ -2,7 +2,7 @@
 
 Every run of pytest imports this module where the suite is installed, also those that have nothing to do with it. What knows cases and
 engines takes half a second to import, so it is imported only with ``--spark`` (``conformance.pytest_items``) or for a test that uses
-the fixture (``conformance.pytest_watermark_case``).
+the fixture (``conformance.pytest_engines``).
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "conformance_target" in metafunc.fixturenames:
         try:
-            found = _imported("conformance.pytest_engines").chosen_targets(metafunc.config)
+            targets = _imported("conformance.pytest_engines").chosen_targets(metafunc.config)
         except pytest.UsageError as error:
             # Shown without a traceback, and other files still run.
             raise pytest.Collector.CollectError(str(error)) from None
-        names = [target.name for target in found]
+        names = [target.name for target in targets]
         # The scope groups the tests by version, so that each process needs one engine at a time.
-        metafunc.parametrize("conformance_target", found, ids=names, indirect=True, scope="session")
+        metafunc.parametrize("conformance_target", targets, ids=names, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +104,7 @@ def conformance_target(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> Iterator[Any]:
     """``watermark_case(build, orders="order_time TIMESTAMP")``: a case on a function of yours, on each version of ``--spark``."""
-    cases = _imported("conformance.pytest_watermark_case").CasesOfATest(request, conformance_target)
+    cases = _imported("conformance.pytest_engines").CasesOfATest(request, conformance_target)
     yield cases
     cases.fail_unless_run()
 
@@ -112,8 +112,8 @@ def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> I
 def _imported(name: str) -> Any:
     """A module of ours; UsageError if Python finds a package of the user's that has the name of one of ours."""
     for package in _NAMES:
-        found = sys.modules.get(package) or PathFinder.find_spec(package)
-        file = getattr(found, "__file__", None) or getattr(found, "origin", None)
+        package_spec = sys.modules.get(package) or PathFinder.find_spec(package)
+        file = getattr(package_spec, "__file__", None) or getattr(package_spec, "origin", None)
         if file is not None and Path(file).resolve().parents[1] != _SITE.resolve():
             raise pytest.UsageError(
                 f"conformance: the package {Path(file).parent} hides its own package {package}: "

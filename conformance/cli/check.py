@@ -115,17 +115,16 @@ def check(
             scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True)
             silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
-    conf = {**where.runtime.conf, **case.conf}
-    about = verdicts.known(
-        asked, discovery.load(), before.version, after.version, verdict.features, conf, verdict.watermarks
-    )
-    found = (*verdicts.statements(verdict, about), *([verdicts.silent_statement(silent)] if silent is not None else []))
-    write_verdict(
-        output / PAGE, f"{function}: {verdicts.summary(verdict)}", [job_options.told(one) for one in samples], found
-    )
+    uses, conf, watermarks = verdict.features, where.runtime.conf, verdict.watermarks
+    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, watermarks)
+    answers = [*verdicts.statements(verdict, about)]
+    if silent is not None:
+        answers.append(verdicts.silent_statement(silent))
+    title = f"{function}: {verdicts.summary(verdict)}"
+    write_verdict(output / PAGE, title, [*map(job_options.described, samples)], answers)
     exit_code = verdicts.combined_exit_code(verdict, silent)
     lines = (
-        *job_options.statement_lines(found),
+        *job_options.statement_lines(answers),
         Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
         Text(),
         Text(verdicts.summary(verdict), style=final_style(exit_code)),

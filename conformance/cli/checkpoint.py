@@ -76,20 +76,20 @@ def inspect(
     checkpoint or may refuse it.
     """
     target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
-    found = read(open_files(where))
-    changes = awaiting(found, target.version) if target is not None else ()
-    shown = [*lines(found, datetime.now(UTC))]
+    checkpoint = read(open_files(where))
+    changes = awaiting(checkpoint, target.version) if target is not None else ()
+    shown = [*lines(checkpoint, datetime.now(UTC))]
     if target is not None:
         statements = [*awaiting_statements(changes)]
         if all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
-        if found.operators:
+        if checkpoint.operators:
             statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))
         shown += [Text(), Text(f"On Spark {target.version}", style="bold")]
         shown += job_options.statement_lines(statements, indent="  ")
     to_version = str(target.version) if target is not None else None
-    print_answer(shown, record(found, changes, to_version), as_json=as_json)
-    if found.missing or any(change.effect != "changes" for change in changes):
+    print_answer(shown, record(checkpoint, changes, to_version), as_json=as_json)
+    if checkpoint.missing or any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 
 
@@ -131,6 +131,8 @@ def resume(
     parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
     errors = errors_console([*notes, *parameters])
     job_options.print_samples(samples, errors)
-    found = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())
-    print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
-    raise typer.Exit(found.exit_code)
+    resumed = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())
+    print_answer(
+        job_options.statement_lines(resumption.statements(resumed)), resumption.record(resumed), as_json=as_json
+    )
+    raise typer.Exit(resumed.exit_code)

@@ -49,44 +49,48 @@ def columns(
     for path, column in zip(files or (), read, strict=True):
         if problems := tuple(problems_of_submission(column, suite.digest, digests)):
             raise UnusableColumn(path, problems)
-    found = [
+    compared = [
         beside_apache(column, published_results((column.target.spark,)), digests)
         for column in (read if files else published_columns())
     ]
-    print_answer((line for one in found for line in _lines(one)), [_record(one) for one in found], as_json=as_json)
+    print_answer(
+        (line for column in compared for line in _lines(column)),
+        [_record(column) for column in compared],
+        as_json=as_json,
+    )
 
 
-def _lines(one: BesideApache) -> Iterator[Text]:
-    told, target = one.column.provenance, one.column.target
-    yield Text.assemble((told.title, "bold"), f", by {told.by}: Spark {target.spark}, {told.build}")
-    ran = ", ".join(f"{count} {status}" for status, count in one.column.counts.items())
-    yield Text(f"  {len(one.column.results.cells)} of {counted(one.of, 'case')}: {ran}")
-    if one.release is None:
+def _lines(compared: BesideApache) -> Iterator[Text]:
+    provenance, target = compared.column.provenance, compared.column.target
+    yield Text.assemble((provenance.title, "bold"), f", by {provenance.by}: Spark {target.spark}, {provenance.build}")
+    ran = ", ".join(f"{count} {status}" for status, count in compared.column.counts.items())
+    yield Text(f"  {len(compared.column.results.cells)} of {counted(compared.of, 'case')}: {ran}")
+    if compared.release is None:
         yield Text("  no results of this version are published to compare it with", style="yellow")
     else:
         yield Text(
-            f"  {counted(one.compared, 'case')} compared with Apache's {one.release.title}, "
-            f"{len(one.different) or 'none'} different",
-            style="bold red" if one.different else "bold green",
+            f"  {counted(compared.compared, 'case')} compared with Apache's {compared.release.title}, "
+            f"{len(compared.different) or 'none'} different",
+            style="bold red" if compared.different else "bold green",
         )
-    for cell in one.different:
+    for cell in compared.different:
         yield Text(f"  ≠ {cell.case}: {cell.divergence}")
-    if one.changed:
-        yield Text(f"  {counted(len(one.changed), 'case')} changed since and not compared", style="yellow")
-    if told.note:
-        yield Text(f"  {told.note}", style="dim")
+    if compared.changed:
+        yield Text(f"  {counted(len(compared.changed), 'case')} changed since and not compared", style="yellow")
+    if provenance.note:
+        yield Text(f"  {provenance.note}", style="dim")
 
 
-def _record(one: BesideApache) -> dict[str, Any]:
+def _record(compared: BesideApache) -> dict[str, Any]:
     return {
-        "name": one.column.name,
-        **one.column.provenance.model_dump(),
-        "spark": one.column.target.spark,
-        "cases": len(one.column.results.cells),
-        "of": one.of,
-        "counts": dict(one.column.counts),
-        "release": one.release.spark if one.release else None,
-        "compared": one.compared,
-        "different": [cell.case for cell in one.different],
-        "changed": list(one.changed),
+        "name": compared.column.name,
+        **compared.column.provenance.model_dump(),
+        "spark": compared.column.target.spark,
+        "cases": len(compared.column.results.cells),
+        "of": compared.of,
+        "counts": dict(compared.column.counts),
+        "release": compared.release.spark if compared.release else None,
+        "compared": compared.compared,
+        "different": [cell.case for cell in compared.different],
+        "changed": list(compared.changed),
     }

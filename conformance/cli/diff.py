@@ -40,33 +40,33 @@ def diff(
 
     Exits with 0 if every cell that both runs have is the same, else with 1.
     """
-    found = compare(Results.read(a), Results.read(b))
-    print_answer(_lines(found, a, b), _record(found), as_json=as_json)
-    raise typer.Exit(found.exit_code)
+    difference = compare(Results.read(a), Results.read(b))
+    print_answer(_lines(difference, a, b), _record(difference), as_json=as_json)
+    raise typer.Exit(difference.exit_code)
 
 
-def _lines(found: Difference, a: Path, b: Path) -> Iterator[Text]:
-    for one, other in found.pairs:
-        yield Text(f"{_where(one)}  |  {_where(other)}", style="dim")
-    for cell in found.different:
+def _lines(difference: Difference, a: Path, b: Path) -> Iterator[Text]:
+    for target, other in difference.pairs:
+        yield Text(f"{_where(target)}  |  {_where(other)}", style="dim")
+    for cell in difference.different:
         yield _line(cell)
         yield Text(f"    {cell.divergence}")
-    if found.changed:
-        yield Text(f"not compared, because the case changed: {', '.join(found.changed)}", style="yellow")
-    for path, count in ((a, found.only_a), (b, found.only_b)):
+    if difference.changed:
+        yield Text(f"not compared, because the case changed: {', '.join(difference.changed)}", style="yellow")
+    for path, count in ((a, difference.only_a), (b, difference.only_b)):
         if count:
             yield Text(f"{counted(count, 'cell')} only in {path}", style="yellow")
-    if found.silent:
-        yield Text(f"{counted(found.silent, 'cell')} without an answer in either file", style="yellow")
-    same = found.compared - len(found.different)
+    if difference.silent:
+        yield Text(f"{counted(difference.silent, 'cell')} without an answer in either file", style="yellow")
+    same = difference.compared - len(difference.different)
     yield Text(
-        f"{counted(found.compared, 'cell')} compared: {same} the same, {len(found.different)} different",
-        style="bold red" if found.different else "bold green",
+        f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different",
+        style="bold red" if difference.different else "bold green",
     )
 
 
 def _line(cell: DifferentCell) -> Text:
-    marks = [MARKS[one.status] for one in (cell.a, cell.b)]
+    marks = [MARKS[side.status] for side in (cell.a, cell.b)]
     return Text.assemble(
         ("≠ ", "bold red"),
         (f"{cell.case} on {cell.a.target}: ", "bold"),
@@ -81,9 +81,9 @@ def _where(target: Target) -> str:
     return f"{target.name}: {target.runtime}{image}, Java {target.java}, Python {target.python}, {target.os}"
 
 
-def _record(found: Difference) -> dict[str, Any]:
+def _record(difference: Difference) -> dict[str, Any]:
     return {
-        "compared": found.compared,
+        "compared": difference.compared,
         "different": [
             {
                 "case": cell.case,
@@ -94,10 +94,10 @@ def _record(found: Difference) -> dict[str, Any]:
                 "what": cell.divergence.what,
                 "values": list(cell.divergence.values),
             }
-            for cell in found.different
+            for cell in difference.different
         ],
-        "answered_in_neither": found.silent,
-        "changed_cases": list(found.changed),
-        "only_in_first": found.only_a,
-        "only_in_second": found.only_b,
+        "answered_in_neither": difference.silent,
+        "changed_cases": list(difference.changed),
+        "only_in_first": difference.only_a,
+        "only_in_second": difference.only_b,
     }

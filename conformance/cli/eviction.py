@@ -47,20 +47,20 @@ def eviction(
     except NotAValue:
         raise typer.BadParameter("write a time such as 12:00 or 2024-03-01 12:00", param_hint="--at") from None
     version = known_version(spark, "--spark")
-    found = join_state(condition, JoinInput.parse(left), JoinInput.parse(right), version, at_ms)
+    sides = join_state(condition, JoinInput.parse(left), JoinInput.parse(right), version, at_ms)
     record = {
         "spark": str(version),
         "condition": condition,
         # Times are in ms since the epoch.
         "sides": [
             {
-                "side": one.side,
-                "column": one.column,
-                "at": one.at_ms,
-                "watermark": one.watermark_ms,
-                "seen": dict(one.seen_ms),
+                "side": side.side,
+                "column": side.column,
+                "at": side.at_ms,
+                "watermark": side.watermark_ms,
+                "seen": dict(side.seen_ms),
             }
-            for one in found
+            for side in sides
         ],
     }
-    print_answer((Text(str(one)) for one in found), record, as_json=as_json)
+    print_answer((Text(str(side)) for side in sides), record, as_json=as_json)

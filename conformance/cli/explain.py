@@ -82,29 +82,32 @@ def explain(
 
     Exits with 2 if the model does not know what the case does.
     """
-    found = discovery.find(case)
+    question = discovery.find(case)
     if results is not None:
-        if policy is not None or from_ is not None or to is not None or isinstance(found, PolicyCase):
+        if policy is not None or from_ is not None or to is not None or isinstance(question, PolicyCase):
             raise typer.BadParameter("use it alone, or with --spark", param_hint="--results")
         # What reads results is not needed to explain a prediction.
         from conformance.runner.cases import answer_in
 
-        answer = answer_in(results, found, spark)
-        lines, record = explanation.observed_lines(found, *answer), explanation.observed_record(found, *answer)
-    elif policy is not None or isinstance(found, PolicyCase):
-        replays = replays_of(found, policy)
+        answer = answer_in(results, question, spark)
+        lines, record = explanation.observed_lines(question, *answer), explanation.observed_record(question, *answer)
+    elif policy is not None or isinstance(question, PolicyCase):
+        replays = replays_of(question, policy)
         print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)
         return
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
-        before, after = _predicted(found, known_version(from_, "--from")), _predicted(found, known_version(to, "--to"))
-        parts = version_divergence(found, before, after)
-        lines = explanation.divergence_lines(found, before, after, parts)
-        record = explanation.divergence_record(before, after, parts, found)
+        before, after = (
+            _predicted(question, known_version(from_, "--from")),
+            _predicted(question, known_version(to, "--to")),
+        )
+        parts = version_divergence(question, before, after)
+        lines = explanation.divergence_lines(question, before, after, parts)
+        record = explanation.divergence_record(before, after, parts, question)
     elif from_ is None and to is None:
-        predicted = _predicted(found, known_version(spark, "--spark"))
-        lines, record = explanation.explanation_lines(found, predicted), explanation.record(found, predicted)
+        predicted = _predicted(question, known_version(spark, "--spark"))
+        lines, record = explanation.explanation_lines(question, predicted), explanation.record(question, predicted)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)

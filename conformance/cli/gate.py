@@ -108,17 +108,19 @@ def gate(
 
 def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
-        shown = (one for one in answer.rulings if one.change.meaning == meaning and one.passing != "unrelated")
+        shown = (
+            ruling for ruling in answer.rulings if ruling.change.meaning == meaning and ruling.passing != "unrelated"
+        )
         rulings = sorted(shown, key=lambda ruling: ruling.passing != "fails")
         if rulings:
             yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
             yield from _change(ruling)
-    if (found := answer.checkpoints) is not None:
-        yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
-        for group in found.groups:
+    if (checkpoints := answer.checkpoints) is not None:
+        yield Text(f"⟳ Will my checkpoints resume? {checkpoints.summary()}", style="bold")
+        for group in checkpoints.groups:
             yield from group_lines(group)
-        for group in found.documented_groups:
+        for group in checkpoints.documented_groups:
             yield from group_lines(group, not_run=True)
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
@@ -130,10 +132,10 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
     if left_out:
-        one, other = answer.compared.before.spark, answer.compared.after.spark
+        before, other = answer.compared.before.spark, answer.compared.after.spark
         yield Text(
-            f"{counted(len(left_out), 'case')} left out: no published answer of {one} or {other} to them as they are now; to "
-            f"compare them as well, run conformance run --all --spark {one} --spark {other} and pass its results",
+            f"{counted(len(left_out), 'case')} left out: no published answer of {before} or {other} to them as they are now; to "
+            f"compare them as well, run conformance run --all --spark {before} --spark {other} and pass its results",
             style="yellow",
         )
     yield Text(answer.summary(), style=final_style(answer.exit_code))
@@ -169,35 +171,35 @@ def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
         "changes": [_ruling(ruling) for ruling in answer.rulings],
         "known_bugs_of_both": [
             {
-                "case": one.case,
-                "because": one.because,
-                "link": one.bug.link,
-                "introduced_by": one.bug.introduced_by,
-                "gone_in": one.bug.gone_in,
-                "workaround": str(one.bug.workaround) if one.bug.workaround else None,
+                "case": standing.case,
+                "because": standing.because,
+                "link": standing.bug.link,
+                "introduced_by": standing.bug.introduced_by,
+                "gone_in": standing.bug.gone_in,
+                "workaround": str(standing.bug.workaround) if standing.bug.workaround else None,
             }
-            for one in answer.bugs
+            for standing in answer.bugs
         ],
         "checkpoints": _checkpoint_records(answer.checkpoints),
         "stale": [str(entry) for entry in answer.stale],
         "silent": [
-            {"case": one.case, "target": one.target, "status": one.status, "why": one.why}
-            for one in answer.compared.missing
+            {"case": cell.case, "target": cell.target, "status": cell.status, "why": cell.why}
+            for cell in answer.compared.missing
         ],
         "outside": list(answer.compared.outside),
         "left_out": list(left_out),
     }
 
 
-def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
+def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]:
     """The records of checkpoints that were tried, or that a case documents, worst first."""
-    if found is None:
+    if checkpoints is None:
         return []
     worst = UPGRADES_WORST_FIRST.index
-    tried = sorted(found.cells, key=lambda cell: (worst(cell.status), cell.case, cell.cut))
+    tried = sorted(checkpoints.cells, key=lambda cell: (worst(cell.status), cell.case, cell.cut))
     entries = [
         *((cell.case, cell.status, cell.error.name if cell.error else None, cell.entry) for cell in tried),
-        *((one.case, f"{one.status}, not run", None, one.entry) for one in found.documented),
+        *((handoff.case, f"{handoff.status}, not run", None, handoff.entry) for handoff in checkpoints.documented),
     ]
     return [
         {
@@ -224,14 +226,14 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "where": str(change.where),
         "reasons": [
             {
-                "spark": one.spark,
-                "text": one.text,
-                "link": one.link,
-                "bug": one.bug is not None,
-                "introduced_by": one.bug.introduced_by if one.bug else None,
-                "mended": one.bug.gone_in if one.bug else None,
-                "workaround": str(one.bug.workaround) if one.bug and one.bug.workaround else None,
+                "spark": reason.spark,
+                "text": reason.text,
+                "link": reason.link,
+                "bug": reason.bug is not None,
+                "introduced_by": reason.bug.introduced_by if reason.bug else None,
+                "mended": reason.bug.gone_in if reason.bug else None,
+                "workaround": str(reason.bug.workaround) if reason.bug and reason.bug.workaround else None,
             }
-            for one in change.reasons
+            for reason in change.reasons
         ],
     }

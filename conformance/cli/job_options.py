@@ -52,14 +52,10 @@ def read_samples(
     event_time: Sequence[str] | None = None,
     allow_silent: bool = False,
 ) -> tuple[Sample, ...]:
-    """The samples, in the order of ``--sample``.
+    """The samples, in the order of ``--sample``; BadParameter if an option is wrong, and see `read_sample`.
 
     Args:
         allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
-
-    Raises:
-        typer.BadParameter: an option is not ``STREAM=VALUE``, or names a stream without a sample.
-        UnusableSample: see `read_sample`.
     """
     files = _pairs(given, "--sample")
     times, ddl = _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
@@ -75,7 +71,7 @@ def read_samples(
     return (*read, *(silent(stream, text) for stream, text in ddl.items() if stream not in files))
 
 
-def told(sample: Sample) -> str:
+def described(sample: Sample) -> str:
     """``orders: 40 rows, by order_time: order_time TIMESTAMP, …``"""
     by = f", by {sample.schema.fields[sample.event_time].name}" if sample.event_time is not None else ", no event time"
     more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
@@ -83,8 +79,8 @@ def told(sample: Sample) -> str:
 
 
 def print_samples(samples: Iterable[Sample], errors: Console) -> None:
-    for one in samples:
-        errors.print(told(one), markup=False)
+    for sample in samples:
+        errors.print(described(sample), markup=False)
 
 
 def options_of_job(
@@ -97,18 +93,18 @@ def options_of_job(
 
 def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:
     """Each statement as a line, with its details below."""
-    for one in statements:
-        yield Text(f"{indent}{one.glyph} {one.text}", style=_STYLES[one.kind])
-        yield from (Text(f"    {detail}") for detail in one.details)
+    for statement in statements:
+        yield Text(f"{indent}{statement.glyph} {statement.text}", style=_STYLES[statement.kind])
+        yield from (Text(f"    {detail}") for detail in statement.details)
 
 
 def _pairs(given: Sequence[str] | None, name: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in given or ():
         stream, sign, value = text.partition("=")
         if not sign or not stream.isidentifier() or not value:
             raise typer.BadParameter(f"{text!r} must be STREAM=VALUE, such as orders=…", param_hint=name)
-        if stream in found:
+        if stream in values:
             raise typer.BadParameter(f"{stream} is there twice", param_hint=name)
-        found[stream] = value
-    return found
+        values[stream] = value
+    return values

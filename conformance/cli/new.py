@@ -60,8 +60,8 @@ def new(
         from conformance.runner.project import Project, own_job
         from conformance.suite.call_template import case_that_calls
 
-        found = own_job(Project.read(Path.cwd()), allow_code=True, code=code or ()).own_code
-        text = case_that_calls(call, found.folders if found else (), case, schema)
+        own_code = own_job(Project.read(Path.cwd()), allow_code=True, code=code or ()).own_code
+        text = case_that_calls(call, own_code.folders if own_code else (), case, schema)
     else:
         template = (files("conformance.suite") / "templates" / f"{kind}.yaml").read_text(encoding="utf-8")
         text = f"# yaml-language-server: $schema={schema}\n{template}"
@@ -74,9 +74,9 @@ def _schema_for(case: Path) -> str:
     from conformance.language.json_schema import rendered
 
     folder, here = case.absolute().parent, Path.cwd()
-    above = [folder, *(one for one in folder.parents if one.is_relative_to(here))]
-    for steps, one in enumerate(above):
-        if (one / SCHEMA_FILE).is_file():
+    above = [folder, *(parent for parent in folder.parents if parent.is_relative_to(here))]
+    for steps, ancestor in enumerate(above):
+        if (ancestor / SCHEMA_FILE).is_file():
             return "../" * steps + SCHEMA_FILE
     write_file(folder / SCHEMA_FILE, rendered(), _NEW)
     return SCHEMA_FILE

@@ -61,15 +61,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         groups[name] = parameter.annotation
         hints = get_type_hints(parameter.annotation, include_extras=True)
         parameters += [
-            inspect.Parameter(one.name, parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
-            for one in fields(parameter.annotation)
-            if one.init
+            inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+            for field in fields(parameter.annotation)
+            if field.init
         ]
 
     @wraps(command)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{one.name: values.pop(one.name) for one in fields(group) if one.init})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group) if field.init})
         command(**values)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

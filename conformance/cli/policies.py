@@ -70,15 +70,18 @@ def policies(
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:
     loaded = discovery.load(paths)
     loaded.raise_for_problems()
-    found = [(case, one) for case in loaded.policy_cases for one in check(case)]
+    disagreements = [(case, disagreement) for case in loaded.policy_cases for disagreement in check(case)]
     print_answer(
-        (Text(f"{seen_from_here(case.path)}:{one.line}: {one}", style="red") for case, one in found),
-        [record_of(case, one) for case, one in found],
+        (
+            Text(f"{seen_from_here(case.path)}:{disagreement.line}: {disagreement}", style="red")
+            for case, disagreement in disagreements
+        ),
+        [record_of(case, disagreement) for case, disagreement in disagreements],
         as_json=as_json,
     )
     if not as_json:
         summary = f"{counted(len(loaded.policy_cases), 'case')} on policies, "
-        summary += counted(len(found), "disagreement") if found else "no disagreements"
-        errors_console().print(Text(summary, style="red" if found else "green"))
-    if found:
+        summary += counted(len(disagreements), "disagreement") if disagreements else "no disagreements"
+        errors_console().print(Text(summary, style="red" if disagreements else "green"))
+    if disagreements:
         raise typer.Exit(VIOLATES)

@@ -65,14 +65,14 @@ def report(
     if upgrade and single_file:
         raise WrongUsage("--single-file is for the whole report; --from and --to write one page as it is")
     asked = between(*upgrade) if upgrade else ()
-    found, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
+    shown, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
     if upgrade:
-        for line in write_dossier(Report.of(found, discovery.load(cases)), *upgrade, output):
+        for line in write_dossier(Report.of(shown, discovery.load(cases)), *upgrade, output):
             typer.echo(line)
         return
     with_published = bool(background) or not results
     made = Report.of(
-        found,
+        shown,
         discovery.load(cases),
         frozenset(background),
         patch_results() if with_published else (),
@@ -86,5 +86,5 @@ def _with_published(own: Results) -> tuple[Results, list[str]]:
     names = {target.name for target in own.header.targets}
     if len(names) != 1 or not own.cells:
         return own, []
-    found = beside(own, published_results())
-    return found, [target.name for target in found.header.targets if target.name not in names]
+    together = beside(own, published_results())
+    return together, [target.name for target in together.header.targets if target.name not in names]

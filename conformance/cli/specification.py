@@ -45,6 +45,6 @@ def specification(
     agree with it, and the reference model's rule with the functions that decide by it. The folder has an index and a page for each
     chapter in Markdown, and all of it in specification.html, to print. The same results give the same bytes.
     """
-    found = Results.read_all(results) if results else published_results()
-    written = write_specification(Report.of(found, discovery.load(cases)), output, report)
+    read = Results.read_all(results) if results else published_results()
+    written = write_specification(Report.of(read, discovery.load(cases)), output, report)
     typer.echo(str(written[-1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,8 +84,6 @@ Specs = Annotated[
     argument(..., "A version (3.5.9), line (3.5) or range ('>=3.4'); newest, lines or all.", "VERSION"),
 ]
 
-_PREPARED, _PREPARABLE, _CANNOT = ("✓ prepared", "green"), ("○ can be prepared", ""), ("✗ cannot run", "red")
-
 
 @app.callback(invoke_without_command=True)
 def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
@@ -95,11 +93,15 @@ def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    found = [provision.check(target) for target in _all()]
+    catalogue = Targets.load()
+    every = list(catalogue.entries)
+    with suppress(NoPyspark, UnusablePyspark):
+        every.append(catalogue.installed())
+    checked = [provision.check(target) for target in every]
     if as_json:
-        print_json([_record(one) for one in found])
+        print_json([_record(readiness) for readiness in checked])
     else:
-        _print_table(found)
+        _print_table(checked)
 
 
 @app.command(cls=Command, epilog=PREPARE_EXAMPLES)
@@ -261,17 +263,9 @@ def _progress(name: str, console: Console) -> Iterator[ProgressCallback]:
         yield on_progress
 
 
-def _all() -> list[Target]:
-    catalogue = Targets.load()
-    try:
-        return [*catalogue.entries, catalogue.installed()]
-    except (NoPyspark, UnusablePyspark):
-        return list(catalogue.entries)
-
-
-def _print_table(found: list[Readiness]) -> None:
+def _print_table(checked: list[Readiness]) -> None:
     console = SafeConsole(soft_wrap=True, highlight=False)
-    rows = [[Text(title) for title in ("target", "here", "released", "Python", "Java")], *map(_row, found)]
+    rows = [[Text(title) for title in ("target", "here", "released", "Python", "Java")], *map(_row, checked)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         for cell, width in zip(row, widths, strict=True):
@@ -279,38 +273,41 @@ def _print_table(found: list[Readiness]) -> None:
         line = Text("  ").join(row)
         line.rstrip()
         console.print(line, style="bold" if number == 0 else None)
-    for one in found:
-        if one.obstacle:
-            console.print(f"\n✗ {one.target.name}: {escape(one.obstacle)}")
+    for readiness in checked:
+        if readiness.obstacle:
+            console.print(f"\n✗ {readiness.target.name}: {escape(readiness.obstacle)}")
     console.print(
         "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION", style="dim"
     )
 
 
-def _row(one: Readiness) -> list[Text]:
-    state = _CANNOT if one.obstacle else _PREPARED if one.prepared else _PREPARABLE
-    return [Text(one.target.name), Text(*state), *map(Text, (_released(one) or "–", _python(one), _java(one)))]
+def _row(readiness: Readiness) -> list[Text]:
+    state = Text("✓ prepared", "green") if readiness.prepared else Text("○ can be prepared")
+    if readiness.obstacle:
+        state = Text("✗ cannot run", "red")
+    released = _released(readiness.target) or "–"
+    return [Text(readiness.target.name), state, *map(Text, (released, _python(readiness), _java(readiness)))]
 
 
-def _released(one: Readiness) -> str | None:
-    day = released_on(one.target.version) if one.target.installed is None else None
+def _python(readiness: Readiness) -> str:
+    if environment := readiness.prepared:
+        return f"{environment.python_version} ({_short(environment.base_python or environment.python)})"
+    if python := readiness.python:
+        return f"{python.version} ({_short(python.executable)})"
+    return f"{specifier(readiness.target.python)} (uv downloads it)"
+
+
+def _java(readiness: Readiness) -> str:
+    if java := readiness.java:
+        return f"{java.version} ({_short(java.home)})"
+    if embedded := readiness.embedded:
+        return f"{readiness.prepared.java_version} (embedded)" if readiness.prepared else f"embedded ({embedded})"
+    return f"needs {readiness.target.java}"
+
+
+def _released(target: Target) -> str | None:
+    day = released_on(target.version) if target.installed is None else None
     return str(day) if day is not None else None
-
-
-def _python(one: Readiness) -> str:
-    if one.prepared:
-        return f"{one.prepared.python_version} ({_short(one.prepared.base_python or one.prepared.python)})"
-    if one.python:
-        return f"{one.python.version} ({_short(one.python.executable)})"
-    return f"{specifier(one.target.python)} (uv downloads it)"
-
-
-def _java(one: Readiness) -> str:
-    if one.java:
-        return f"{one.java.version} ({_short(one.java.home)})"
-    if one.embedded:
-        return f"{one.prepared.java_version} (embedded)" if one.prepared else f"embedded ({one.embedded})"
-    return f"needs {one.target.java}"
 
 
 def _short(path: Path) -> str:
@@ -318,26 +315,26 @@ def _short(path: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def _record(one: Readiness) -> dict[str, Any]:
-    target, environment = one.target, one.prepared
+def _record(readiness: Readiness) -> dict[str, Any]:
+    target, environment, python, java = readiness.target, readiness.prepared, readiness.python, readiness.java
     return {
         "target": target.name,
         "spark": target.installed.version if target.installed else str(target.version),
-        "released": _released(one),
+        "released": _released(target),
         "image": target.image,
-        "runnable": one.obstacle is None,
-        "obstacle": one.obstacle,
+        "runnable": readiness.obstacle is None,
+        "obstacle": readiness.obstacle,
         "prepared": environment is not None,
         "environment": str(environment.root) if environment and environment.root else None,
         "python": {
             "wanted": specifier(target.python),
-            "version": environment.python_version if environment else str(one.python.version) if one.python else None,
-            "path": str(environment.python if environment else one.python.executable if one.python else "") or None,
+            "version": environment.python_version if environment else str(python.version) if python else None,
+            "path": str(environment.python if environment else python.executable if python else "") or None,
         },
         "java": {
             "wanted": str(target.java),
-            "version": environment.java_version if environment else one.java.version if one.java else None,
-            "home": str(environment.java_home if environment else one.java.home if one.java else "") or None,
-            "embedded": one.embedded,
+            "version": environment.java_version if environment else java.version if java else None,
+            "home": str(environment.java_home if environment else java.home if java else "") or None,
+            "embedded": readiness.embedded,
         },
     }

@@ -116,8 +116,8 @@ def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
 
 
 def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
-    for one in agreed.disagreements:
-        yield from _disagreement(one, agreed.ranges(one.versions))
+    for disagreement in agreed.disagreements:
+        yield from _disagreement(disagreement, agreed.ranges(disagreement.versions))
     for construct, ids in agreed.not_predicted.items():
         yield Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}")
     families = ", ".join(f"{name or 'cases'} {done}/{of}" for name, (done, of) in agreed.by_family().items())
@@ -133,16 +133,19 @@ def _cross_check_summary(agreed: CrossCheck) -> str:
     )
 
 
-def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
+def _disagreement(disagreement: ModelDisagreement, versions: str) -> list[Text]:
     """The lines of a disagreement: findings, whose observed values are the prediction, and the rules that explain them."""
-    _, *findings = one.verdict.describe().splitlines()
-    lines = [Text(f"✗ {one.verdict.case}: the model disagrees on {versions}", style="bold red"), *map(Text, findings)]
-    for rule in one.settled_by:
+    _, *findings = disagreement.verdict.describe().splitlines()
+    lines = [
+        Text(f"✗ {disagreement.verdict.case}: the model disagrees on {versions}", style="bold red"),
+        *map(Text, findings),
+    ]
+    for rule in disagreement.settled_by:
         lines.append(
             Text(f"  {rule.name} ({rule.source}) with another version's value would resolve this", style="yellow")
         )
-    if not one.settled_by and one.look_at:
-        names = ", ".join(f"{rule.name} ({rule.source})" for rule in one.look_at)
+    if not disagreement.settled_by and disagreement.look_at:
+        names = ", ".join(f"{rule.name} ({rule.source})" for rule in disagreement.look_at)
         lines.append(Text(f"  rules to check: {names}", style="yellow"))
     return lines
 
@@ -156,13 +159,13 @@ def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
         "cells": agreed.cells,
         "disagreements": [
             {
-                "case": one.verdict.case,
-                "spark": [str(version) for version in one.versions],
-                "findings": [finding.model_dump(mode="json") for finding in one.verdict.findings],
-                "settled_by": [rule.name for rule in one.settled_by],
-                "look_at": [rule.name for rule in one.look_at],
+                "case": disagreement.verdict.case,
+                "spark": [str(version) for version in disagreement.versions],
+                "findings": [finding.model_dump(mode="json") for finding in disagreement.verdict.findings],
+                "settled_by": [rule.name for rule in disagreement.settled_by],
+                "look_at": [rule.name for rule in disagreement.look_at],
             }
-            for one in agreed.disagreements
+            for disagreement in agreed.disagreements
         ],
     }
 
@@ -186,15 +189,15 @@ def _covered(category: Category) -> Iterator[Text]:
             lost = category.lost.get(id, ())
             mark = ("  ◐ ", "yellow") if lost else ("  ✓ ", "green")
             yield Text.assemble(mark, (id, "bold"), f"  {', '.join(cases)}")
-            yield from (Text(f"      partly: {one}", style="dim") for one in lost)
+            yield from (Text(f"      partly: {part}", style="dim") for part in lost)
         else:
             yield Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}")
             if reason := category.reasons.get(id):
                 yield Text(f"      {reason}", style="dim")
-    for one in category.apart:
-        yield Text.assemble(("  – ", "blue"), (one.id, "bold"), f"  apart: {one.sentence}")
-        closest = f" Closest: {', '.join(one.cases)}" if one.cases else ""
-        yield Text(f"      {one.why}{closest}", style="dim")
+    for test in category.apart:
+        yield Text.assemble(("  – ", "blue"), (test.id, "bold"), f"  apart: {test.sentence}")
+        closest = f" Closest: {', '.join(test.cases)}" if test.cases else ""
+        yield Text(f"      {test.why}{closest}", style="dim")
     yield Text()
 
 
@@ -213,21 +216,20 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Unstat
         "valid": not loaded.problems,
         "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
-        "problems": [
-            {"path": str(problem.path), "line": problem.line, "column": problem.column, "message": problem.message}
-            for problem in loaded.problems
+        "problems": [{**vars(problem), "path": str(problem.path)} for problem in loaded.problems],
+        "warnings": [
+            {"path": str(warning.path), "line": warning.line, "message": warning.message} for warning in warnings
         ],
-        "warnings": [{"path": str(one.path), "line": one.line, "message": one.message} for one in warnings],
         "coverage": [
             {
-                "name": one.name,
-                "of": len(one.entries),
-                "pinned": one.pinned,
-                "holes": one.holes,
-                "reasons": one.reasons,
-                "lost": one.lost,
-                "apart": {other.id: other.why for other in one.apart},
+                "name": category.name,
+                "of": len(category.entries),
+                "pinned": category.pinned,
+                "holes": category.holes,
+                "reasons": category.reasons,
+                "lost": category.lost,
+                "apart": {other.id: other.why for other in category.apart},
             }
-            for one in categories
+            for category in categories
         ],
     }

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import printable
@@ -112,8 +113,6 @@ def _read(case: Case | str | Path) -> Case:
         raise OptionsClash(f"{case} is a case on a watermark policy, which no Spark runs")
     return read
 
-
-Json: TypeAlias = Any
 
 UPDATE = "run pytest --conformance-update"
 _KIND = FileKind("a recorded case", any_content)

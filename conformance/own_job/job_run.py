@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, product
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 
 from conformance.checkpoints.state_difference import state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
@@ -75,7 +76,7 @@ class JobRun:
     """The records of both targets, as their engines introduced themselves if they started."""
     started: datetime
     conf: Mapping[str, str]
-    """The settings of the engines, beside those of the case."""
+    """The settings of the engines."""
     tried: tuple[Outcome, ...] = ()
     """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
 
@@ -124,11 +125,11 @@ def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
         if outcome.task.cut in fails_anyway:
             continue
         error = outcome.observation.error if outcome.observation is not None else None
-        found = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
+        differences = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
         cells += [
             replace(outcome.task, workaround={key: value})
-            for key, value in state_workarounds(found, run.before.version, run.after.version)
-            if key not in {**run.case.conf, **run.conf}
+            for key, value in state_workarounds(differences, run.before.version, run.after.version)
+            if key not in run.conf
         ]
     return tuple(cells)
 
@@ -152,8 +153,6 @@ def outcomes(
     return collector
 
 
-Json: TypeAlias = Any
-
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MODES: tuple[str, ...] = get_args(OutputMode)
 
@@ -165,7 +164,6 @@ class Job:
     function: str
     """``module:function``; it takes the session and a DataFrame for each sample, in order."""
     output_mode: str = "append"
-    conf: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if FUNCTION.fullmatch(self.function) is None:
@@ -175,19 +173,12 @@ class Job:
 
 
 def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
-    """Refuse a function that cannot be called with these streams, before an engine starts.
+    """Refuse a function that cannot be called with these streams, in their order, before an engine starts: raises WrongUsage.
 
     Reads the text of the module and runs nothing; what the text does not show, such as a module elsewhere, is left to Python.
 
-    Args:
-        streams: in the order in which the function gets their DataFrames.
-        folders: of the author's modules.
-
     Returns:
         Which stream is which parameter, where their names differ.
-
-    Raises:
-        WrongUsage: the module has no such function, or it takes other arguments.
     """
     module, _, name = job.function.partition(":")
     places = [folder.joinpath(*module.split(".")) for folder in folders]
@@ -272,7 +263,6 @@ def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: P
         "streams": streams,
         "query": [{"call": job.function, "with": list(streams)}],
         "outputMode": job.output_mode,
-        **({"conf": dict(job.conf)} if job.conf else {}),
         "steps": [*steps],
     }
     return _written(folder / f"{job.function.replace(':', '.')}.yaml", printed(written))

@@ -61,40 +61,44 @@ def resume(
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
     files = open_files(where)
-    found = read(files)
-    if len(found.sources) != len(samples):
+    checkpoint = read(files)
+    if len(checkpoint.sources) != len(samples):
         streams = [sample.stream for sample in samples]
         raise WrongUsage(
-            f"{found.where} is the checkpoint of a query with {counted(len(found.sources), 'source')}, but "
+            f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
             f"{counted(len(streams), 'stream')} {'is' if len(streams) == 1 else 'are'} given ({', '.join(streams)}): "
             "give each with --sample or --schema, in the order in which the query reads them"
         )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))
-        copy_detached(files, found, folder / "copy" / "checkpoint")
+        copy_detached(files, checkpoint, folder / "copy" / "checkpoint")
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
         ((outcome, _),) = outcomes([task], options, display).kept
     verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
-    return Resumption(found, target, outcome.observation, verdict, awaiting(found, target.version))
+    return Resumption(checkpoint, target, outcome.observation, verdict, awaiting(checkpoint, target.version))
 
 
-def statements(found: Resumption) -> Iterator[Statement]:
+def statements(resumption: Resumption) -> Iterator[Statement]:
     """What a version did with the copy, and then what else is known to await the checkpoint there."""
-    error = found.verdict.error
+    error = resumption.verdict.error
     if error is not None and error.own_code is not None:
         yield Statement("broken", "!", str(error.own_code), error.own_code.evidence())
         return
-    version = found.target.version
-    met = next((change for change in found.changes if error is not None and change.explains(error, version)), None)
-    if found.verdict.outcome == "resumed" and found.observation is not None:
-        details = tuple(_batches(found.observation))
+    version = resumption.target.version
+    met = next((change for change in resumption.changes if error is not None and change.explains(error, version)), None)
+    if resumption.verdict.outcome == "resumed" and resumption.observation is not None:
+        details = tuple(_batches(resumption.observation))
     else:
         workaround = [f"workaround: {met.workaround}"] if met is not None and met.workaround is not None else []
-        details = (*why(found.verdict, found.changes, version), *workaround, *_message_of_spark(found.verdict))
-    yield statement(found.verdict, str(found.target.version), details=details)
-    if found.observation is not None:
-        yield from awaiting_statements(change for change in found.changes if change is not met)
+        details = (
+            *why(resumption.verdict, resumption.changes, version),
+            *workaround,
+            *_message_of_spark(resumption.verdict),
+        )
+    yield statement(resumption.verdict, str(resumption.target.version), details=details)
+    if resumption.observation is not None:
+        yield from awaiting_statements(change for change in resumption.changes if change is not met)
 
 
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
@@ -118,15 +122,15 @@ def _batches(observation: Observation) -> Iterator[str]:
             yield f"micro-batch {batch.id} {ran}: {emitted} emitted{dropped}, {counted(state, 'row')} in state"
 
 
-def record(found: Resumption) -> dict[str, Any]:
+def record(resumption: Resumption) -> dict[str, Any]:
     """The resumption as JSON."""
-    error = found.verdict.error
+    error = resumption.verdict.error
     return {
-        "checkpoint": found.checkpoint.where,
-        "to": str(found.target.version),
-        "resumes": found.verdict.outcome == "resumed",
+        "checkpoint": resumption.checkpoint.where,
+        "to": str(resumption.target.version),
+        "resumes": resumption.verdict.outcome == "resumed",
         "error": None if error is None else {"class": error.name, "message": error.message},
-        "failure": found.verdict.reason if found.observation is None else None,
+        "failure": resumption.verdict.reason if resumption.observation is None else None,
         "micro_batches": [
             {
                 "id": batch.id,
@@ -135,11 +139,11 @@ def record(found: Resumption) -> dict[str, Any]:
                 "dropped": batch.dropped,
                 "state": list(batch.state),
             }
-            for step in (found.observation.steps if found.observation is not None else ())
+            for step in (resumption.observation.steps if resumption.observation is not None else ())
             for batch in step.batches
         ],
         "known": [
             {key: getattr(change, key) for key in ("effect", "because", "link", "error", "workaround")}
-            for change in found.changes
+            for change in resumption.changes
         ],
     }

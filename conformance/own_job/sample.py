@@ -10,14 +10,14 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 
-Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]
 
 MOST_BYTES = 64_000_000
@@ -52,8 +52,8 @@ class Sample:
         """The event time of a row in µs since the epoch; None without one."""
         if self.event_time is None or row[self.event_time] is None:
             return None
-        found: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
-        return found
+        instant: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
+        return instant
 
     def timed(self, rows: Iterable[Sequence[Json]]) -> list[tuple[int, int]]:
         """The event time and the position of each row that has an event time."""
@@ -63,22 +63,19 @@ class Sample:
 def read_sample(
     stream: str, path: Path, *, event_time: str | None = None, ddl: str | None = None, most: int = 200
 ) -> Sample:
-    """Read the sample of a stream.
+    """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row does not match the schema.
 
     Args:
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None to infer it from the rows.
-
-    Raises:
-        UnusableSample: it cannot be read, has no rows, or a row does not match the schema.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
     content = _content(path)
     given = _given(path, ddl) if ddl is not None else None
-    found = _rows(path, content, given)
-    rows = found[:most]
+    records = _rows(path, content, given)
+    rows = records[:most]
     if not rows:
         raise UnusableSample(path, "has no rows")
     schema = given
@@ -87,7 +84,7 @@ def read_sample(
         rows = _rows(path, content, schema)[:most]
     column = _event_time(path, schema, event_time)
     values = tuple(_row(path, schema, record, line) for line, record in rows)
-    return Sample(stream, schema, values, column, len(found) - len(rows))
+    return Sample(stream, schema, values, column, len(records) - len(rows))
 
 
 def _content(path: Path) -> bytes:
@@ -129,18 +126,18 @@ def _inferred(path: Path, rows: Sequence[tuple[int, Record]], event_time: str | 
     is_text = path.suffix.lower() == _CSV
     fields = []
     for name in dict.fromkeys(name for _, record in rows for name in record):
-        found = _VOID
+        type = _VOID
         for line, record in rows:
             value = _untexted(record.get(name)) if is_text else record.get(name)
             try:
-                found = _joined(found, _of_event_time(value) if name == event_time else _of(value))
+                type = _joined(type, _of_event_time(value) if name == event_time else _of(value))
             except NoCommonType as problem:
                 if is_text:
-                    found = _STRING
+                    type = _STRING
                     break
                 why = f"{name} {problem}; give the schema with --schema"
                 raise UnusableSample(path, why, line or None) from None
-        fields.append(Field(name, _settled(found)))
+        fields.append(Field(name, _settled(type)))
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
     return Schema(ddl, parse_schema(ddl).fields)
 
@@ -248,13 +245,13 @@ def _common(one: DataType, other: DataType) -> DataType | None:
     return None
 
 
-def _settled(found: DataType) -> DataType:
+def _settled(type: DataType) -> DataType:
     """Replaces the type of null, which no column may have, by text."""
-    if found == _VOID:
+    if type == _VOID:
         return _STRING
-    if found.name == "struct":
-        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in found.fields))
-    return DataType("array", elements=(_settled(found.elements[0]),)) if found.name == "array" else found
+    if type.name == "struct":
+        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in type.fields))
+    return DataType("array", elements=(_settled(type.elements[0]),)) if type.name == "array" else type
 
 
 Row: TypeAlias = tuple[Json, ...]

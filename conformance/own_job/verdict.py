@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -185,9 +186,9 @@ NO_ROWS = (
 def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) -> Iterator[str]:
     """The columns that differ, of queries that ran on both versions."""
     if seen.columns and other.columns:
-        for place, (one, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
-            if one != two:
-                sides = ((a, one), (b, two))
+        for place, (column, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
+            if column != two:
+                sides = ((a, column), (b, two))
                 shown = (
                     f"{side.name} {side.type} on {on.title}" if side else f"missing on {on.title}" for on, side in sides
                 )
@@ -206,23 +207,16 @@ def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
     for outcome in run.tried:
         ((key, value),) = outcome.task.workaround.items()
         cut, verdict = judged(outcome)
-        tried.setdefault(f"{key}={value}", {})[cut] = verdict
+        if verdict.reason != NO_ROWS_AFTER:
+            tried.setdefault(f"{key}={value}", {})[cut] = verdict
+
+    def of_steps(steps: tuple[int, ...]) -> Iterator[TriedWorkaround]:
+        for setting, by_cut in tried.items():
+            if verdicts := tuple(by_cut[cut] for cut in steps if cut in by_cut):
+                yield TriedWorkaround(setting, verdicts)
+
     groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
-    return tuple(
-        replace(
-            group,
-            tried=tuple(
-                TriedWorkaround(setting, verdicts)
-                for setting, by_cut in tried.items()
-                if (
-                    verdicts := tuple(
-                        by_cut[cut] for cut in group.steps if cut in by_cut and by_cut[cut].reason != NO_ROWS_AFTER
-                    )
-                )
-            ),
-        )
-        for group in groups
-    )
+    return tuple(replace(group, tried=tuple(of_steps(group.steps))) for group in groups)
 
 
 def _resumed(case: Case, cut: int, before: Outcome, after: Outcome) -> CheckpointVerdict:
@@ -275,9 +269,9 @@ def _answer(cells: tuple[Cell, Cell], *, complete: bool, different: bool) -> Ans
 def _cell(outcome: Outcome, case: Case) -> Cell:
     task = replace(outcome.task, case=case)
     if outcome.run is None:
-        found: Verdict | None = JudgeCases().without_run(task, outcome.lacking)
-        assert found is not None
-        return cell_record(task, found, None)
+        verdict: Verdict | None = JudgeCases().without_run(task, outcome.lacking)
+        assert verdict is not None
+        return cell_record(task, verdict, None)
     run = replace(outcome.run, task=task)
     return cell_record(task, JudgeCases().verdict(run), run)
 
@@ -330,15 +324,8 @@ def known(
     conf: Mapping[str, str] | None = None,
     watermarks: Collection[str] = (),
 ) -> Known | None:
-    """What concerns a query that uses these features.
-
-    Args:
-        suite: its cases say which features they need.
-        conf: the settings with which the query runs.
-        watermarks: the columns that have a watermark.
-
-    Returns:
-        None if one of the lines has no published results.
+    """The known bugs and changes that a query with these features, settings and watermarked columns can meet, by the cases of the suite;
+    None if a line has no published results.
     """
     a, b = _published(results, before), _published(results, after)
     if a is None or b is None:
@@ -346,21 +333,19 @@ def known(
     ran = frozenset(results.header.cases)
     cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses), conf or {}, watermarks))
     matrix = replace(Matrix.of(results), cases=tuple(cases))
-    found = () if a == b else changes(matrix, a, b).changes
+    between = () if a == b else changes(matrix, a, b).changes
     return Known(
         a,
         b,
         tuple(_bugs(matrix, (a, b))),
-        tuple(change for change in found if change.met_by_running_queries),
+        tuple(change for change in between if change.met_by_running_queries),
     )
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
     for asked in (str(version), version.line):
-        try:
+        with suppress(NoSuchVersion):
             return find(results, asked)
-        except NoSuchVersion:
-            continue
     return None
 
 
@@ -425,87 +410,87 @@ _MOST = 5
 """At most this many known bugs and changes are listed."""
 
 
-def summary(found: JobVerdict) -> str:
+def summary(verdict: JobVerdict) -> str:
     """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
     rows = {
         "same": "same rows",
-        "differs": found.change.what if found.change is not None else "",
+        "differs": verdict.change.what if verdict.change is not None else "",
         "fails": "the job fails",
         "unknown": "no answer",
     }
-    columns = ["other columns"] if found.columns else []
-    worst = [phrase(group.verdict) for group in found.handoffs[:1]]
-    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *columns, *worst])}"
+    columns = ["other columns"] if verdict.columns else []
+    worst = [phrase(group.verdict) for group in verdict.handoffs[:1]]
+    return f"{verdict.before.title} → {verdict.after.title}: {'; '.join([rows[verdict.answer], *columns, *worst])}"
 
 
-def combined_exit_code(found: JobVerdict, silent: JobVerdict | None) -> int:
+def combined_exit_code(verdict: JobVerdict, silent: JobVerdict | None) -> int:
     """The exit code of a job with, if it has several streams, the scenario in which each of them is silent once.
 
     What the earlier version does not survive there is no change.
     """
     counts = silent is not None and not _fails_before(silent)
-    return combined([found.exit_code, *([silent.exit_code] if silent is not None and counts else [])])
+    return combined([verdict.exit_code, *([silent.exit_code] if silent is not None and counts else [])])
 
 
-def _fails_before(found: JobVerdict) -> bool:
-    seen = found.cells[0].observation
+def _fails_before(verdict: JobVerdict) -> bool:
+    seen = verdict.cells[0].observation
     return seen is not None and seen.error is not None
 
 
-def silent_statement(found: JobVerdict) -> Statement:
+def silent_statement(verdict: JobVerdict) -> Statement:
     """What the job does if each stream is silent once after a restart, apart from the answer for the sample as it is."""
-    told = [*_rows(found), *(_handoff(group, found) for group in found.handoffs)]
-    if found.exit_code == 0:
-        return Statement("conforms", "●", "also with a silent stream after the restart: " + _after_colon(found))
-    lines = [line for each in told for line in (f"{each.glyph} {each.text}", *each.details)]
-    if _fails_before(found):
-        note = f"{found.before.title} itself fails there, so this is no change of the upgrade"
-        return Statement("bug", "▲", f"with a silent stream after the restart: {_after_colon(found)}", (note, *lines))
-    return Statement("violates", "✗", f"with a silent stream after the restart: {_after_colon(found)}", tuple(lines))
+    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
+    if verdict.exit_code == 0:
+        return Statement("conforms", "●", "also with a silent stream after the restart: " + _after_colon(verdict))
+    lines = [line for each in answers for line in (f"{each.glyph} {each.text}", *each.details)]
+    if _fails_before(verdict):
+        note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
+        return Statement("bug", "▲", f"with a silent stream after the restart: {_after_colon(verdict)}", (note, *lines))
+    return Statement("violates", "✗", f"with a silent stream after the restart: {_after_colon(verdict)}", tuple(lines))
 
 
-def _after_colon(found: JobVerdict) -> str:
-    return summary(found).partition(": ")[2]
+def _after_colon(verdict: JobVerdict) -> str:
+    return summary(verdict).partition(": ")[2]
 
 
-def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
+def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
     """What the verdict says, the answer to the question first; ``about``: what is published about both versions, None if nothing is."""
-    for target, why in found.failures:
+    for target, why in verdict.failures:
         first, *more = why.splitlines()
         yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
-    yield from _rows(found)
-    if found.columns:
-        yield Statement("violates", "✗", "the query emits other columns", found.columns)
-    for group in found.handoffs:
-        yield _handoff(group, found)
-    if found.not_shown:
-        yield Statement("unsupported", "–", "not covered, because this sample never showed it:", found.not_shown)
-    if about is not None and found.features:
-        yield from _known(found, about)
+    yield from _rows(verdict)
+    if verdict.columns:
+        yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
+    for group in verdict.handoffs:
+        yield _handoff(group, verdict)
+    if verdict.not_shown:
+        yield Statement("unsupported", "–", "not covered, because this sample never showed it:", verdict.not_shown)
+    if about is not None and verdict.features:
+        yield from _known(verdict, about)
 
 
-def _rows(found: JobVerdict) -> Iterator[Statement]:
-    if found.answer == "same":
-        seen = found.cells[0].observation
+def _rows(verdict: JobVerdict) -> Iterator[Statement]:
+    if verdict.answer == "same":
+        seen = verdict.cells[0].observation
         count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
         batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
-        late = ", late rows" if found.late_rows else ""
+        late = ", late rows" if verdict.late_rows else ""
         yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {batches}")
-    if found.change is not None:
-        meaning = MEANINGS[found.change.meaning]
-        first = f"first difference: {found.change.where}"
-        yield Statement("violates", meaning.glyph, f"{meaning.title}: {found.change.what}", (first,))
+    if verdict.change is not None:
+        meaning = MEANINGS[verdict.change.meaning]
+        first = f"first difference: {verdict.change.where}"
+        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", (first,))
 
 
-def _handoff(group: Handoffs, found: JobVerdict) -> Statement:
+def _handoff(group: Handoffs, job: JobVerdict) -> Statement:
     steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
     verdict = group.verdict
     details: tuple[str, ...] = ()
     if verdict.outcome == "other rows":
-        details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
+        details = (f"first difference from a restart on {job.before.title}: {verdict.difference}",)
     elif verdict.outcome != "resumed":
-        details = (*why(verdict, awaiting_changes(), found.to), *map(str, group.tried))
-    return statement(verdict, found.after.title, steps, details)
+        details = (*why(verdict, awaiting_changes(), job.to), *map(str, group.tried))
+    return statement(verdict, job.after.title, steps, details)
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
@@ -517,8 +502,8 @@ def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVe
     return shown or tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
 
 
-def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
-    uses = ", ".join(found.features)
+def _known(verdict: JobVerdict, about: Known) -> Iterator[Statement]:
+    uses = ", ".join(verdict.features)
     between = f"between {about.before.title} and {about.after.title}"
     if about.bugs:
         text = f"{counted(len(about.bugs), 'known bug')} that a query with {uses} can meet"
@@ -532,34 +517,34 @@ def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
         )
 
 
-def _change(found: Change) -> str:
+def _change(change: Change) -> str:
     """``3 rows later: the delay counts once (SPARK-49829). See join-delays/…``"""
-    why = "; ".join(f"{reason.text}{reason.ticket}" for reason in found.reasons)
-    return f"{found.what}{f': {why}' if why else ''}. See {found.case}"
+    why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
+    return f"{change.what}{f': {why}' if why else ''}. See {change.case}"
 
 
-def _bug(found: KnownHere) -> Iterator[str]:
-    yield f"{' and '.join(found.spark)}: {found.because}{found.bug.ticket}; {found.bug}. See {found.cases[0]}"
-    if found.bug.workaround is not None:
-        yield f"workaround: {found.bug.workaround}"
+def _bug(known: KnownHere) -> Iterator[str]:
+    yield f"{' and '.join(known.spark)}: {known.because}{known.bug.ticket}; {known.bug}. See {known.cases[0]}"
+    if known.bug.workaround is not None:
+        yield f"workaround: {known.bug.workaround}"
 
 
-def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
+def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
     """The verdict as JSON."""
-    change = found.change
+    change = verdict.change
     return {
-        "from": found.before.spark,
-        "to": found.after.spark,
-        "summary": summary(found),
-        "rows": found.answer,
+        "from": verdict.before.spark,
+        "to": verdict.after.spark,
+        "summary": summary(verdict),
+        "rows": verdict.answer,
         "change": None
         if change is None
         else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
-        "columns": list(found.columns),
-        "not_covered": list(found.not_shown),
-        "failures": [{"spark": target.spark, "why": why} for target, why in found.failures],
-        "checkpoints": [_checkpoint(group, found.to) for group in found.handoffs],
-        "features": list(found.features),
+        "columns": list(verdict.columns),
+        "not_covered": list(verdict.not_shown),
+        "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
+        "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
+        "features": list(verdict.features),
         "known_bugs": [
             {
                 "spark": list(bug.spark),
@@ -571,10 +556,14 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
             for bug in (about.bugs if about is not None else ())
         ],
         "known_changes": [
-            {"case": one.case, "what": one.what, "links": [reason.link for reason in one.reasons if reason.link]}
-            for one in (about.changes if about is not None else ())
+            {
+                "case": change.case,
+                "what": change.what,
+                "links": [reason.link for reason in change.reasons if reason.link],
+            }
+            for change in (about.changes if about is not None else ())
         ],
-        "case": str(found.case.path),
+        "case": str(verdict.case.path),
     }
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
 from conformance.own_job.case_run import CaseResult, run_case
 
-Json: TypeAlias = Any
 Job: TypeAlias = Callable[..., Any]
 """A function of the session and a DataFrame for each stream, which returns a DataFrame."""
 
@@ -161,10 +161,10 @@ class WatermarkCase:
         id = self.function.name.replace(":", ".")
         try:
             # There is no file, so no finding has a line.
-            return case_from(self.written(), id).model_copy(update={"lines": {}})
-        except InvalidCase:
-            problems = self._problems(id)
-        raise NotACase("\n".join(problems))
+            return case_from(self.written(), id, steps_as_lines=True).model_copy(update={"lines": {}})
+        except InvalidCase as invalid:
+            problems = (f"step {each.line}: {each.message}" if each.line else each.message for each in invalid.problems)
+            raise NotACase("\n".join(problems)) from None
 
     def checked_case(self) -> Case:
         """The case, which must expect something; NotACase if it expects nothing, or has a problem."""
@@ -174,15 +174,6 @@ class WatermarkCase:
                 "say what with expect(…), or let pytest --conformance-update write it down with expect_recorded()"
             )
         return self.case()
-
-    def _problems(self, id: str) -> list[str]:
-        try:
-            case_from(self.written(), id, steps_as_lines=True)
-        except InvalidCase as invalid:
-            return [
-                f"step {found.line}: {found.message}" if found.line else found.message for found in invalid.problems
-            ]
-        raise AssertionError("where a case stands decides nothing about its validity")
 
     def _with_step(self, step: Mapping[str, Json]) -> WatermarkCase:
         return replace(self, steps=(*self.steps, step))

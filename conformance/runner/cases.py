@@ -210,12 +210,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
 
 
 def choose_engines(names: Sequence[str]) -> ChosenEngines:
-    """The engines with these names. With ``all``, a machine without a JDK has empty columns.
-
-    Raises:
-        WrongUsage: no engine has one of the names.
-        NoSuchJava, BadJavaOptions: engines were named, and this machine has no JDK for them.
-    """
+    """The engines with these names. With ``all``, a machine without a JDK has empty columns; otherwise it is an error."""
     engines = select(names)
     obstacle = running.obstacle() if engines else None
     if obstacle is None:

@@ -147,12 +147,7 @@ class Restarts:
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
-        """Run the case once, and record the micro-batches of its step.
-
-        Raises:
-            NotRecorded: the case ends with an error.
-            RecordingIncomplete, EngineFailed, MisalignedBatches: all attempts failed.
-        """
+        """Run the case once, and record the micro-batches of its step; NotRecorded if it ends with an error."""
         folders: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS - 1):
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from conformance.core.wording import counted
 from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
-from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
+from conformance.runner.resources import EngineUse, OptionsClash, interruptible, single_target, working_folder
+from harness.engine.engine import DriverFailed
 from harness.engine.protocol import Rows
-from harness.runtimes.options import RuntimeOptions
+from harness.errors import HarnessError
 from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
 from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
@@ -83,7 +84,7 @@ def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
 
 
 @dataclass(frozen=True)
-class SoakRequest:
+class SoakRequest(EngineUse):
     output: Path
     command: str
     spark: str = "newest"
@@ -94,9 +95,6 @@ class SoakRequest:
     partitions: int = 4
     stall_timeout: float = 600.0
     """Seconds without progress after which an engine counts as lost."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    """Engines run on this machine or in a cluster, with a folder as storage."""
-    work: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -147,11 +145,19 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             engines.append(SoakEngine.start(plan.target, root, runtime, request.stall_timeout, watcher))
             return engines[-1]
 
-        run = Soak(start, str(root), plan.stream, request.kills, watcher).run()
-        watcher("checking the invariants")
-        with closing(start()) as engine:
-            late = late_by(plan.target.version, request.runtime.conf)
-            totals, invariants = ask(engine, str(root), plan.stream, late)
+        try:
+            run = Soak(start, str(root), plan.stream, request.kills, watcher).run()
+            watcher("checking the invariants")
+            with closing(start()) as engine:
+                late = late_by(plan.target.version, request.runtime.conf)
+                totals, invariants = ask(engine, str(root), plan.stream, late)
+        except DriverFailed as failed:
+            # Below the traceback, and not indented, stands what was raised.
+            raised = [line for line in failed.message.splitlines() if line and not line[0].isspace()][-1]
+            raise HarnessError(
+                f"the engine failed, so {request.output} is not written: {raised}. If its JVM was killed, for instance "
+                "for want of memory, run the soak again; `conformance --debug soak …` shows the driver's traceback."
+            ) from failed
         identity = engines[0].identity
         record = SoakRecord(
             command=request.command,

@@ -62,10 +62,10 @@ class UpgradePlan:
     @property
     def cuts(self) -> dict[str, tuple[int, ...]]:
         """Case id → the steps before which the version changes."""
-        found: dict[str, tuple[int, ...]] = {}
+        cuts: dict[str, tuple[int, ...]] = {}
         for handoff in self.handoffs:
-            found[handoff.case.id] = (*found.get(handoff.case.id, ()), handoff.cut)
-        return found
+            cuts[handoff.case.id] = (*cuts.get(handoff.case.id, ()), handoff.cut)
+        return cuts
 
     @property
     def targets(self) -> list[Target]:
@@ -102,8 +102,8 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, options.tags)
-    found = handoffs([case for case in cases if case.source == "files"], each=options.cuts == "each")
-    if not found:
+    possible = handoffs([case for case in cases if case.source == "files"], each=options.cuts == "each")
+    if not possible:
         raise OptionsClash(
             "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
         )
@@ -114,7 +114,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     if not chosen:
         raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
     notes = (*notes, *not_confined(options.runtime, loaded.cases), *_without_handoff(cases))
-    return UpgradePlan(options, loaded.digest, found, chosen, notes)
+    return UpgradePlan(options, loaded.digest, possible, chosen, notes)
 
 
 def _without_handoff(cases: Sequence[Case]) -> tuple[str, ...]:

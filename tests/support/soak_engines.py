@@ -29,13 +29,25 @@ class FakeTransport:
         says: a line of its own in front of every answer.
         watching: the ``Watching`` that must have heard of a micro-batch before the next one runs; None for nobody.
         breaks: name of the law that a row of its answers breaks.
+        fails: the traceback with which it gives up in the first micro-batch.
     """
 
     def __init__(
-        self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None, breaks=None, watching=None
+        self,
+        folder,
+        *,
+        batches=20,
+        rows=10,
+        dies_at=None,
+        ms=1,
+        silent=False,
+        says=None,
+        breaks=None,
+        watching=None,
+        fails=None,
     ):
         self.folder, self.batches, self.rows, self.dies_at, self.ms = folder, batches, rows, dies_at, ms
-        self.breaks = breaks
+        self.breaks, self.fails = breaks, fails
         self.watching = watching
         self.silent, self.says = silent, says
         self.requests = []
@@ -79,6 +91,9 @@ class FakeTransport:
             if isinstance(line, tuple):
                 batch = line[1]
                 if batch == self.dies_at:
+                    return
+                if self.fails is not None:
+                    yield message("failed", message=self.fails, reason="driver-error")
                     return
                 yield message("emitted", batch=batch)
                 time.sleep(0.02)

@@ -180,6 +180,27 @@ def test_an_engine_that_dies_gives_no_verdict(fake_engines, tmp_path, capsys):
     assert not (tmp_path / "soak.json").exists()
 
 
+JVM_IS_GONE = """Traceback (most recent call last):
+  File "/work/harness/driver/serve.py", line 80, in serve
+    answer(channel, backend, message)
+  File "/py4j/clientserver.py", line 538, in send_command
+    raise Py4JNetworkError("Answer from Java side is empty")
+py4j.protocol.Py4JNetworkError: Answer from Java side is empty
+"""
+
+
+def test_a_killed_jvm_is_a_message_and_no_traceback(fake_engines, tmp_path, capsys):
+    engines = fake_engines(fails=JVM_IS_GONE)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000") == 3
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert 'File "' not in said
+    assert "Py4JNetworkError: Answer from Java side is empty" in said
+    assert "soak.json is not written" in said
+    assert all(transport.closed for transport in engines.transports)
+    assert not (tmp_path / "soak.json").exists()
+
+
 def test_one_version_only(capsys):
     assert exit_code_of("--spark", "lines") == 2
     assert "a soak runs on one version" in capsys.readouterr().err
