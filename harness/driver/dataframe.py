@@ -107,13 +107,8 @@ class _Builder:
         chosen = STATE_FUNCTIONS[arguments["with"]]
         apply = method(frame.groupBy(*arguments["by"]), "applyInPandasWithState")  # since 3.4
         check_packages()
-        return apply(
-            chosen.function,
-            chosen.emits,
-            chosen.keeps,
-            arguments.get("outputMode", "append"),
-            arguments.get("timeout", "NoTimeout"),
-        )
+        mode, timeout = arguments.get("outputMode", "append"), arguments.get("timeout", "NoTimeout")
+        return apply(chosen.function, chosen.emits, chosen.keeps, mode, timeout)
 
     def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["transformWithState"]
