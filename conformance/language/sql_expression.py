@@ -449,6 +449,15 @@ def _call(tokens: tuple[Token, ...]) -> str:
 def _own_name(tokens: tuple[Token, ...]) -> str:
     if parts := _chain(tokens):
         return parts[-1]
+    return _window(tokens)
+
+
+def window_called(text: str) -> str:
+    """``window`` or ``session_window``, if an expression is nothing but its call; else empty."""
+    return _window(readable(text))
+
+
+def _window(tokens: tuple[Token, ...]) -> str:
     return name if (name := _call(tokens)) in ("window", "session_window") else ""
 
 

@@ -46,13 +46,8 @@ class Classic:
         from pyspark.sql import DataFrame, GroupedData
 
         jvm = self.spark.sparkContext._jvm
-        return identity(
-            self.spark.version,
-            jvm.scala.util.Properties.versionNumberString(),
-            jvm.System.getProperty("java.version"),
-            DataFrame,
-            GroupedData,
-        )
+        scala, java = jvm.scala.util.Properties.versionNumberString(), jvm.System.getProperty("java.version")
+        return identity(self.spark.version, scala, java, DataFrame, GroupedData)
 
     def slots(self) -> Optional[int]:
         """The first job waits for the first executor, so a cluster that provides none is noticed before any case."""

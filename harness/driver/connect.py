@@ -169,8 +169,7 @@ class ServerCapture(Capture):
         return writer.foreachBatch(_writer(self._folder, by_python=isinstance(self._files, LocalFiles)))
 
     def rows(self, batch_id: int) -> List[List[Any]]:
-        rows: List[List[Any]] = self._read(batch_id) or []
-        return rows
+        return list(self._read(batch_id) or [])
 
     def error(self) -> Optional[Exception]:
         failure = self._read(_FAILURE)

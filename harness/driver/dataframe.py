@@ -15,7 +15,6 @@ from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 Operation = Dict[str, Any]
 
 _DIRECTION = re.compile(r"\s+(asc|desc)(?:\s+nulls\s+(first|last))?\s*$", re.IGNORECASE)
-_WINDOW = re.compile(r"\s*(window|session_window)\s*\(", re.IGNORECASE)
 
 
 class UnknownOperation(Exception):
@@ -68,7 +67,7 @@ class _Builder:
         return frame.where(operation["where"])
 
     def _select(self, frame: Any, operation: Operation) -> Any:
-        return frame.select(*[expression(text) for text in operation["select"]])
+        return frame.select(*[_expr(text) for text in operation["select"]])
 
     def _withColumn(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         name, text = operation["withColumn"]
@@ -81,8 +80,8 @@ class _Builder:
         return frame.alias(operation["alias"])
 
     def _groupBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
-        grouped = frame.groupBy(*[expression(text) for text in operation["groupBy"]])
-        return grouped.agg(*[expression(text) for text in operation["agg"]])
+        grouped = frame.groupBy(*[_expr(text) for text in operation["groupBy"]])
+        return grouped.agg(*[_expr(text) for text in operation["agg"]])
 
     def _join(self, frame: Any, operation: Operation) -> Any:
         other, how = self.pipeline(operation["join"]), operation.get("how", "inner").lower()
@@ -108,13 +107,8 @@ class _Builder:
         chosen = STATE_FUNCTIONS[arguments["with"]]
         apply = method(frame.groupBy(*arguments["by"]), "applyInPandasWithState")  # since 3.4
         check_packages()
-        return apply(
-            chosen.function,
-            chosen.emits,
-            chosen.keeps,
-            arguments.get("outputMode", "append"),
-            arguments.get("timeout", "NoTimeout"),
-        )
+        mode, timeout = arguments.get("outputMode", "append"), arguments.get("timeout", "NoTimeout")
+        return apply(chosen.function, chosen.emits, chosen.keeps, mode, timeout)
 
     def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["transformWithState"]
@@ -166,13 +160,6 @@ def _expr(text: str) -> Any:
     return functions.expr(text)
 
 
-def expression(text: str) -> Any:
-    """A column; a bare window(...) or session_window(...) gets that name on every version (Spark itself names it from 3.4 on)."""
-    column = _expr(text)
-    bare = _bare_window(text)
-    return column.alias(bare) if bare else column
-
-
 def ordering(text: str) -> Any:
     """A sort order, ``total DESC NULLS LAST``: an expression and at its end the direction, ascending if there is none."""
     written = _DIRECTION.search(text)
@@ -181,24 +168,3 @@ def ordering(text: str) -> Any:
     column = _expr(text[: written.start()])
     direction, nulls = written.group(1).lower(), written.group(2)
     return getattr(column, "{}_nulls_{}".format(direction, nulls.lower()) if nulls else direction)()
-
-
-def _bare_window(text: str) -> str | None:
-    """``window`` or ``session_window`` if the expression is only that call, else None."""
-    start = _WINDOW.match(text)
-    if start is None:
-        return None
-    depth, quote = 0, None
-    for position in range(start.end() - 1, len(text)):
-        char = text[position]
-        if quote:
-            quote = None if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-            if depth == 0:
-                return start.group(1).lower() if not text[position + 1 :].strip() else None
-    return None

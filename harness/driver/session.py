@@ -149,9 +149,7 @@ def _start_jvm(shown: dict[str, str]) -> None:
     """Start the JVM with these settings only: what it starts with are its arguments, which every user of the machine can read."""
     from pyspark import SparkConf, SparkContext
 
-    conf = SparkConf(False)
-    for key, value in {"spark.master": "local[1]", **shown}.items():
-        conf.set(key, value)
+    conf = SparkConf(False).setAll([*{"spark.master": "local[1]", **shown}.items()])
     SparkContext._ensure_initialized(conf=conf)
 
 

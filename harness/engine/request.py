@@ -22,6 +22,7 @@ from conformance.core.case import (
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
+from conformance.language.sql_expression import window_called
 from harness.engine.engine import Engine
 from harness.engine.protocol import (
     CaseRequest,
@@ -130,7 +131,7 @@ def request_for(
         case=case.id,
         directory=directory,
         streams={name: _stream(name, case) for name in case.streams},
-        query=query.wire(),
+        query=_with_named_windows(query.wire()),
         output_mode=output_mode,
         trigger=trigger,
         conf=settings,
@@ -144,6 +145,19 @@ def request_for(
         first=segment.first,
         tell=segment.killed,
     )
+
+
+def _with_named_windows(part: Json, operation: str = "") -> Json:
+    """A part of a pipeline whose windows have the name that only Spark 3.4 and newer give them."""
+    match part:
+        case str() if operation in ("select", "groupBy", "agg") and (name := window_called(part)):
+            return f"{part} AS {name}"
+        case list() | tuple():
+            return [_with_named_windows(item, operation) for item in part]
+        case dict():
+            return {name: _with_named_windows(item, name) for name, item in part.items()}
+        case _:
+            return part
 
 
 def broker_for(case: Case, engine: Engine) -> str | None:
@@ -202,7 +216,7 @@ def _step(step: Step, case: Case) -> StepRequest:
             conf=dict(change.conf) if change.conf else None,
             output_mode=change.output_mode,
             trigger=change.trigger,
-            query=change.query.wire() if change.query else None,
+            query=_with_named_windows(change.query.wire()) if change.query else None,
             partitions=dict(change.partitions) or None,
         ),
         damage=dict(action.damage) or None,

@@ -53,7 +53,7 @@ def request(directory):
             "query": [
                 {"from": "events"},
                 {"withWatermark": ["event_time", "5 minutes"]},
-                {"groupBy": ["window(event_time, '5 minutes')", "id"], "agg": ["count(*) AS total"]},
+                {"groupBy": ["window(event_time, '5 minutes') AS window", "id"], "agg": ["count(*) AS total"]},
                 {"select": ["window.end", "id", "total"]},
             ],
             "outputMode": "append",

@@ -33,7 +33,9 @@ def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
         def __init__(self, load_defaults):
             assert not load_defaults
 
-        set = dict.__setitem__
+        def setAll(self, pairs):  # noqa: N802
+            self.update(pairs)
+            return self
 
     class SparkContext:
         @staticmethod
