@@ -308,9 +308,9 @@ class Uv:
         )
         try:
             return tuple(
-                Python(Path(found["path"]), Version(found["version"]))
-                for found in json.loads(answer.stdout)
-                if found["path"] and found["implementation"] == "cpython" and found["variant"] == "default"
+                Python(Path(entry["path"]), Version(entry["version"]))
+                for entry in json.loads(answer.stdout)
+                if entry["path"] and entry["implementation"] == "cpython" and entry["variant"] == "default"
             )
         except (ValueError, TypeError, KeyError):
             return ()

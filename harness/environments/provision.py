@@ -132,10 +132,10 @@ def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Uv)
         return python
     on_progress(f"no CPython {specifier(spec.python)} on this machine; downloading one")
     failure = download(installer, spec.python, on_progress)
-    found = installer.pythons()
-    if (python := newest(found, spec.python)) is not None:
+    pythons = installer.pythons()
+    if (python := newest(pythons, spec.python)) is not None:
         return python
-    places = "\n".join(f"  {python.executable} is {python.version}" for python in found) or "  none"
+    places = "\n".join(f"  {python.executable} is {python.version}" for python in pythons) or "  none"
     raise HarnessError(
         f"CPython {specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
         f"and found:\n{places}\n"
