@@ -30,7 +30,7 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 FILE = "hashes.txt"
-"""Beside this module; ``tools/package_hashes.py`` writes it."""
+"""The file beside this module that ``tools/package_hashes.py`` writes."""
 
 
 @cache

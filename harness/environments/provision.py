@@ -86,22 +86,27 @@ def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Envi
         return None
 
 
-def embeddable(target: Target) -> bool:
-    """Whether a JDK from PyPI can replace a Java of the host."""
+def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None]:
+    """The Java of the host or, if it has no suitable one, the JDK from PyPI that replaces it.
+
+    Raises:
+        NoSuchJava: there is neither.
+    """
     need = target.java
-    return target.installed is None and bool(need.embedded) and (not need.embedded_missing or javas.can_wrap())
+    try:
+        return javas.find(need, environ), None
+    except NoSuchJava:
+        embeddable = need.embedded and (not need.embedded_missing or javas.can_wrap())
+        if target.installed is not None or not embeddable:
+            raise
+        return None, need.embedded
 
 
 def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
     """What to install, and the Java of the host if it has a suitable one."""
-    requirements = (target.requirement, *target.packages)
-    try:
-        return EnvironmentSpec(target.version, target.python, requirements), javas.find(target.java, environ)
-    except NoSuchJava:
-        if not embeddable(target):
-            raise
-        assert target.java.embedded is not None
-        return EnvironmentSpec(target.version, target.python, (*requirements, target.java.embedded)), None
+    java, embedded = _java(target, environ)
+    requirements = filter(None, (target.requirement, *target.packages, embedded))
+    return EnvironmentSpec(target.version, target.python, tuple(requirements)), java
 
 
 def _make(spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Uv) -> Manifest:
@@ -231,7 +236,10 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     environment = prepared(target, environ=environ)
     uv = None if environment else find_uv(environ)
     python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
-    return Readiness(target, environment, python, *_java(target, environ))
+    try:
+        return Readiness(target, environment, python, *_java(target, environ), obstacle=None)
+    except NoSuchJava as error:
+        return Readiness(target, environment, python, None, None, obstacle=str(error))
 
 
 def obstacle(target: Target) -> str | None:
@@ -239,7 +247,11 @@ def obstacle(target: Target) -> str | None:
 
     A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
     """
-    return _java(target, os.environ)[2]
+    try:
+        _java(target, os.environ)
+    except NoSuchJava as error:
+        return str(error)
+    return None
 
 
 def check_those_by_name(targets: Iterable[Target]) -> None:
@@ -256,10 +268,3 @@ def check_those_by_name(targets: Iterable[Target]) -> None:
                 f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
                 f" or use an image: --runtime container --image {target.version.line}=IMAGE"
             )
-
-
-def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:
-    try:
-        return javas.find(target.java, environ), None, None
-    except NoSuchJava as error:
-        return (None, target.java.embedded, None) if embeddable(target) else (None, None, str(error))

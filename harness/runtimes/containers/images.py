@@ -119,7 +119,7 @@ class Image:
     """An image on the daemon."""
 
     reference: str
-    """As requested."""
+    """What was asked for."""
     id: str
     """``sha256:…``"""
     digest: str
