@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE
@@ -59,7 +60,8 @@ class OwnBroker:
     """
 
     def __init__(self, environment: Environment, on_progress: ProgressCallback) -> None:
-        jars = fetch_with_dependencies(_MODULE, f"{_MODULE.artifact}-{VERSION}", environment, on_progress=on_progress)
+        name = f"{_MODULE.artifact}-{VERSION}"
+        jars = fetch_with_dependencies(_MODULE, name, environment, known=_known(), on_progress=on_progress)
         on_progress(f"starting a Kafka broker {VERSION}")
         java = environment.java_home / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-kafka-"))
@@ -111,6 +113,10 @@ class OwnBroker:
         return HarnessError(
             f"the Kafka broker did not start: {why}" + (f"\nThe last lines of its log:\n{tail}" if tail else "")
         )
+
+
+def _known() -> str:
+    return (files("harness.runtimes") / "kafka_broker.sha256").read_text(encoding="utf-8")
 
 
 def listens(host: str, port: int, seconds: float = 5.0) -> bool:
