@@ -18,7 +18,7 @@ from harness.environments import java as javas
 from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
-from harness.environments.installer import Python, Uv, download, find_uv, newest, obtain_uv, specifier
+from harness.environments.installer import InstallFailed, Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
@@ -235,11 +235,13 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
     uv = None if environment else find_uv(environ)
-    python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
+    java, embedded, python, why = None, None, None, None
     try:
-        return Readiness(target, environment, python, *_java(target, environ), obstacle=None)
-    except NoSuchJava as error:
-        return Readiness(target, environment, python, None, None, obstacle=str(error))
+        java, embedded = _java(target, environ)
+        python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
+    except (NoSuchJava, InstallFailed) as error:
+        why = str(error)
+    return Readiness(target, environment, python, java, embedded, why)
 
 
 def obstacle(target: Target) -> str | None:
