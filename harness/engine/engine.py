@@ -147,6 +147,10 @@ class EngineFailed(HarnessError):
         return self.message + (f"\nThe last lines of its log:\n{self.log}" if self.log else "")
 
 
+class EngineSilent(EngineFailed):
+    """The engine did not answer in time."""
+
+
 class EngineDied(EngineFailed):
     """The engine ended while it was starting or running a case."""
 

@@ -237,9 +237,12 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     uv = None if environment else find_uv(environ)
     java, embedded, python, why = None, None, None, None
     try:
-        java, embedded = _java(target, environ)
         python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
-    except (NoSuchJava, InstallFailed) as error:
+    except InstallFailed as error:
+        why = str(error)
+    try:
+        java, embedded = _java(target, environ)
+    except NoSuchJava as error:
         why = str(error)
     return Readiness(target, environment, python, java, embedded, why)
 

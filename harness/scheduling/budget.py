@@ -79,6 +79,11 @@ def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_s
     return Budget(at_once, cases(at_once), cases(1))
 
 
+def is_busy() -> bool:
+    """Whether more processes want to run on this machine than it has cores: as a mean of the last minute."""
+    return os.getloadavg()[0] > _cores()
+
+
 def _cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
