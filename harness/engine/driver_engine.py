@@ -21,6 +21,7 @@ from harness.engine.engine import (
     EngineFailed,
     EngineLocation,
     EngineNotStarted,
+    EngineSilent,
     ExecutorsLost,
     KillMissed,
     TooBusy,
@@ -203,9 +204,8 @@ class DriverConnection:
                 raise queue.Empty
             delivered = mailbox.get(timeout=left)
         except queue.Empty:
-            raise EngineFailed(
-                f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self.log_tail()
-            ) from None
+            silent = f"no answer within {timeout:g} s at {doing}; the engine was ended"
+            raise EngineSilent(silent, log=self.log_tail()) from None
         match delivered:
             case None:
                 ending = self.transport.ending()

@@ -24,9 +24,9 @@ class EngineLocation:
     image_digest: str | None = None
     """``registry/name@sha256:…`` if the image came from a registry, else its id, ``sha256:…``."""
     master: str | None = None
-    """Of the cluster that runs its executors; None if they are threads of the driver."""
+    """The cluster that runs its executors; None if they are threads of the driver."""
     kafka: str | None = None
-    """Which connector and which broker; None if it reads no topics."""
+    """The connector and the broker; None if it reads no topics."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
@@ -145,6 +145,10 @@ class EngineFailed(HarnessError):
 
     def __str__(self) -> str:
         return self.message + (f"\nThe last lines of its log:\n{self.log}" if self.log else "")
+
+
+class EngineSilent(EngineFailed):
+    """The engine did not answer in time."""
 
 
 class EngineDied(EngineFailed):

@@ -79,18 +79,18 @@ class StepRequest(Message):
     batches: tuple[dict[str, Partitions], ...] = ()
     """What arrives: one entry per micro-batch."""
     how: Literal["graceful", "crash-before-commit", "kill"] | None = None
-    """Of a restart; with ``kill`` it is the first step of its request."""
+    """How a restart ends the query before; a restart by ``kill`` is the first step of its request."""
     change: ChangeRequest | None = None
     damage: dict[str, str] | None = None
-    """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
+    """What a restart damages before: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
     repartition: int | None = None
-    """Of a restart: the new number of partitions of the state."""
+    """The new number of partitions of the state, which a restart divides; None to leave them."""
     aged_out: bool = False
-    """Of a restart: whether the topics lose all their records before."""
+    """Whether the topics lose all their records before a restart."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
-    """Of ``kill``: the point."""
+    """The point at which ``kill`` waits."""
     nth: int = 1
-    """Of ``kill``: in which micro-batch of the step, from 1."""
+    """The micro-batch of the step in which that point is; the first is 1."""
     plan: bool = False
     """Whether to report the plan after this step."""
 
@@ -167,7 +167,7 @@ class Reached(Message):
     missed: bool
     """Whether the engine had already gone past the point; if so, the run must be repeated."""
     executors_lost: int = 0
-    """As in ``Done``."""
+    """Executors that the cluster lost meanwhile; if any, the run must be repeated."""
 
 
 class Done(Message):
@@ -226,9 +226,9 @@ class Progressed(Message):
     batch: int
     rows: int
     watermark: int | None
-    """The one it ran with, in ms."""
+    """The watermark that the micro-batch ran with, in ms."""
     ms: int
-    """Its duration."""
+    """How long the micro-batch took."""
 
 
 class Rows(Message):

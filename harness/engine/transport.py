@@ -56,9 +56,9 @@ def bounded_lines(stream: TextIO, longest: int = LONGEST_LINE) -> Iterator[str]:
 
 
 _CLOSING_SECONDS = 10.0
-"""From SIGTERM to SIGKILL."""
+"""A driver has this long after SIGTERM before it gets SIGKILL."""
 _ENDING_SECONDS = 60.0
-"""For the system to end a process that was killed or closed its output: on a busy machine that of a gigabyte takes its time."""
+"""A busy system takes its time to end a process of a gigabyte that was killed or has closed its output."""
 _LONGEST_LOG_LINE = 1 << 16
 """Characters; a longer one is several lines."""
 
@@ -125,19 +125,11 @@ class SubprocessTransport:
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""
         self._end_input()
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            try:
+        with contextlib.suppress(ProcessLookupError):  # no process of the group is left
+            for how in (signal.SIGTERM, signal.SIGKILL):
                 os.killpg(self.pid, how)
-            except ProcessLookupError:
-                break
-            try:
-                self._process.wait(_CLOSING_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            try:
-                os.killpg(self.pid, 0)
-            except ProcessLookupError:  # no process of the group is left
-                break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_CLOSING_SECONDS)
         self._process.wait(_ENDING_SECONDS)
 
     def _end_input(self) -> None:

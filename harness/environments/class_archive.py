@@ -69,7 +69,7 @@ class ClassArchive:
             return None
         for archive in sorted(self.directory.glob(f"{self.key}-*.jsa")):
             with suppress(OSError):  # another process has replaced it
-                if archive.name == self._name(archive) and not _all_may_write(archive):
+                if archive.name == self.name_of(archive) and not _all_may_write(archive):
                     return archive
                 archive.unlink()
         return None
@@ -94,20 +94,8 @@ class ClassArchive:
             leftover.unlink(missing_ok=True)
         return Recording(self, self.directory / f"{self.key}.partial", lock)
 
-    def keep(self, written: Path) -> None:
-        """Put a complete archive in its place; it replaces those of other Javas.
-
-        Raises:
-            OSError: it cannot be read or moved.
-        """
-        name = self._name(written)
-        written.replace(self.directory / name)
-        for other in self.directory.glob("*.jsa"):
-            if other.name != name:
-                other.unlink(missing_ok=True)
-
-    def _name(self, file: Path) -> str:
-        """The name holds a checksum of the content, so that one rename publishes both."""
+    def name_of(self, file: Path) -> str:
+        """The name of an archive with the content of the file: it holds a checksum, so that one rename publishes both."""
         checksum = 0
         with file.open("rb") as content:
             while chunk := content.read(_CHUNK):
@@ -117,7 +105,10 @@ class ClassArchive:
 
 def _all_may_write(path: Path) -> bool:
     """Whether every user of the machine may write a file or a directory; not if there is none."""
-    return path.exists() and bool(path.stat().st_mode & stat.S_IWOTH)
+    try:
+        return bool(path.stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +117,18 @@ class Recording:
 
     archive: ClassArchive
     partial: Path
-    """Where its JVM writes when it exits."""
+    """Where the engine's JVM writes when it exits."""
     lock: FileLock
 
     def keep(self) -> None:
-        """Its JVM has exited: put what it wrote in place, if anything."""
-        with suppress(OSError):  # the JVM could not write it, or the disk is full: the next run tries again
-            self.archive.keep(self.partial)
-        self.discard()
+        """Its JVM has exited: put what it wrote in place, if anything. It replaces the archives of other Javas."""
+        try:
+            with suppress(OSError):  # the JVM could not write it, or the disk is full: the next run tries again
+                kept = self.partial.replace(self.partial.with_name(self.archive.name_of(self.partial)))
+                for other in set(kept.parent.glob("*.jsa")) - {kept}:
+                    other.unlink(missing_ok=True)
+        finally:
+            self.discard()
 
     def discard(self) -> None:
         """Let another engine write it."""

@@ -38,9 +38,7 @@ class Environment:
     """Everything needed to start a driver. All paths are absolute."""
 
     target: str
-    """The name of the target: ``spark-3.5.9``."""
     python: Path
-    """The interpreter that can import this pyspark."""
     python_version: str
     pyspark: str
     """The version of pyspark, as it reports it."""
@@ -117,16 +115,15 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     order: dict[str, object]
-    """``EnvironmentSpec.as_json``"""
+    """What was asked for: ``EnvironmentSpec.as_json``."""
     base_python: Path
-    """The interpreter of the machine that the environment uses."""
     python_version: str
     pyspark: str
     spark_home: Path
     java_home: Path | None
-    """Of the embedded Java; None if the host's is used."""
+    """The embedded Java; None if the host's is used."""
     java_version: str | None
-    """Of the embedded Java; it never changes, and asking it takes 0.1 s."""
+    """That of the embedded Java: it never changes, and asking it takes 0.1 s."""
     bytecode: Literal[True]
     """Older manifests lack the key; their environments are made again."""
 

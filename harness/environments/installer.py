@@ -30,7 +30,7 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 FILE = "hashes.txt"
-"""Beside this module; ``tools/package_hashes.py`` writes it."""
+"""The file beside this module that ``tools/package_hashes.py`` writes."""
 
 
 @cache
@@ -300,17 +300,20 @@ class Uv:
             )
 
     def pythons(self) -> tuple[Python, ...]:
-        """The CPythons on PATH, of pyenv and of uv."""
-        answer = run(
-            [self._binary, "python", "list", "--only-installed", "--output-format", "json"],
-            cwd=OUTSIDE,
-            environ=self._environ | {"PATH": search_path(self._environ)},
-        )
+        """The CPythons on PATH, of pyenv and of uv.
+
+        Raises:
+            InstallFailed: uv does not list them: it rejects its settings, for example.
+        """
+        command = [self._binary, "python", "list", "--only-installed", "--output-format", "json"]
+        answer = run(command, cwd=OUTSIDE, environ=self._environ | {"PATH": search_path(self._environ)})
+        if answer.returncode:
+            raise InstallFailed("Looking for CPython", command, answer.stderr.splitlines()[-_TAIL_LINES:])
         try:
             return tuple(
-                Python(Path(found["path"]), Version(found["version"]))
-                for found in json.loads(answer.stdout)
-                if found["path"] and found["implementation"] == "cpython" and found["variant"] == "default"
+                Python(Path(entry["path"]), Version(entry["version"]))
+                for entry in json.loads(answer.stdout)
+                if entry["path"] and entry["implementation"] == "cpython" and entry["variant"] == "default"
             )
         except (ValueError, TypeError, KeyError):
             return ()
@@ -378,4 +381,6 @@ def _advice(text: str) -> str:
         return "The index cannot be reached: set a mirror with UV_DEFAULT_INDEX (or pip's index-url), a proxy with HTTPS_PROXY."
     if "no solution found" in lowered or "not found in the package registry" in lowered:
         return "The index does not have it: is your mirror complete, and is there a wheel for this platform?"
+    if "toml" in lowered and "parse" in lowered:
+        return "Correct that file; UV_NO_CONFIG=1 leaves out all settings that uv has in files."
     return "Run it again; an incomplete environment is removed first."

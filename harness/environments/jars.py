@@ -1,4 +1,4 @@
-"""Jars from Maven repositories, fetched once for all processes of a machine and checked each time.
+"""Jars from Maven repositories, fetched once for all processes of a machine, and compared by SHA-256 each time they are used.
 
 ``fetch`` downloads a jar of Maven Central with known content, without a Spark. ``fetch_with_dependencies`` resolves jars of which only the
 coordinates are known, and all that they need, with the Ivy that every Spark ships.
@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -29,10 +30,12 @@ CENTRAL = "https://repo1.maven.org/maven2"
 _SECONDS_WITHOUT_AN_ANSWER = 60
 _SECONDS = 900
 _UNREACHABLE = ("server access error", "unknown host", "unknownhost", "timed out", "connection refused", "bad gateway")
+_DAMAGED = ("invalid sha1", "invalid md5")
+"""Ivy compares each file with the checksum that stands beside it in the repository, if one does."""
 _MISSING = re.compile(r"(?:module not found: |:: )(\S+#\S+?)(?:: not found)?$")
 _LEFT_OUT = "".join(f'<exclude org="{organisation}"/>' for organisation in ("org.apache.hadoop", "org.scala-lang"))
 _LISTED = "complete.txt"
-"""The file of a folder of jars that lists the name and the size of each, written when all were there."""
+"""The file of a folder of jars that lists the SHA-256 and the name of each, as ``sha256sum`` does, written when all were there."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ class Coordinate:
 
 
 class JarsNotFetched(HarnessError):
-    """A module, or one that it needs, cannot be had. ``unreachable``: whether the repository did not answer."""
+    """A module, or one that it needs, cannot be had.
+
+    ``unreachable``: whether the repository did not answer, or with another file than it should, so that no other version is worth a try.
+    """
 
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")
@@ -109,7 +115,10 @@ def fetch(
         part.write_bytes(content)
         return part.replace(path)
 
-    return make_once(path, lambda: path if _has_digest(path, jar.sha256) else None, download, on_progress)
+    def intact() -> Path | None:
+        return path if path.is_file() and _sha256(path) == jar.sha256 else None
+
+    return make_once(path, intact, download, on_progress)
 
 
 def fetch_with_dependencies(
@@ -117,6 +126,7 @@ def fetch_with_dependencies(
     name: str,
     environment: Environment,
     *,
+    known: str | None = None,
     shipped: bool = False,
     on_progress: ProgressCallback,
     environ: Mapping[str, str] = os.environ,
@@ -127,40 +137,39 @@ def fetch_with_dependencies(
         wanted: the module.
         name: of the folder in the cache.
         environment: whose Ivy is used, and whose Java if this machine has none of its own.
+        known: all jars with their SHA-256, as ``sha256sum`` writes them; None if what was fetched first counts.
         shipped: whether Hadoop and Scala are left out, which Spark ships.
         environ: the host's variables, by default this process's.
 
     Raises:
-        JarsNotFetched: the repository lacks a module, or cannot be reached.
+        JarsNotFetched: the repository lacks a module, has another file than the known one, or cannot be reached.
     """
     folder = cache_dir(environ) / "jars" / name
 
-    def retrieve() -> Path:
-        on_progress(f"fetching {wanted}")
-        return _retrieve(wanted, folder, environment, _java(environment, environ), _LEFT_OUT if shipped else "")
+    def intact() -> Path | None:
+        with suppress(OSError, ValueError):
+            if (known or (folder / _LISTED).read_text(encoding="utf-8")) == _listed(folder):
+                return folder
+        return None
 
-    make_once(folder, lambda: folder if _is_complete(folder) else None, retrieve, on_progress)
+    def retrieve() -> Path:
+        if folder.exists():
+            on_progress(f"the jars in {folder} are not those that were fetched")
+        on_progress(f"fetching {wanted}")
+        java, left_out = _java(environment, environ), _LEFT_OUT if shipped else ""
+        return _retrieve(wanted, folder, environment, java, left_out, known)
+
+    make_once(folder, intact, retrieve, on_progress)
     return tuple(sorted(folder.glob("*.jar")))
 
 
-def _has_digest(path: Path, sha256: str) -> bool:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
-    except FileNotFoundError:
-        return False
-
-
-def _is_complete(folder: Path) -> bool:
-    """Whether all jars are there that were retrieved; a folder that an interrupted copy left has no list of them."""
-    try:
-        return (folder / _LISTED).read_text(encoding="utf-8") == _listed(folder)
-    except FileNotFoundError:
-        return False
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _listed(folder: Path) -> str:
-    return "".join(f"{jar.name} {jar.stat().st_size}\n" for jar in sorted(folder.glob("*.jar")))
+    return "".join(f"{_sha256(jar)}  {jar.name}\n" for jar in sorted(folder.glob("*.jar")))
 
 
 def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
@@ -174,7 +183,9 @@ def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
     return environment.java_home / "bin" / "java"
 
 
-def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str) -> Path:
+def _retrieve(
+    wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str, known: str | None
+) -> Path:
     ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
@@ -193,7 +204,12 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: 
         _run(command, wanted, environment)
         if not any(jars.glob("*.jar")):
             raise JarsNotFetched(wanted, "it has no jars", unreachable=False)
-        (jars / _LISTED).write_text(_listed(jars), encoding="utf-8")
+        listed = _listed(jars)
+        if known and (others := set(listed.splitlines()) ^ set(known.splitlines())):
+            names = ", ".join(sorted({line.partition("  ")[2] for line in others}))
+            why = f"the repository has others than Maven Central had, which were not kept: {names}"
+            raise JarsNotFetched(wanted, why, unreachable=True)
+        (jars / _LISTED).write_text(listed, encoding="utf-8")
         if folder.exists():
             shutil.rmtree(folder)
         return jars.rename(folder)
@@ -208,7 +224,7 @@ def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -
         raise JarsNotFetched(wanted, f"Java does not start: {error.strerror}", unreachable=False) from None
     if done.returncode or "UNRESOLVED DEPENDENCIES" in done.stdout or "FAILED DOWNLOADS" in done.stdout:
         lines = [line.strip() for line in done.stdout.splitlines()]
-        failed = next((line for line in lines if any(sign in line.lower() for sign in _UNREACHABLE)), None)
+        failed = next((line for line in lines if any(sign in line.lower() for sign in _UNREACHABLE + _DAMAGED)), None)
         missing = next((match[1] for line in lines if (match := _MISSING.search(line))), None)
         why = failed or (f"there is no {missing}" if missing else (lines or ["no output"])[-1])
         raise JarsNotFetched(wanted, why, unreachable=failed is not None)

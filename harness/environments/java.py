@@ -35,7 +35,7 @@ class Java:
 
     home: Path
     version: str
-    """As it reports it: ``17.0.15``, ``1.8.0_392``."""
+    """What it reports: ``17.0.15``, ``1.8.0_392``."""
     modules: frozenset[str] = field(repr=False)
     """Empty for Java 8, which has no modules."""
 

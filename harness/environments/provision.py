@@ -18,7 +18,7 @@ from harness.environments import java as javas
 from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
-from harness.environments.installer import Python, Uv, download, find_uv, newest, obtain_uv, specifier
+from harness.environments.installer import InstallFailed, Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
@@ -86,22 +86,27 @@ def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Envi
         return None
 
 
-def embeddable(target: Target) -> bool:
-    """Whether a JDK from PyPI can replace a Java of the host."""
+def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None]:
+    """The Java of the host or, if it has no suitable one, the JDK from PyPI that replaces it.
+
+    Raises:
+        NoSuchJava: there is neither.
+    """
     need = target.java
-    return target.installed is None and bool(need.embedded) and (not need.embedded_missing or javas.can_wrap())
+    try:
+        return javas.find(need, environ), None
+    except NoSuchJava:
+        embeddable = need.embedded and (not need.embedded_missing or javas.can_wrap())
+        if target.installed is not None or not embeddable:
+            raise
+        return None, need.embedded
 
 
 def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
     """What to install, and the Java of the host if it has a suitable one."""
-    requirements = (target.requirement, *target.packages)
-    try:
-        return EnvironmentSpec(target.version, target.python, requirements), javas.find(target.java, environ)
-    except NoSuchJava:
-        if not embeddable(target):
-            raise
-        assert target.java.embedded is not None
-        return EnvironmentSpec(target.version, target.python, (*requirements, target.java.embedded)), None
+    java, embedded = _java(target, environ)
+    requirements = filter(None, (target.requirement, *target.packages, embedded))
+    return EnvironmentSpec(target.version, target.python, tuple(requirements)), java
 
 
 def _make(spec: EnvironmentSpec, target: Target, root: Path, on_progress: ProgressCallback, installer: Uv) -> Manifest:
@@ -132,10 +137,10 @@ def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Uv)
         return python
     on_progress(f"no CPython {specifier(spec.python)} on this machine; downloading one")
     failure = download(installer, spec.python, on_progress)
-    found = installer.pythons()
-    if (python := newest(found, spec.python)) is not None:
+    pythons = installer.pythons()
+    if (python := newest(pythons, spec.python)) is not None:
         return python
-    places = "\n".join(f"  {python.executable} is {python.version}" for python in found) or "  none"
+    places = "\n".join(f"  {python.executable} is {python.version}" for python in pythons) or "  none"
     raise HarnessError(
         f"CPython {specifier(spec.python)} is needed. Looked on PATH and in the interpreters of pyenv and uv, "
         f"and found:\n{places}\n"
@@ -230,8 +235,16 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
     environment = prepared(target, environ=environ)
     uv = None if environment else find_uv(environ)
-    python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
-    return Readiness(target, environment, python, *_java(target, environ))
+    java, embedded, python, why = None, None, None, None
+    try:
+        python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
+    except InstallFailed as error:
+        why = str(error)
+    try:
+        java, embedded = _java(target, environ)
+    except NoSuchJava as error:
+        why = str(error)
+    return Readiness(target, environment, python, java, embedded, why)
 
 
 def obstacle(target: Target) -> str | None:
@@ -239,7 +252,11 @@ def obstacle(target: Target) -> str | None:
 
     A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
     """
-    return _java(target, os.environ)[2]
+    try:
+        _java(target, os.environ)
+    except NoSuchJava as error:
+        return str(error)
+    return None
 
 
 def check_those_by_name(targets: Iterable[Target]) -> None:
@@ -256,10 +273,3 @@ def check_those_by_name(targets: Iterable[Target]) -> None:
                 f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
                 f" or use an image: --runtime container --image {target.version.line}=IMAGE"
             )
-
-
-def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:
-    try:
-        return javas.find(target.java, environ), None, None
-    except NoSuchJava as error:
-        return (None, target.java.embedded, None) if embeddable(target) else (None, None, str(error))

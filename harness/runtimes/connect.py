@@ -42,7 +42,7 @@ class Endpoint:
     """The address of a Connect server, with its credentials."""
 
     url: str
-    """With its parameters; the token among them is never shown."""
+    """Its parameters belong to it; the token among them is never shown."""
 
     @classmethod
     def parse(cls, url: str) -> Endpoint:

@@ -17,6 +17,8 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE
@@ -58,14 +60,19 @@ class OwnBroker:
     """
 
     def __init__(self, environment: Environment, on_progress: ProgressCallback) -> None:
-        jars = fetch_with_dependencies(_MODULE, f"{_MODULE.artifact}-{VERSION}", environment, on_progress=on_progress)
+        name = f"{_MODULE.artifact}-{VERSION}"
+        jars = fetch_with_dependencies(_MODULE, name, environment, known=_known(), on_progress=on_progress)
         on_progress(f"starting a Kafka broker {VERSION}")
         java = environment.java_home / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-kafka-"))
         self._log = self._folder / "broker.log"
+        # A guard whose broker has ended by itself leaves the log, which is read first.
+        self._remove = partial(shutil.rmtree, self._folder, ignore_errors=True)
         with ExitStack() as stack:
             stack.callback(self._remove)
-            ports = _free_ports(2)
+            with ExitStack() as free:
+                sockets = [free.enter_context(socket.create_server((_HOST, 0))) for _ in range(2)]
+                ports = [free_socket.getsockname()[1] for free_socket in sockets]
             self.servers = f"{_HOST}:{ports[0]}"
             commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, ports))
             guard = Path(__file__).with_name("kafka_guard.py")
@@ -89,10 +96,6 @@ class OwnBroker:
             self._guard.wait(_SECONDS_TO_END)
         self._remove()
 
-    def _remove(self) -> None:
-        """Remove its data: a guard whose broker has ended by itself leaves the log, which is read first."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
     def _wait(self, port: int) -> None:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
@@ -110,6 +113,10 @@ class OwnBroker:
         return HarnessError(
             f"the Kafka broker did not start: {why}" + (f"\nThe last lines of its log:\n{tail}" if tail else "")
         )
+
+
+def _known() -> str:
+    return (files("harness.runtimes") / "kafka_broker.sha256").read_text(encoding="utf-8")
 
 
 def listens(host: str, port: int, seconds: float = 5.0) -> bool:
@@ -159,12 +166,6 @@ def _settings(folder: Path, port: int, controller: int) -> Mapping[str, object]:
         "num.network.threads": 1,
         "num.io.threads": 2,
     }
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server((_HOST, 0))) for _ in range(count)]
-        return [listening.getsockname()[1] for listening in sockets]
 
 
 _ARTIFACT = "spark-sql-kafka-0-10"
@@ -234,9 +235,9 @@ class KafkaAccess:
     servers: str
     """``host:port``; several are separated by commas."""
     settings: Mapping[str, str]
-    """Of the engine."""
+    """What the engine is started with."""
     description: str
-    """Which connector and which broker."""
+    """The connector and the broker."""
 
 
 class Kafka:
@@ -252,6 +253,7 @@ class Kafka:
 
     def __init__(self, servers: str | None = None) -> None:
         self._servers = servers
+        self.is_the_users = servers is not None
         self._lock = threading.Lock()
         self._own: OwnBroker | None = None
         self._failed: HarnessError | None = None
@@ -259,11 +261,6 @@ class Kafka:
             raise HarnessError(
                 f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started."
             )
-
-    @property
-    def is_the_users(self) -> bool:
-        """Whether the user named the broker."""
-        return self._servers is not None
 
     def access(
         self, version: SparkVersion, environment: Environment, given: str, on_progress: ProgressCallback

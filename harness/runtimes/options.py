@@ -95,9 +95,8 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         settings = {setting.name: getattr(options, setting.name) for setting in fields(EngineSettings)}
         return LocalRuntime(root, storage=cases, kafka=Kafka(options.kafka), **settings)
     # The import of the container client is slow, so do it only here.
-    from harness.runtimes.containers.confinement import Confinement
     from harness.runtimes.containers.images import Images, configured, parse
-    from harness.runtimes.containers.runtime import ContainerRuntime
+    from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 
     versions = [target.version for target in Targets.load().entries]
     images = Images({**configured(Path.cwd()), **parse(options.images, versions)})

@@ -34,7 +34,7 @@ _OURS = 0x574D4331
 """`PRAGMA application_id` of our files: "WMC1"."""
 _SQLITE = b"SQLite format 3\0"
 _APPLICATION_ID_AT = 68
-"""In the file's header. Source: https://www.sqlite.org/fileformat2.html, "The Database Header"."""
+"""Its place in the file's header. Source: https://www.sqlite.org/fileformat2.html, "The Database Header"."""
 
 
 class CachedAnswer(BaseModel):
@@ -122,7 +122,7 @@ class AnswerCache:
         with self._lock:
             try:
                 yield self._file
-            except (sqlite3.Error, OSError, ForeignFile) as error:
+            except (sqlite3.Error, OSError) as error:
                 why = getattr(error, "strerror", None) or error
                 self.problem = f"{self._path} is not used as a cache of answers: {why}"
                 if self._file is not None:
@@ -137,21 +137,17 @@ class AnswerCache:
         self.close()
 
 
-class ForeignFile(Exception):
-    """The file is not a cache of answers; it stays as it is."""
-
-    def __init__(self) -> None:
-        super().__init__("it belongs to another program and stays as it is; CONFORMANCE_ANSWERS names another file")
+_FOREIGN = "it belongs to another program and stays as it is; CONFORMANCE_ANSWERS names another file"
 
 
 def _opened(path: Path) -> sqlite3.Connection:
     if path.exists() and path.stat().st_size and not _header(path).startswith(_SQLITE):
-        raise ForeignFile
+        raise sqlite3.Error(_FOREIGN)
     file = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
     try:
         names = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if names - {"answers"}:
-            raise ForeignFile
+            raise sqlite3.Error(_FOREIGN)
         file.execute("PRAGMA journal_mode = WAL")
         file.execute("PRAGMA synchronous = NORMAL")
         with file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,29 +35,27 @@ _LIMITS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """The room for engines."""
+    """The room for engines: free cores, and free bytes of memory."""
 
     cores: int
     memory: int
-    """Free bytes."""
 
     @classmethod
     def here(cls) -> Machine:
-        """This machine, now."""
-        free = [psutil.virtual_memory().available, *(room for limit in _LIMITS if (room := _room(*limit)) is not None)]
+        free = [psutil.virtual_memory().available]
+        for limit, usage in _LIMITS:
+            with suppress(OSError, ValueError):  # no such file, or `max`: no limit
+                free.append(int(limit.read_text()) - int(usage.read_text()))
         return cls(_cores(), max(0, min(free)))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much runs at once."""
+    """How many engines run at once, how many cases in each, and how many at most in an engine that others leave room."""
 
     jobs: int
-    """Engines."""
     side_by_side: int
-    """Cases in each."""
     most: int
-    """Cases in an engine that others leave room."""
 
 
 def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
@@ -66,7 +65,7 @@ def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_s
     memory, even on request: an engine killed for lack of memory takes its cases with it.
 
     Args:
-        machine: its free cores and memory.
+        machine: what is free.
         engines: how many engines have work.
         jobs: the requested number of engines; None to choose one.
         side_by_side: the requested number of cases per engine, likewise.
@@ -80,15 +79,13 @@ def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_s
     return Budget(at_once, cases(at_once), cases(1))
 
 
+def is_busy() -> bool:
+    """Whether more processes want to run on this machine than it has cores: as a mean of the last minute."""
+    return os.getloadavg()[0] > _cores()
+
+
 def _cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         return os.cpu_count() or 1
-
-
-def _room(limit: Path, usage: Path) -> int | None:
-    try:
-        return int(limit.read_text()) - int(usage.read_text())
-    except (OSError, ValueError):  # no such file, or `max`: no limit
-        return None

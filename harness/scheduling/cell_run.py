@@ -22,6 +22,7 @@ from harness.engine.engine import (
     EngineFailed,
     EngineLocation,
     EngineNeeds,
+    EngineSilent,
     ExecutorsLost,
     KillMissed,
     Runtime,
@@ -29,6 +30,7 @@ from harness.engine.engine import (
 )
 from harness.engine.request import Segment, broker_for, has_operation, join_segments, request_for, segments_of
 from harness.errors import HarnessError
+from harness.scheduling.budget import is_busy
 from harness.targets.targets import Target
 
 
@@ -135,11 +137,7 @@ class EngineSlot:
                 self.replace()
             if self._engine is None:
                 try:
-                    self._engine = self._runtime.start(
-                        self.target,
-                        on_progress=lambda line, /: self._listener.engine_says(self.target, line),
-                        needs=self.needs,
-                    )
+                    self._engine = self._start()
                 except HarnessError as error:
                     self._start_error = error
                     raise
@@ -151,6 +149,21 @@ class EngineSlot:
                     self.replace()
                 self._check_open()
             return self._engine
+
+    def _start(self) -> Engine:
+        """Start an engine. On a busy machine one that is silent for too long is tried again."""
+
+        def on_progress(line: str, /) -> None:
+            self._listener.engine_says(self.target, line)
+
+        for _ in range(STARTS - 1):
+            try:
+                return self._runtime.start(self.target, on_progress=on_progress, needs=self.needs)
+            except EngineSilent as error:
+                if self._closed or not is_busy():
+                    raise
+                on_progress(f"{error.message}; this machine is busy, so another one is started")
+        return self._runtime.start(self.target, on_progress=on_progress, needs=self.needs)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -184,6 +197,9 @@ class EngineSlot:
 
 
 Answer = TypeVar("Answer")
+
+STARTS = 3
+"""How many engines are started on a busy machine until one introduces itself in time."""
 
 ATTEMPTS = 5
 """How often a cell is tried before it fails: until rows meant for one micro-batch came in one, an engine was killed where it should

@@ -70,7 +70,6 @@ class Batch:
         return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
-        """Each use of an engine."""
         yield self.slot, self.first.origin
         if self.first.cut is not None:
             yield from ((SlotKey(cell.target.name), cell.target) for cell in self.cells)

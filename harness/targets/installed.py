@@ -6,12 +6,13 @@ import ast
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from harness.errors import HarnessError
 
@@ -21,7 +22,7 @@ class InstalledSpark:
     """A pyspark on this machine, from any vendor."""
 
     version: str
-    """As it reports it, including a vendor's suffix: ``3.5.0-amzn-1``, ``4.0.0.dev1``."""
+    """What it reports, including a vendor's suffix: ``3.5.0-amzn-1``, ``4.0.0.dev1``."""
     package: Path
     """The directory that ``import pyspark`` would load."""
     home: Path
@@ -99,29 +100,17 @@ def _package(spec: ModuleSpec | None) -> tuple[Path, str]:
     return package, version
 
 
-@runtime_checkable
-class _DataLoader(Protocol):
-    """A loader that reads files from a folder or a zip."""
-
-    def get_data(self, path: str) -> bytes: ...
-
-
-def _version(package: Path, loader: object) -> str | None:
+def _version(package: Path, loader: Any) -> str | None:
     # The file before the metadata: a vendor's pyspark on PYTHONPATH has no metadata, and the file is what gets imported.
-    try:
+    with suppress(AttributeError, OSError, SyntaxError, ValueError):
         # Through the loader, because the package may be in a zip.
-        text = loader.get_data(str(package / "version.py")) if isinstance(loader, _DataLoader) else b""
-        module = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
-        module = ast.Module(body=[], type_ignores=[])
-    for statement in module.body:
-        match statement:
-            case (
-                ast.Assign(targets=[ast.Name(id="__version__")], value=ast.Constant(value=str(version)))
-                | ast.AnnAssign(target=ast.Name(id="__version__"), value=ast.Constant(value=str(version)))
-            ):
-                return version
-    try:
+        for statement in ast.parse(loader.get_data(str(package / "version.py"))).body:
+            match statement:
+                case (
+                    ast.Assign(targets=[ast.Name(id="__version__")], value=ast.Constant(value=str(version)))
+                    | ast.AnnAssign(target=ast.Name(id="__version__"), value=ast.Constant(value=str(version)))
+                ):
+                    return version
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version("pyspark")
-    except metadata.PackageNotFoundError:
-        return None
+    return None

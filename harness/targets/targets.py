@@ -66,7 +66,6 @@ class Target:
     """The installed pyspark, if this target is not Apache's release."""
     label: str | None = None
     """The user's name for it, if not its version."""
-
     through_connect: bool = False
     """Whether a Connect server runs it, in a run in which other targets have engines of their own."""
 
@@ -226,12 +225,10 @@ class Targets:
 
     def _newest(self, obstacle: Obstacle) -> tuple[tuple[Target, ...], str | None]:
         first: str | None = None
-        newest = self.entries[-1]
         for target in reversed(self._unnamed()):
-            why = obstacle(target)
-            if why is None:
-                note = first and f"newest means {target} here: this machine cannot run {newest}.\n{first}"
-                return (target,), note
+            if (why := obstacle(target)) is None:
+                note = f"newest means {target} here: this machine cannot run {self.entries[-1]}.\n{first}"
+                return (target,), first and note
             first = first or why
         raise HarnessError(f"This machine cannot run any target. The newest one fails because:\n{first or ''}")
 

@@ -12,9 +12,8 @@ from harness.engine.protocol import StepRequest
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
 from harness.runtimes.containers import daemon as leftovers
-from harness.runtimes.containers.confinement import WORK, Confinement
 from harness.runtimes.containers.images import Images
-from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.containers.runtime import WORK, Confinement, ContainerRuntime
 from harness.targets.targets import Targets
 from tests.container.conftest import ROOT, SMOKE
 from tests.support.effort import full_run_only

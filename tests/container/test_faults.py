@@ -12,9 +12,8 @@ from conformance.suite import discovery
 from harness.engine.engine import DriverFailed
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
-from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
-from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.container.conftest import ROOT, SMOKE, of, running_container

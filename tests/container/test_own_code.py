@@ -1,8 +1,7 @@
 """A job of a user's own runs in a container: its modules reach the driver and the Python workers there."""
 
-from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
-from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 from harness.targets.targets import Targets
 from tests.engine.own_job import check_own_job, own_job
 from tests.support.effort import full_run_only

@@ -12,9 +12,8 @@ from conformance.suite import discovery
 from harness.engine.request import Segment, join_segments, request_for
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
-from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 from harness.runtimes.local import LocalRuntime
 from harness.targets.targets import Targets
 from tests.container.conftest import ROOT

@@ -22,7 +22,7 @@ from harness.runtimes.containers.client import (
 from harness.runtimes.containers.daemon import remove_container
 
 _ENDING_SECONDS = 60
-"""For the daemon to notice that a container has ended: on a busy machine that takes its time."""
+"""A busy daemon takes its time to notice that a container has ended."""
 
 
 class AttachedTransport:

@@ -8,7 +8,6 @@ import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -32,38 +31,30 @@ _BUILDKIT_DEFAULT = 23
 """From this version on docker's client builds only with its plugin buildx."""
 
 
-@dataclass(frozen=True)
-class Builder:
-    """A program that builds with secrets."""
+def find_builder(environ: Mapping[str, str] = os.environ) -> tuple[list[str], dict[str, str]]:
+    """A command that builds with secrets, and its variables: that of the first suitable docker client on PATH, else of podman.
 
-    program: str
-    environ: Mapping[str, str]
-    progress: tuple[str, ...] = ("--progress=plain",)
-
-    @classmethod
-    def find(cls, environ: Mapping[str, str] = os.environ) -> Builder:
-        """The first suitable docker client on PATH, else podman.
-
-        Raises:
-            HarnessError: there is none.
-        """
-        environ = as_seen_from_here(environ)
-        tried = []
-        for docker in every("docker", environ):
-            if run([docker, "buildx", "version"], cwd=OUTSIDE, environ=environ).returncode == 0:
-                return cls(docker, environ)
-            version = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
-            major = version.stdout.strip().partition(".")[0]
-            if major.isdigit() and int(major) < _BUILDKIT_DEFAULT:
-                return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
-            tried.append(f"{docker} without its plugin buildx")
-        if podman := which("podman", environ):
-            return cls(podman, environ, ())
-        found = f"Found: {'; '.join(tried)}." if tried else "Neither is installed."
-        raise HarnessError(
-            f"Building an image requires docker with BuildKit, or podman. {found}\n"
-            "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
-        )
+    Raises:
+        HarnessError: there is none.
+    """
+    environ = as_seen_from_here(environ)
+    tried = []
+    for docker in every("docker", environ):
+        command = [docker, "build", "--progress=plain"]
+        if run([docker, "buildx", "version"], cwd=OUTSIDE, environ=environ).returncode == 0:
+            return command, environ
+        version = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
+        major = version.stdout.strip().partition(".")[0]
+        if major.isdigit() and int(major) < _BUILDKIT_DEFAULT:
+            return command, {**environ, "DOCKER_BUILDKIT": "1"}
+        tried.append(f"{docker} without its plugin buildx")
+    if podman := which("podman", environ):
+        return [podman, "build"], environ
+    programs = f"Found: {'; '.join(tried)}." if tried else "Neither is installed."
+    raise HarnessError(
+        f"Building an image requires docker with BuildKit, or podman. {programs}\n"
+        "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
+    )
 
 
 def build(
@@ -96,7 +87,7 @@ def build(
             f"no Debian or Ubuntu has both CPython {specifier(target.python)} and {target.java} for {target}:"
             " name an image that has them (--base IMAGE)"
         )
-    builder = Builder.find(environ)
+    builder, variables = find_builder(environ)
     name = tag or built(target)
     bundles = (Path(environ[variable]) for variable in _CERTIFICATES if environ.get(variable))
     with ExitStack() as stack:
@@ -104,14 +95,14 @@ def build(
         context = stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-build-"))
         secrets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-secrets-")))
         command = [
-            *(builder.program, "build", *builder.progress, "--file", str(dockerfile), "--tag", name),
+            *(*builder, "--file", str(dockerfile), "--tag", name),
             *_secrets(secrets, ca or next(filter(Path.is_file, bundles), None), _pip_settings(environ, index_url)),
             *("--build-arg", f"BASE_IMAGE={base}"),
             *("--build-arg", f"JAVA={target.base_java}"),
             *("--build-arg", f"REQUIREMENTS={' '.join(requirements or (target.requirement, *target.packages))}"),
             context,
         ]
-        tail = run_streaming(command, builder.environ, lambda line: _report(line, on_progress), keep=_TAIL_LINES)
+        tail = run_streaming(command, variables, lambda line: _report(line, on_progress), keep=_TAIL_LINES)
     if tail is not None:
         lines = "\n".join(f"  {line}" for line in tail)
         raise HarnessError(f"Building {name} on {base} failed. The last lines:\n{lines}\n{_advice(lines)}")

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import psutil
+
 from harness.errors import HarnessError
 from harness.runtimes.containers.client import APIError, DockerClient, DockerException, NotFound, requests
 
 _TIMEOUT_S = 120
-"""For requests; removing containers and volumes takes longest."""
+"""A request may take so long; removing containers and volumes takes longest."""
 
 
 class NoDaemon(HarnessError):
@@ -88,12 +90,10 @@ class Owner:
 
     @classmethod
     def new(cls) -> Owner:
-        """This process, in a new run."""
         return cls(uuid.uuid4().hex[:12], platform.node(), os.getpid())
 
     @classmethod
     def read(cls, labels: dict[str, Any]) -> Owner:
-        """From the labels of a container or volume."""
         process = str(labels.get(PROCESS, ""))
         return cls(str(labels[RUN]), str(labels.get(HOST, "")), int(process) if process.isdigit() else 0)
 
@@ -110,13 +110,7 @@ class Owner:
         """Whether its process still runs; None if it is on another machine."""
         if self.host != platform.node():
             return None
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return True
+        return not self.process or psutil.pid_exists(self.process)
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class Image:
     """An image on the daemon."""
 
     reference: str
-    """As requested."""
+    """What was asked for."""
     id: str
     """``sha256:…``"""
     digest: str
@@ -128,15 +128,11 @@ class Image:
     """The configured user: empty, ``spark``, ``185`` or ``185:0``."""
 
     @classmethod
-    def of(cls, reference: str, found: Any) -> Image:
-        """From docker's own image object."""
-        digests = found.attrs.get("RepoDigests") or ()
-        return cls(
-            reference=reference,
-            id=found.id,
-            digest=next(iter(digests), found.id),
-            user=(found.attrs.get("Config") or {}).get("User") or "",
-        )
+    def of(cls, reference: str, client: DockerClient) -> Image:
+        """The daemon's image of this name; raises docker's errors."""
+        image: Any = client.client.images.get(reference)
+        digest = next(iter(image.attrs.get("RepoDigests") or ()), image.id)
+        return cls(reference, image.id, digest, (image.attrs.get("Config") or {}).get("User") or "")
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ class Images:
             reference = self.reference(target, client)
         except NoImage:
             return None
-        return Image.of(reference, client.client.images.get(reference)) if _has(client, reference) else None
+        return Image.of(reference, client) if _has(client, reference) else None
 
     def get(self, target: Target, client: DockerClient, on_progress: ProgressCallback) -> Image:
         """The image for a target, pulled if the daemon does not have it.
@@ -188,7 +184,7 @@ class Images:
         if not _has(client, reference):
             _pull(client, reference, target, on_progress)
         try:
-            return Image.of(reference, client.client.images.get(reference))
+            return Image.of(reference, client)
         except ImageNotFound as error:
             raise _not_pulled(reference, target, explained(error)) from error
         except APIError as error:

@@ -87,7 +87,7 @@ def test_a_python_that_is_not_here_is_downloaded(run: Run, monkeypatch: pytest.M
 
 
 def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provision, "_uv", lambda *_: FakeInstaller())
+    monkeypatch.setattr(provision, "Uv", lambda *_: FakeInstaller())
     answer = run("prepare", "3.4", "newest")
     assert answer.exit_code == 0
     assert "newest means spark-3.5.9 here: this machine cannot run spark-4.0.5." in answer.stderr
@@ -110,7 +110,7 @@ def test_without_a_target_is_wrong_usage(run: Run) -> None:
 
 def test_one_that_fails_does_not_keep_the_others_from_being_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     fakes = iter([FakeInstaller(fails=True), FakeInstaller()])
-    monkeypatch.setattr(provision, "_uv", lambda *_: next(fakes))
+    monkeypatch.setattr(provision, "Uv", lambda *_: next(fakes))
     answer = run("prepare", "all")
     assert answer.exit_code == 3
     assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == ["✓ spark-3.5.9 ready"]

@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from harness.environments import installer
+from harness.environments import installer, provision
 from harness.environments.installer import InstallFailed, Python, Uv
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
@@ -121,7 +121,21 @@ def test_only_ordinary_cpythons_are_found(tmp_path: Path) -> None:
     uv = _uv(tmp_path, f"echo '{json.dumps(listing)}'")
     assert uv.pythons() == (Python(Path("/uv/python3.13"), Version("3.13.1")),)
     assert _uv(tmp_path, "echo warning; exit 0").pythons() == ()
-    assert _uv(tmp_path, "exit 2").pythons() == ()
+
+
+def test_settings_of_uv_that_cannot_be_read_are_no_lack_of_a_python(tmp_path: Path) -> None:
+    """By the real uv: a run said that CPython is needed, and that none was found."""
+    program = pytest.importorskip("uv").find_uv_bin()
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv" / "uv.toml").write_text("index = [\n")
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(InstallFailed, match=r"(?s)uv says:.*Failed to parse: .*uv\.toml.*Correct that file"):
+        Uv(program, environ).pythons()
+    state = {**environ, "CONFORMANCE_CACHE": str(tmp_path / "cache"), "JAVA_HOME": ""}
+    told = provision.check(fakes.TARGET, state)
+    assert told.python is None
+    assert told.obstacle is not None
+    assert "uv.toml" in told.obstacle
 
 
 def test_a_download_that_fails_says_why_in_one_line(tmp_path: Path) -> None:

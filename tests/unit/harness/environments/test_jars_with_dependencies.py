@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 
@@ -21,10 +22,15 @@ def no_java_of_this_machine(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path):
+def said():
+    return []
+
+
+@pytest.fixture
+def run(tmp_path, said):
     """Fetches with a Java that is this shell script; ``$jars`` is where Ivy puts them."""
 
-    def run(script: str) -> tuple[Path, ...]:
+    def run(script: str, known: str | None = None) -> tuple[Path, ...]:
         java = tmp_path / "java" / "bin" / "java"
         java.parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
@@ -41,7 +47,9 @@ def run(tmp_path):
             java_version="17",
         )
         environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
-        return fetch_with_dependencies(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
+        return fetch_with_dependencies(
+            WANTED, "kafka", environment, known=known, on_progress=said.append, environ=environ
+        )
 
     return run
 
@@ -101,8 +109,35 @@ def test_a_folder_that_was_filled_in_part_is_fetched_again(run, tmp_path):
     assert [jar.name for jar in run('touch "$jars/kafka.jar" "$jars/other.jar"')] == ["kafka.jar", "other.jar"]
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_text("cut")])
-def test_a_folder_that_lost_part_of_a_jar_is_fetched_again(run, damage):
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda jar: jar.write_text("cut"), lambda jar: jar.write_text("c0ntent\n")]
+)
+def test_a_folder_that_lost_part_of_a_jar_is_fetched_again(run, said, damage):
     script = 'echo content > "$jars/kafka.jar"; touch "$jars/other.jar"'
     damage(run(script)[0])
     assert [jar.read_text() for jar in run(script)] == ["content\n", ""]
+    assert any(line.endswith("are not those that were fetched") for line in said)
+
+
+def test_a_jar_that_is_not_the_known_one_is_refused_also_in_the_cache(run, tmp_path):
+    """A repository, or who writes the cache, may change the list of what was fetched as well."""
+    known = f"{hashlib.sha256(b'content').hexdigest()}  kafka.jar\n"
+    with pytest.raises(
+        JarsNotFetched, match=r"others than Maven Central had, which were not kept: kafka\.jar"
+    ) as error:
+        run('printf other > "$jars/kafka.jar"', known)
+    assert error.value.unreachable
+    (jar,) = run('printf content > "$jars/kafka.jar"', known)
+    jar.write_text("another")
+    (jar.parent / "complete.txt").write_text(f"{hashlib.sha256(b'another').hexdigest()}  kafka.jar\n")
+    assert [jar.read_text() for jar in run('printf content > "$jars/kafka.jar"', known)] == ["content"]
+
+
+def test_a_file_that_differs_from_the_checksum_beside_it_is_not_taken_for_a_missing_one(run):
+    """Otherwise the connector of an earlier release would take its place."""
+    with pytest.raises(JarsNotFetched, match="invalid sha1: expected=0 computed=1") as error:
+        run(
+            "echo '[FAILED     ] org.apache.kafka#kafka_2.13;3.9.1!kafka.jar: invalid sha1: expected=0 computed=1 (8ms)'\n"
+            "echo ':: FAILED DOWNLOADS ::'; echo ':: org.apache.kafka#kafka_2.13;3.9.1!kafka.jar'; exit 1"
+        )
+    assert error.value.unreachable

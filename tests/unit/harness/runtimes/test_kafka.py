@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -59,6 +60,13 @@ class TestAddress:
             taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
             with pytest.raises(HarnessError, match=r"no broker listens at 127\.0\.0\.1:"):
                 Kafka(f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+def test_each_jar_of_the_broker_has_a_known_sha256():
+    lines = kafka._known().splitlines()
+    assert all(re.fullmatch(r"[0-9a-f]{64}  [\w.-]+\.jar", line) for line in lines)
+    assert f"kafka_2.13-{kafka.VERSION}.jar" in {line.partition("  ")[2] for line in lines}
+    assert len({line[:64] for line in lines}) == len(lines) > 50
 
 
 class TestConnector:

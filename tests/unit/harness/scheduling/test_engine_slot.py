@@ -6,8 +6,9 @@ import threading
 import pytest
 
 from conformance.core.observation import Identity
-from harness.engine.engine import NOTHING_ELSE, EngineLocation
+from harness.engine.engine import NOTHING_ELSE, EngineLocation, EngineSilent
 from harness.errors import HarnessError
+from harness.scheduling import cell_run
 from harness.scheduling.cell_run import EngineSlot, SlotClosed
 from tests.support.miniature.target import SPARK_359
 
@@ -220,6 +221,31 @@ def test_an_engine_that_cannot_start_is_tried_once():
         with shared.use(), pytest.raises(HarnessError, match="there is no Java here"):
             shared.engine()
     assert runtime.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("busy", "silent", "starts"), [(True, 0, 1), (True, 2, 3), (True, 3, 3), (False, 1, 1)], ids=str
+)
+def test_an_engine_that_is_silent_on_a_busy_machine_is_tried_again(busy, silent, starts, monkeypatch):
+    class Slow(IdleRuntime):
+        asked = 0
+
+        def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+            self.asked += 1
+            if self.asked <= silent:
+                raise EngineSilent("no answer within 180 s at startup")
+            return super().start(target, on_progress=on_progress, needs=needs)
+
+    monkeypatch.setattr(cell_run, "is_busy", lambda: busy)
+    runtime = Slow()
+    shared = slot(runtime)
+    with shared.use():
+        if silent < starts:
+            assert shared.engine() is runtime.engines[0]
+        else:
+            with pytest.raises(EngineSilent):
+                shared.engine()
+    assert runtime.asked == starts
 
 
 def test_closing_a_slot_stops_those_who_wait_for_it():

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from harness.errors import HarnessError
-from harness.runtimes.containers.builder import Builder, build
+from harness.runtimes.containers.builder import build, find_builder
 from harness.targets.targets import Targets
 
 SCRIPT = """#!/bin/sh
@@ -52,35 +52,35 @@ def target():
 
 def test_a_client_with_buildx(program, environ, tmp_path):
     docker = program("docker", buildx=0, version="28.0.0")
-    found = Builder.find(only(environ, tmp_path))
-    assert found.program == docker
-    assert "DOCKER_BUILDKIT" not in found.environ
+    command, variables = find_builder(only(environ, tmp_path))
+    assert command == [docker, "build", "--progress=plain"]
+    assert "DOCKER_BUILDKIT" not in variables
 
 
 def test_an_old_client_is_told_to_use_buildkit(program, environ, tmp_path):
     docker = program("docker")
-    found = Builder.find(only(environ, tmp_path))
-    assert (found.program, found.environ["DOCKER_BUILDKIT"]) == (docker, "1")
+    command, variables = find_builder(only(environ, tmp_path))
+    assert (command[0], variables["DOCKER_BUILDKIT"]) == (docker, "1")
 
 
 def test_a_new_client_without_buildx_is_passed_over(program, environ, tmp_path):
     program("docker", version="28.2.2")
     docker = program("docker", "other")
-    assert Builder.find(only(environ, tmp_path)).program == docker
+    assert find_builder(only(environ, tmp_path))[0][0] == docker
 
 
 def test_podman_where_no_docker_can(program, environ, tmp_path):
     program("docker", version="28.2.2")
     podman = program("podman", "other")
-    assert Builder.find(only(environ, tmp_path)).program == podman
+    assert find_builder(only(environ, tmp_path))[0] == [podman, "build"]
 
 
 def test_nothing_that_builds(program, environ, tmp_path):
     with pytest.raises(HarnessError, match="Neither is installed"):
-        Builder.find(only(environ, tmp_path))
+        find_builder(only(environ, tmp_path))
     docker = program("docker", version="28.2.2")
     with pytest.raises(HarnessError, match=f"Found: {docker} without its plugin buildx"):
-        Builder.find(only(environ, tmp_path))
+        find_builder(only(environ, tmp_path))
 
 
 def test_what_is_built(program, environ, tmp_path):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from conformance.core.errors import WrongUsage
-from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.daemon import missing_limits
+from harness.runtimes.containers.runtime import Confinement
 
 
 def daemon(**info):

@@ -9,9 +9,8 @@ from docker.errors import APIError, ImageNotFound
 
 from harness.progress import ignore_progress
 from harness.runtimes.containers import runtime as module
-from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
-from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 from harness.runtimes.own_code import OwnCode
 from tests.support.miniature.target import SPARK_359
 
