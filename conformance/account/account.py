@@ -155,12 +155,10 @@ def instant(millis: int) -> str:
 def account(
     case: Case, version: SparkVersion | None, observation: Observation, prediction: Prediction | None = None
 ) -> tuple[StepAccount, ...]:
-    """The account of every micro-batch that an engine ran for a case.
+    """The account of every micro-batch that an engine ran for a case; the account of a prediction alone is that of its observation.
 
     Rows are taken from the case, because an observation only counts them: an ``add`` is a micro-batch, a ``backlog`` one for each
-    entry, and a replay repeats what it replays.
-
-    The version of Spark is None if it is not known. The account of a prediction alone is that of its observation.
+    entry, and a replay repeats what it replays. ``version``: None if it is not known.
     """
     confirmed = dict(_confirmed(observation, prediction)) if prediction is not None else {}
     return tuple(_Reading(case, version, confirmed).steps(observation))

@@ -290,37 +290,26 @@ def _listed(rows: Sequence[str]) -> str:
 
 def record(case: Case, prediction: Prediction) -> dict[str, Json]:
     """The explanation as JSON; instants in the notation of the case language."""
-    return {
-        "case": case.id,
-        "spark": str(prediction.version),
-        "columns": [column.name for column in prediction.columns],
-        "steps": [
-            {
-                "number": step.seen.number,
-                "name": step.name,
-                "batches": [
-                    _batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None
-                ],
-                "error": step.seen.error
-                and step.seen.error.model_dump(mode="json", include={"stage", "classes", "message"}),
-            }
-            for step in account(case, prediction.version, prediction.observation, prediction)
-        ],
-    }
+    columns = [column.name for column in prediction.columns]
+    steps = []
+    for step in account(case, prediction.version, prediction.observation, prediction):
+        batches = [_batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None]
+        steps.append(_step_record(step, batches, {"stage", "classes", "message"}))
+    return {"case": case.id, "spark": str(prediction.version), "columns": columns, "steps": steps}
 
 
 def observed_record(case: Case, version: SparkVersion, observation: Observation) -> dict[str, Json]:
     """What an engine did, by its answer alone, as JSON; instants in the notation of the case language."""
     steps = [
-        {
-            "number": step.seen.number,
-            "name": step.name,
-            "batches": [_observed(batch, step.schema) for batch in step.batches],
-            "error": step.seen.error and step.seen.error.model_dump(mode="json"),
-        }
+        _step_record(step, [_observed(batch, step.schema) for batch in step.batches])
         for step in account(case, version, observation)
     ]
     return {"case": case.id, "spark": str(version), "steps": steps}
+
+
+def _step_record(step: StepAccount, batches: list[Json], of_error: set[str] | None = None) -> dict[str, Json]:
+    error = step.seen.error and step.seen.error.model_dump(mode="json", include=of_error)
+    return {"number": step.seen.number, "name": step.name, "batches": batches, "error": error}
 
 
 def divergence_record(

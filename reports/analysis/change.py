@@ -387,9 +387,7 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
     """Returns ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
-    Args:
-        a: the cell of the last version that behaves otherwise, ``before``.
-        b: the cell of the first version that behaves like this, ``after``.
+    ``a``: the cell of ``before``, the last version that behaves otherwise; ``b``: that of ``after``, the first that behaves like this.
     """
     changed = _changed_in(a, before, b, after)
     if changed is None or not after.apache:

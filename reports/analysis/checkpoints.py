@@ -104,13 +104,9 @@ class Checkpoints:
 def checkpoints(
     cells: Iterable[UpgradeCell], cases: Iterable[Case], before: Target, after: Target
 ) -> Checkpoints | None:
-    """Returns what is known about the checkpoints of one version on another; None if that is nothing.
+    """Returns what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
-    Args:
-        cells: every cell of the upgrade matrix.
-        cases: cases that may document something for versions without a result.
-        before: the version that writes the checkpoints.
-        after: the version that resumes them.
+    ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
     own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
@@ -132,9 +128,7 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
 def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
     """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
-    Args:
-        cells: every checkpoint.
-        findings: whether the findings of an unexpected cell are a reason.
+    ``findings``: whether the findings of an unexpected cell are a reason.
     """
     return _grouped(
         (

@@ -29,11 +29,7 @@ _SILENT = NO_RESULT | {"not-applicable"}
 
 
 class UnusableColumn(WrongUsage):
-    """A column cannot be published.
-
-    Attributes:
-        reasons: each in one line that says what to do.
-    """
+    """A column cannot be published; each of the ``reasons`` says in a line what to do."""
 
     def __init__(self, path: Path, problems: Iterable[str]) -> None:
         self.path = path
@@ -97,8 +93,7 @@ class BesideApache:
 def read_column(path: Path) -> Column:
     """Reads a ``NAME.yaml`` and the results beside it.
 
-    Raises:
-        UnusableColumn: one of them cannot be read, or they do not belong together.
+    Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
     try:
         provenance = Provenance.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))

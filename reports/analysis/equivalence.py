@@ -157,12 +157,9 @@ class Difference:
 
 
 def compare(a: Results, b: Results) -> Difference:
-    """Compare the behaviour of each cell; durations and error texts do not count.
+    """Compare the behaviour of each cell; durations and error texts do not count. Raises NothingInCommon: no cell is in both files.
 
     Targets are paired by name, or by Spark version if only one target has it; a vendor's suffix is ignored.
-
-    Raises:
-        NothingInCommon: no cell is in both files.
     """
     pairs = tuple(_pairs(a, b))
     cells = [{(cell.case, cell.target): cell for cell in one.cells} for one in (a, b)]

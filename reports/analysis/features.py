@@ -64,8 +64,7 @@ Relevance: TypeAlias = Literal["all", "some", "none"]
 def named_features(texts: Sequence[str]) -> frozenset[str]:
     """The features in lists such as ``outer-join,dedup``; the beginning of a name is enough if it fits one feature only.
 
-    Raises:
-        WrongUsage: a name fits none, or several.
+    Raises WrongUsage: a name fits none, or several.
     """
     spelled = {feature.lower().replace(" ", "-"): feature for feature in FEATURES}
     found = set()
@@ -116,10 +115,7 @@ def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
 def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the features that a job uses, in display order.
 
-    Args:
-        plan: the extended plan of one of its micro-batches.
-        case: the case that tries the job.
-        conf: the settings of the engine besides those of the case.
+    ``plan``: the extended plan of a micro-batch; ``case``: tries the job; ``conf``: the engine's settings besides those of the case.
     """
     reading = read_plan(plan)
     found = _features([reading], case, {**conf, **case.conf})

@@ -219,26 +219,22 @@ def gate(
     cases: Sequence[Case] = (),
     matrix: Matrix | None = None,
 ) -> Gate:
-    """Compare two versions and decide on every change.
+    """Compare two versions, named as for ``find``, and decide on every change.
 
     Args:
-        before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
-        after: the version to upgrade to.
         fail_on: changes that ``running`` queries can meet; ``any`` change, newly accepted queries and other errors of
             failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
             ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
             version has always fails.
-        strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``running``
-            and ``any``.
+        strengths: whether the behaviour of each case is documented, as it is of a missing case; not needed for ``running`` and ``any``.
         uses: features of the query; changes of cases that need none of them pass. Empty: any query.
-        needs: case id → the features that it needs; a missing case may need any.
+        needs: the features that each case needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
         cases: those that may document what becomes of checkpoints which no result is about, if they ran.
-        matrix: of the results, if there is one already.
+        matrix: the matrix of the results, if there is one already.
 
     Raises:
-        NoSuchVersion: one of the versions is not in the results, or not in the baseline.
-        WrongUsage: there is only one.
+        WrongUsage: a version is not in the results, or not in the baseline, or both are one.
     """
     matrix, needs = matrix or Matrix.of(results), needs or {}
     pair = find_both(results, before, after)
@@ -306,8 +302,7 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
 def find(results: Results, asked: str) -> Target:
     """Returns the target of a version, of a line (its newest version) or of a name.
 
-    Raises:
-        NoSuchVersion: no target matches, or more than one.
+    Raises NoSuchVersion: no target matches, or more than one.
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
@@ -329,12 +324,7 @@ def find(results: Results, asked: str) -> Target:
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """Returns the targets of two versions.
-
-    Raises:
-        NoSuchVersion: see ``find``.
-        WrongUsage: they are one target.
-    """
+    """Returns the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:
         raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")

@@ -43,14 +43,9 @@ def cells(
     model: bool = True,
     columns: Sequence[PolicyColumn] = (),
 ) -> Iterator[Cell]:
-    """Yields every cell of a run except those of Spark cases on Spark; policy cases are judged here.
+    """Yields every cell of a run except those of Spark cases on Spark, whose targets are named; policy cases are judged here.
 
-    Args:
-        cases: the cases for Spark.
-        policy_cases: the cases on watermark policies.
-        targets: the names of Spark's targets.
-        model: whether the model has a column.
-        columns: what real engines answered.
+    ``model``: whether the model has a column; ``columns``: what real engines answered.
     """
     names = [*([TARGET] if model else []), *(column.target.name for column in columns)]
     for case in cases:

@@ -69,11 +69,9 @@ class Evidence:
     def of(
         cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
     ) -> Evidence:
-        """Returns the evidence of some cases; one that is not in the results shows nothing.
+        """Returns the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
 
-        Args:
-            targets: the versions, oldest first.
-            within: the versions that the statement is about; None for all.
+        ``within``: the versions that the statement is about; None for all.
         """
         names = tuple(cases)
         cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
@@ -210,8 +208,7 @@ class Specification:
     def of(cls, report: Report) -> Specification:
         """The specification of a suite and its results.
 
-        Raises:
-            WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
+        Raises WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
         """
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
@@ -289,8 +286,7 @@ class Question:
 def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
     """Returns the questions of the suite's catalogue, in its order.
 
-    Raises:
-        WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
+    Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
     """
     entries = report.catalogue.questions if report.catalogue is not None else None
     statements = {statement.id: statement for statement in specification.statements}

@@ -308,9 +308,7 @@ class _Answer:
     def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
         """Returns the facts as lines; those that a finding is about are marked.
 
-        Args:
-            wanted: what is expected there.
-            batch: the id of the micro-batch; None after the step.
+        ``wanted``: what is expected there; ``batch``: the id of the micro-batch, None after the step.
         """
         labels = {line.label for line in wanted} - {"rows", "error"}
         wrong = {

@@ -25,13 +25,9 @@ def asset(name: str) -> str:
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Writes a page from a template, which shows the values.
+    """Writes a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
 
-    Args:
-        kind: the kind of file, for messages: ``a dossier``.
-
-    Raises:
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    Raises as `conformance.core.output_file.write_file`.
     """
     text = templates().get_template(template).render(title=title, style=Markup(asset("report.css")), **values)
     write_file(path, text, page_kind(kind))
@@ -44,8 +40,7 @@ def page_kind(name: str) -> FileKind:
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
     """Writes the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
 
-    Raises:
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    Raises as `conformance.core.output_file.write_file`.
     """
     write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
 
@@ -102,11 +97,7 @@ _COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accep
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Returns the dossier of a pair of versions, named as in ``conformance gate``.
-
-    Raises:
-        WrongUsage: see `reports.analysis.gate.find_both`.
-    """
+    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.analysis.gate.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair)
@@ -131,11 +122,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
     """Writes ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
 
-    A file of accepted changes that has reasons already stays.
-
-    Raises:
-        WrongUsage: as ``dossier``.
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
     """
     found = dossier(report, before, after)
     pair = found.comparison.pair

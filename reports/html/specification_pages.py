@@ -200,12 +200,8 @@ def render(markdown: str) -> Markup:
 def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
     """Writes the pages and the page to print; other files in the folder stay.
 
-    Args:
-        cases: the address of a report whose pages of cases are linked, as seen from the folder.
-
-    Raises:
-        WrongUsage: see `Specification.of`.
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    ``cases``: the address of a report whose pages of cases are linked, as seen from the folder. Raises as `Specification.of` and
+    `conformance.core.output_file.write_file`.
     """
     found = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
     folder.mkdir(parents=True, exist_ok=True)
@@ -221,12 +217,7 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
 def questions_markdown(
     questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
-    """Returns the page of questions.
-
-    Args:
-        address: the addresses of the pages of cases.
-        chapters: the address of the folder with the chapters of the specification.
-    """
+    """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
     pages = {one.number: f"{chapter.name}.md" for chapter in specification.chapters for one in chapter.statements}
     contents = "\n".join(f"- {link(one.question, f'#{one.id}')}" for one in questions)
     lead = (

@@ -181,12 +181,9 @@ def width_of(text: str) -> float:
 def placed(
     wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
 ) -> tuple[ValueLabel, ...]:
-    """Moves labels up or down where one would cover another, and where possible off the marks.
+    """Moves labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
 
-    Args:
-        wanted: labels where they would stand best, each with the upper and lower end of what it labels.
-        marks: x and y of what should stay visible.
-        top, bottom: no label stands above or below; y grows downwards.
+    ``wanted``: labels where they would stand best, each with the upper and lower end of what it labels.
     """
     found: list[ValueLabel] = []
     for label, above, below in wanted:
@@ -321,12 +318,9 @@ def timeline(
     divergence: Divergence | None = None,
     across: float = ACROSS,
 ) -> Timeline | None:
-    """Lays out the micro-batches of a case; None if none ran.
+    """Lays out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
 
-    Args:
-        other: another behaviour, whose watermark is drawn in the background.
-        divergence: where the two first differ.
-        across: the width that all columns fill together if they can, in pixels.
+    ``other``: another behaviour, whose watermark is drawn in the background; ``divergence``: where the two first differ.
     """
     if not batches:
         return None

@@ -29,9 +29,7 @@ ASSET = FileKind("an asset of a report", any_content)
 def write(report: Report, out: Path) -> Path:
     """Writes the report as a folder of pages, and returns the page to open; other files in the folder stay.
 
-    Raises:
-        WrongUsage: the folder is a file.
-        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
+    Raises WrongUsage: the folder is a file; otherwise as `conformance.core.output_file.write_file`.
     """
     _check_folder(out)
     addresses = InAFolder()

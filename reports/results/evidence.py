@@ -29,8 +29,6 @@ def contradiction_in(
     """Returns the error of a cell whose status says what its evidence denies.
 
     Args:
-        path: the results file.
-        line: the line of the cell, from 1.
         condensed: whether upgrades may have the digest of what was observed instead of the observation.
         of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """

@@ -66,8 +66,7 @@ def _catalogue() -> Mapping[tuple[str | None, str | None], Workaround]:
 def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaround]:
     """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
 
-    Raises:
-        ValueError: an entry is invalid, or two are about the same bug.
+    Raises ValueError: an entry is invalid, or two are about the same bug.
     """
     entries = TypeAdapter(list[Workaround]).validate_python(listed)
     by_bug = {(entry.ticket, entry.introduced_by): entry for entry in entries}
@@ -92,9 +91,7 @@ class KnownBug:
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
         """Returns the bug that a cell shows; None if it shows none.
 
-        Args:
-            spark: the version of the cell, with any vendor suffix.
-            bugs: all bugs that the case shows on some version.
+        ``spark``: its version, with any vendor suffix; ``bugs``: all that the case shows on some version.
         """
         if cell is None or cell.status != "bug" or cell.differs is None:
             return None

@@ -216,8 +216,7 @@ class RecordLine(NamedTuple):
 def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
     """Yields every record of a file with its line: first the header, in the format this code reads.
 
-    Raises:
-        UnusableResults: a line is no record, or the file cannot be read.
+    Raises UnusableResults: a line is no record, or the file cannot be read.
     """
     header: Header | None = None
     cells = blank = 0
@@ -327,13 +326,9 @@ class Results:
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Reads a file.
+        """Reads a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
 
-        Args:
-            condensed: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
-
-        Raises:
-            UnusableResults: the error says what is wrong with the file.
+        ``condensed``: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
         """
         read = records(path)
         header = next(read)[1]
@@ -388,11 +383,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Writes them as one file, as a single run would have.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
-        """
+        """Writes them as one file, as a single run would have. Raises as `conformance.core.output_file.OutputFile`."""
         with ResultsWriter(path, self.header) as writer:
             for cell in self.all_cells():
                 writer.write(cell)
@@ -411,9 +402,8 @@ class Results:
 def together(results: Sequence[Results]) -> Results:
     """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
 
-    Raises:
-        UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
-            here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
+    Raises UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
+    here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
         raise ValueError("no results to put together")

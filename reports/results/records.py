@@ -236,12 +236,9 @@ class Cell(_Record):
         *,
         reused: bool = False,
     ) -> Cell:
-        """The record of a verdict.
+        """Records a verdict on a case.
 
         Args:
-            case: the case the verdict is on.
-            target: the name of its target.
-            verdict: of one run, or combined.
             observations: one for each run, in order; None for a run without one.
             duration_ms: of all runs together.
             reused: whether the observation is of an earlier run.

@@ -34,11 +34,7 @@ class ResultsWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begins the file, beside an existing one until it is complete.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
-        """
+        """Begins the file, beside an existing one until it is complete. Raises as `conformance.core.output_file.OutputFile`."""
         self._missing = set(header.expected_cells())
         self._written: set[CellKey] = set()
         self._targets = {target.name for target in header.targets}
@@ -50,11 +46,7 @@ class ResultsWriter:
         self._append(header)
 
     def introduce(self, target: Target) -> None:
-        """Records what a target of the header turned out to be, once its engine has introduced itself.
-
-        Raises:
-            ValueError: the header has no target of that name.
-        """
+        """Records what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
         if target.name not in self._targets:
             raise ValueError(f"{target.name} is not a target of this run")
         with self._lock:

@@ -121,8 +121,7 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
     """Yields how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
-    Args:
-        not_run: whether a case documents it and no run covers it.
+    ``not_run``: whether a case documents it and no run covers it.
     """
     mark, entry = UPGRADES[group.status], group.entry
     error = f" with {group.error}" if group.error else ""
