@@ -108,12 +108,18 @@ class BatchAccount:
     @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
-        return None if self.model is None else _windows(row for one in self.model.operators for row in one.shown)
+        return (
+            None if self.model is None else _windows(row for operator in self.model.operators for row in operator.shown)
+        )
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
         """The windows whose state the watermark removed; None if they are not known."""
-        return None if self.model is None else _windows(row for one in self.model.operators for row in one.evicted)
+        return (
+            None
+            if self.model is None
+            else _windows(row for operator in self.model.operators for row in operator.evicted)
+        )
 
 
 @dataclass(frozen=True)

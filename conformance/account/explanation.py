@@ -125,7 +125,7 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
     yield from _listed_rows("closed", operator.evicted, depth)
-    contents = " ".join(f"[{row_text(one)}]" for one in operator.shown[:MOST])
+    contents = " ".join(f"[{row_text(row)}]" for row in operator.shown[:MOST])
     more = f" … ({operator.state_rows} in all)" if len(operator.shown) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
@@ -134,10 +134,10 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
 
 
 def _listed_rows(tone: Literal["late", "closed"], rows: Sequence[ComparedRow], depth: int) -> Iterator[ExplanationLine]:
-    for one in rows[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
-        many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield ExplanationLine(f"{tone}: {row_text(one)}{many}{by}", tone, depth)
+    for row in rows[:MOST]:
+        by = "" if row.time_us is None else f": {show(row.time_us)} ≤ watermark {instant(row.watermark_ms)}"
+        many = f" ({row.rows} rows)" if row.rows > 1 else ""
+        yield ExplanationLine(f"{tone}: {row_text(row)}{many}{by}", tone, depth)
     if len(rows) > MOST:
         yield ExplanationLine(f"… {len(rows) - MOST} more", tone, depth)
 
@@ -236,18 +236,20 @@ def divergence_lines(
     place = f", micro-batch {found.batch}" if found.batch is not None else ""
     name = case.steps[found.step - 1].name
     yield ExplanationLine(f"first difference: step {found.step}{f' “{name}”' if name else ''}{place}", "step")
-    for prediction, one in ((here, found.here), (there, found.there)):
+    for prediction, progress in ((here, found.here), (there, found.there)):
         yield ExplanationLine("")
         yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
-        if isinstance(one, BatchProgress):
+        if isinstance(progress, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, one, OutputSchema.of(prediction.columns_of(found.step)))
+                for line in batch_lines(case, progress, OutputSchema.of(prediction.columns_of(found.step)))
             )
-        elif one is None:
+        elif progress is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
         else:
-            yield ExplanationLine(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
+            yield ExplanationLine(
+                f"fails at {progress.stage}: {' < '.join(progress.classes)}: {progress.message}", "error", 2
+            )
     yield ExplanationLine("")
     if not found.rules:
         yield ExplanationLine("no single rule explains the difference", "step")
@@ -319,10 +321,10 @@ def divergence_record(
     difference: Json = None
     if found is not None:
         difference = {"step": found.step, "batch": found.batch}
-        for name, prediction, one in (("here", here, found.here), ("there", there, found.there)):
+        for name, prediction, progress in (("here", here, found.here), ("there", there, found.there)):
             schema = OutputSchema.of(prediction.columns_of(found.step))
-            error = None if one is None else {"error": str(one)}
-            difference[name] = _batch(case, one, schema) if isinstance(one, BatchProgress) else error
+            error = None if progress is None else {"error": str(progress)}
+            difference[name] = _batch(case, progress, schema) if isinstance(progress, BatchProgress) else error
         difference["rules"] = [asdict(rule) for rule in found.rules]
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
@@ -341,11 +343,11 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
                 "title": operator.title,
                 "late_watermark": instant(operator.late_ms),
                 "eviction_watermark": instant(operator.eviction_ms),
-                "late": [_compared(one) for one in operator.late],
-                "over": [_compared(one) for one in operator.evicted],
+                "late": [_compared(row) for row in operator.late],
+                "over": [_compared(row) for row in operator.evicted],
                 "dropped": operator.dropped,
                 "held": operator.state_rows,
-                "state": [_compared(one)["row"] for one in operator.shown],
+                "state": [_compared(row)["row"] for row in operator.shown],
             }
             for operator in batch.operators
         ],

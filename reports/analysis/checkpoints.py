@@ -61,14 +61,14 @@ class Checkpoints:
         """What the cases document, whichever the two versions; refusals first."""
         return _grouped(
             (
-                one.status,
+                checkpoint.status,
                 "",
-                one.entry.because,
-                one.entry.model_copy(update={"from_": None, "to": None}),
-                one.case,
+                checkpoint.entry.because,
+                checkpoint.entry.model_copy(update={"from_": None, "to": None}),
+                checkpoint.case,
                 None,
             )
-            for one in self.documented
+            for checkpoint in self.documented
         )
 
     @property
@@ -91,14 +91,16 @@ class Checkpoints:
             "violates": (self.count("violates"), "is not as expected", "are not as expected"),
             "broken": (self.count("broken"), "has no answer", "have no answer"),
         }
-        said = [f"{number} {one if number == 1 else several}" for number, one, several in words.values() if number]
+        said = [
+            f"{number} {single if number == 1 else several}" for number, single, several in words.values() if number
+        ]
         of = f"of {counted(self.tried, 'tried checkpoint')}, "
-        told = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
+        summary = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
         if untried := self.count("not-run"):
-            told += f"; {untried} not tried"
+            summary += f"; {untried} not tried"
             if self.documented:
-                told += f", {len(self.documented)} of them documented as refused or with other results"
-        return told
+                summary += f", {len(self.documented)} of them documented as refused or with other results"
+        return summary
 
 
 def checkpoints(
@@ -110,7 +112,9 @@ def checkpoints(
     """
     own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
-    documented = tuple(one for one in _documented(cases, before, after) if one.case not in answered)
+    documented = tuple(
+        checkpoint for checkpoint in _documented(cases, before, after) if checkpoint.case not in answered
+    )
     return Checkpoints(before, after, own, documented) if own or documented else None
 
 
@@ -149,11 +153,11 @@ Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None,
 
 
 def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
-    found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
+    cuts_of_cases: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
     for status, error, because, entry, case, cut in checkpoints:
-        cuts = found.setdefault((status, error, because, entry), {})
+        cuts = cuts_of_cases.setdefault((status, error, because, entry), {})
         cuts[case] = (*cuts.get(case, ()), *(() if cut is None else (cut,)))
-    groups = (CheckpointGroup(*about, cuts) for about, cuts in found.items())
+    groups = (CheckpointGroup(*about, cuts) for about, cuts in cuts_of_cases.items())
     return tuple(sorted(groups, key=lambda group: (UPGRADES_WORST_FIRST.index(group.status), -group.count)))
 
 

@@ -149,10 +149,10 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = tuple(_changed(ran, digests))
     try:
-        found = compare(apache, column.results)
+        difference = compare(apache, column.results)
     except NothingInCommon:
         return BesideApache(column, None, 0, (), changed, len(digests))
-    release = found.pairs[0][0]
+    release = difference.pairs[0][0]
     answered = {cell.case: cell for cell in apache.cells if cell.target == release.name and cell.status not in _SILENT}
     compared = [
         cell
@@ -162,7 +162,7 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
         and other.case_digest == cell.case_digest
     ]
     cases = {cell.case for cell in compared}
-    different = tuple(one for one in found.different if one.case in cases)
+    different = tuple(cell for cell in difference.different if cell.case in cases)
     return BesideApache(column, release, len(compared), different, changed, len(digests))
 
 

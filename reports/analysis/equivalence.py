@@ -122,7 +122,7 @@ def _instants_count(a: Cell, b: Cell) -> bool:
 
 class NothingInCommon(WrongUsage):
     def __init__(self, a: Results, b: Results) -> None:
-        targets = [", ".join(target.name for target in one.header.targets) for one in (a, b)]
+        targets = [", ".join(target.name for target in results.header.targets) for results in (a, b)]
         super().__init__(
             f"nothing to compare: one file has {counted(len(a.header.cases), 'case')} on {targets[0]}, "
             f"the other {counted(len(b.header.cases), 'case')} on {targets[1]}; no case ran on the same Spark version in both"
@@ -162,12 +162,12 @@ def compare(a: Results, b: Results) -> Difference:
     Targets are paired by name, or by Spark version if only one target has it; a vendor's suffix is ignored.
     """
     pairs = tuple(_pairs(a, b))
-    cells = [{(cell.case, cell.target): cell for cell in one.cells} for one in (a, b)]
+    cells = [{(cell.case, cell.target): cell for cell in results.cells} for results in (a, b)]
     both = [
         (first, second)
-        for one, other in pairs
+        for target, other in pairs
         for case in a.header.cases
-        if (first := cells[0].get((case, one.name))) and (second := cells[1].get((case, other.name)))
+        if (first := cells[0].get((case, target.name))) and (second := cells[1].get((case, other.name)))
     ]
     if not both:
         raise NothingInCommon(a, b)

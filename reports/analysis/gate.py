@@ -74,10 +74,10 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     for entry in content.entries if isinstance(content, Entries) else ():
         if (key := entry.key.value) != "accepted":
             report.add(entry.key, unknown("key", str(key), ["accepted"]))
-    found = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
+    entries = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
     if report.problems:
         raise InvalidCase(report.problems)
-    return tuple(entry for entry in found if entry is not None)
+    return tuple(entry for entry in entries if entry is not None)
 
 
 _HEAD = (
@@ -195,14 +195,18 @@ class Gate:
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
-        told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        told += [f"checkpoints: {self.checkpoints.summary()}"] if self.checkpoints and self.checkpoints.tried else []
-        told += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
+        parts_of_summary = [
+            f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"
+        ]
+        parts_of_summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
+        parts_of_summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
+        parts_of_summary += (
+            [f"checkpoints: {self.checkpoints.summary()}"] if self.checkpoints and self.checkpoints.tried else []
+        )
+        parts_of_summary += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
         missing = len(self.compared.missing)
-        told += [f"{counted(missing, 'cell')} without a result"] if missing else []
-        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
+        parts_of_summary += [f"{counted(missing, 'cell')} without a result"] if missing else []
+        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(parts_of_summary)}."
 
 
 def gate(
@@ -306,15 +310,17 @@ def find(results: Results, asked: str) -> Target:
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
-    found = named(
+    matching = named(
         asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
     )
-    if len(found) == 1:
-        return found[0]
+    if len(matching) == 1:
+        return matching[0]
     ours = set(results.paths) >= set(published())
-    known = ", ".join(published_releases(results) if ours else (one.spark for one in targets)) or "none"
-    if found:
-        raise NoSuchVersion(f"{asked} is ambiguous: {' or '.join(one.name for one in found)}; available: {known}")
+    known = ", ".join(published_releases(results) if ours else (target.spark for target in targets)) or "none"
+    if matching:
+        raise NoSuchVersion(
+            f"{asked} is ambiguous: {' or '.join(target.name for target in matching)}; available: {known}"
+        )
     if ours:
         run = f"conformance run --all --spark {asked}"
         raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")

@@ -81,7 +81,7 @@ class Evidence:
                 return "outside"
             return _standing(cells[target.name])
 
-        spans = tuple((found, span([*group], targets)) for found, group in groupby(targets, key=standing))
+        spans = tuple((known, span([*group], targets)) for known, group in groupby(targets, key=standing))
         return cls(spans, tuple(_variations(cells, targets)))
 
 
@@ -98,7 +98,7 @@ def _standing(cells: Iterable[Cell | None]) -> Standing:
 
 
 def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
-    found: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
+    entries: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
     for target in targets:
         for cell in cells[target.name]:
             if cell is not None and cell.differs is not None:
@@ -107,17 +107,17 @@ def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Ta
                     not reason.bug,
                     reason.link or reason.introduced_by or reason.because or reason.unsupported or "",
                 )
-                _, seen, cases = found.setdefault(key, (reason, {}, set()))
+                _, seen, cases = entries.setdefault(key, (reason, {}, set()))
                 seen[target.name] = target
                 cases.add(cell.case)
-    for _, (reason, seen, cases) in sorted(found.items(), key=lambda one: one[0][0]):
+    for _, (reason, seen, cases) in sorted(entries.items(), key=lambda item: item[0][0]):
         yield Variation(span([*seen.values()], targets), reason, tuple(sorted(cases)))
 
 
 def span(some: Sequence[Target], every: Sequence[Target]) -> str:
     """Writes some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
     named = {target.name for target in some}
-    runs = [[*group] for within, group in groupby(every, key=lambda one: one.name in named) if within]
+    runs = [[*group] for within, group in groupby(every, key=lambda target: target.name in named) if within]
     ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
     return ", ".join(map(" – ".join, ends))
 
@@ -125,7 +125,7 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
     """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
     line = _line(target)
-    whole = {one.name for one in every if _line(one) == line} <= {one.name for one in run}
+    whole = {other.name for other in every if _line(other) == line} <= {other.name for other in run}
     return line if whole and target.apache else target.title
 
 
@@ -191,10 +191,10 @@ class Specification:
     def features(self) -> Iterator[tuple[str, str, tuple[str, str] | None, str]]:
         """Each feature that some versions lack, the versions that have it, the class and the message of the error of the others
         (None if they ignore it or refuse it elsewhere), and the ticket."""
-        for name, one in features().items():
-            missing = one.missing
+        for name, feature in features().items():
+            missing = feature.missing
             error = (missing.classes[0], missing.text.replace("{what}", VARIES)) if missing is not None else None
-            yield name, str(one.spark), error, one.link
+            yield name, str(feature.spark), error, feature.link
 
     @property
     def unpredicted(self) -> tuple[UnpredictedConstruct, ...]:
@@ -228,8 +228,12 @@ class Specification:
             statements[place] = _statement(report, id, entry, pinned.get(id, ()))
         return cls(
             tuple(
-                Chapter(number, title[:1].upper() + title[1:], tuple(one for _, one in sorted(found.items())))
-                for number, (title, found) in sorted(chapters.items())
+                Chapter(
+                    number,
+                    title[:1].upper() + title[1:],
+                    tuple(statement for _, statement in sorted(statements.items())),
+                )
+                for number, (title, statements) in sorted(chapters.items())
             ),
             report.versions,
         )
@@ -265,8 +269,12 @@ def stated_rule(name: str) -> StatedRule:
     if rule is None:
         raise WrongUsage(f"behaviours.yaml names the rule {name!r}, which is not in conformance/model/rules.yaml")
     versions = tuple(
-        (one.says, str(one.spark) if one.spark is not None else None, value_text(name, str(one.name)) or repr(one.name))
-        for one in rule.values
+        (
+            value.says,
+            str(value.spark) if value.spark is not None else None,
+            value_text(name, str(value.name)) or repr(value.name),
+        )
+        for value in rule.values
     )
     return StatedRule(name, rule.source, versions, readers(name))
 

@@ -67,7 +67,7 @@ class PairCell:
 @cache
 def templates() -> Environment:
     """The templates; everything they print is escaped."""
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("reports.html"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -76,7 +76,7 @@ def templates() -> Environment:
         finalize=visible,
         auto_reload=False,
     )
-    found.filters.update(
+    environment.filters.update(
         released=released,
         capfirst=lambda text: text[:1].upper() + text[1:],
         short=short,
@@ -85,7 +85,7 @@ def templates() -> Environment:
         cut=cut,
         source_link=SourceLink.of,
     )
-    return found
+    return environment
 
 
 def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
@@ -175,7 +175,7 @@ class _Renderer:
             targets=self.report.versions,
             grid=self._grid(key, pair),
             dossier=self._dossier(key, pair),
-            pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self.report.pairs],
+            pairs=[f"{short(other.before.name)}..{short(other.after.name)}" for other in self.report.pairs],
             rule=RULE,
             pattern=self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,

@@ -100,6 +100,6 @@ def _cells(
 
 
 def _change(turn: Turn) -> RibbonChange:
-    found = change(*turn.before, *turn.after)
-    links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
+    changed = change(*turn.before, *turn.after)
+    links = dict.fromkeys(reason.link for reason in changed.reasons if reason.link)
     return RibbonChange(turn.since, tuple(SourceLink.of(link) for link in links))

@@ -95,17 +95,17 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
     emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
     first: dict[Span, int] = {}
     in_state: set[Span] = set()
-    for at, one in enumerate(shown):
-        for window in one.emitted:
+    for at, batch in enumerate(shown):
+        for window in batch.emitted:
             texts = emitted.setdefault(window.span, {})
             texts[at] = (*texts.get(at, ()), _shortened(window.rest))
             first.setdefault(window.span, _first(shown, window.span, at))
-        known = (one.kept or frozenset()) | (one.evicted or frozenset())
+        known = (batch.kept or frozenset()) | (batch.evicted or frozenset())
         in_state |= known
         for span in known:
             first.setdefault(span, at)
     bars: list[WindowBar] = []
-    for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]:
+    for span in sorted(first, key=lambda window: (first[window], window))[:MOST_WINDOWS]:
         if span in in_state:
             bars += _lives(mode, shown, span, emitted.get(span, {}))
         else:
@@ -122,7 +122,9 @@ def _shortened(text: str) -> str:
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
     """Returns the column of the first row in the window, else of the micro-batch that emitted it."""
-    within = (any(row.fate != "late" and span.holds(row.time_us) for row in one.rows) for one in shown[: before + 1])
+    within = (
+        any(row.fate != "late" and span.holds(row.time_us) for row in batch.rows) for batch in shown[: before + 1]
+    )
     return next((at for at, has_row in enumerate(within) if has_row), before)
 
 
@@ -132,9 +134,9 @@ def _lives(
     append = mode == "append"
     begin: int | None = None
     lives: list[tuple[int, int, WindowEnd]] = []
-    known = [one for one in shown if one.kept is not None]
-    for at, one in enumerate(known):
-        kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
+    known = [batch for batch in shown if batch.kept is not None]
+    for at, batch in enumerate(known):
+        kept, evicted = span in (batch.kept or ()), span in (batch.evicted or ())
         if not kept and not evicted and at not in emitted:
             if begin is not None:
                 lives.append((begin, at - 1, "merged"))
@@ -185,16 +187,16 @@ def placed(
 
     ``wanted``: labels where they would stand best, each with the upper and lower end of what it labels.
     """
-    found: list[ValueLabel] = []
+    labels: list[ValueLabel] = []
     for label, above, below in wanted:
-        free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in found)]
+        free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in labels)]
         visible = [
             y for y in free if not any(abs(y - b) < LINE / 2 + 4 and label.left - 5 < a < label.x + 5 for a, b in marks)
         ]
         own = [y for y in visible if above <= y <= below]
         y = next(iter(own or visible or free), label.y)
-        found.append(ValueLabel(label.x, y, label.text))
-    return tuple(found)
+        labels.append(ValueLabel(label.x, y, label.text))
+    return tuple(labels)
 
 
 def _heights(best: float, top: float, bottom: float) -> list[float]:
@@ -352,13 +354,13 @@ class _Layout:
         )
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
-        self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
+        self._null = any(row.fate in ("null", "timeless") for batch in shown for row in batch.rows)
         labels = [self._show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
-        watermarks = [one.seen.watermark for one in self._shown]
+        watermarks = [batch.seen.watermark for batch in self._shown]
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -377,7 +379,9 @@ class _Layout:
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            fates=tuple(fate for fate in FATES if any(mark_of(row) == fate for one in self._shown for row in one.rows)),
+            fates=tuple(
+                fate for fate in FATES if any(mark_of(row) == fate for batch in self._shown for row in batch.rows)
+            ),
             left_out=self._left_out,
         )
 
@@ -391,9 +395,9 @@ class _Layout:
         return round(HEAD + PAD + (1 - share) * (self._plot - 2 * PAD), 1)
 
     def _instants(self) -> Iterator[int]:
-        for one in self._shown:
-            yield from (row.time_us for row in one.rows if row.time_us is not None)
-            yield from (ms * 1000 for ms in (one.seen.watermark, one.seen.next_watermark) if ms is not None)
+        for batch in self._shown:
+            yield from (row.time_us for row in batch.rows if row.time_us is not None)
+            yield from (ms * 1000 for ms in (batch.seen.watermark, batch.seen.next_watermark) if ms is not None)
         for bar in self._bars:
             yield from (bar.span.start, bar.span.end)
 
@@ -428,7 +432,9 @@ class _Layout:
 
     def _ticks(self) -> Iterator[TimeTick]:
         """Yields labels for as many instants as fit; watermarks first."""
-        watermarks = {ms * 1000 for one in self._shown for ms in (one.seen.watermark, one.seen.next_watermark) if ms}
+        watermarks = {
+            ms * 1000 for batch in self._shown for ms in (batch.seen.watermark, batch.seen.next_watermark) if ms
+        }
         taken: list[float] = []
         for instant in sorted(self._scale.instants, key=lambda known: (known not in watermarks, known)):
             y = self._y(instant)

@@ -40,7 +40,7 @@ def write(report: Report, out: Path) -> Path:
     report.find_shared()
     dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
     # What takes longest comes first.
-    divide([*dossiers, *(partial(_write, one, out, addresses) for one in rendered)], _do)
+    divide([*dossiers, *(partial(_write, render, out, addresses) for render in rendered)], _do)
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))

@@ -96,7 +96,7 @@ class KnownBug:
         if cell is None or cell.status != "bug" or cell.differs is None:
             return None
         own = cell.differs
-        same = (one for one in bugs if (one.link, one.introduced_by) == (own.link, own.introduced_by))
+        same = (entry for entry in bugs if (entry.link, entry.introduced_by) == (own.link, own.introduced_by))
         return cls(own.link, _later((own, *bugs), spark), own.introduced_by, _later((own, *same), spark))
 
     @property
@@ -126,10 +126,10 @@ def identity(entry: DocumentedDifference) -> BugIdentity:
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
     """Returns the first release later than ``spark`` that no entry covers."""
     try:
-        found = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
+        release = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:
         return None
-    return str(found) if found is not None else None
+    return str(release) if release is not None else None
 
 
 @lru_cache(maxsize=4096)

@@ -372,9 +372,9 @@ class Results:
         if absent := announced - cells.keys():
             raise missing_cells(path, absent)
         for kind, expected in (("cell", Counter[str](footer.counts)), ("upgrade", Counter[str](footer.upgrades))):
-            found = Counter({status: count for (of, status), count in counted.items() if of == kind})
-            if expected != found:
-                raise counts_do_not_match(path, expected, found)
+            counts = Counter({status: count for (of, status), count in counted.items() if of == kind})
+            if expected != counts:
+                raise counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
@@ -408,13 +408,14 @@ def together(results: Sequence[Results]) -> Results:
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
-    if not any(one.cells or one.upgrades for one in results):
-        path = next((path for one in results for path in one.paths), None)
+    if not any(each.cells or each.upgrades for each in results):
+        path = next((path for each in results for path in each.paths), None)
         raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
     digests = {
-        ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
+        ", ".join(map(str, each_file.paths)) or f"file {number}": each_file.header.suite
+        for number, each_file in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
         each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
@@ -422,33 +423,33 @@ def together(results: Sequence[Results]) -> Results:
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, AnyCell] = {}
-    for one in results:
-        for target in one.header.targets:
-            known, where = targets.setdefault(target.name, (target, one))
+    for part in results:
+        for target in part.header.targets:
+            known, where = targets.setdefault(target.name, (target, part))
             if target.met and not known.met:
                 # One part of a run may have had no cell that needed its engine.
-                targets[target.name] = target, one
+                targets[target.name] = target, part
             elif target.met and known != target:
-                files = " and ".join(map(str, (*where.paths, *one.paths)))
+                files = " and ".join(map(str, (*where.paths, *part.paths)))
                 problem = f"{target.name} is not the same engine in {files}"
                 raise UnusableResults(None, problem, "give one of them another name")
-        for cell in one.all_cells():
+        for cell in part.all_cells():
             if cell.key in cells:
-                raise duplicate_cell(next(iter(one.paths), None), *cell.key)
+                raise duplicate_cell(next(iter(part.paths), None), *cell.key)
             cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
-        cases=tuple(dict.fromkeys(case for one in results for case in one.header.cases)),
+        cases=tuple(dict.fromkeys(case for part in results for case in part.header.cases)),
         targets=tuple(target for target, _ in targets.values()),
-        started=min(one.header.started for one in results),
-        command=" ; ".join(dict.fromkeys(one.header.command for one in results if one.header.command)) or None,
-        pairs=tuple(dict.fromkeys(pair for one in results for pair in one.header.pairs)),
-        cuts={case: cuts for one in results for case, cuts in one.header.cuts.items()},
+        started=min(part.header.started for part in results),
+        command=" ; ".join(dict.fromkeys(part.header.command for part in results if part.header.command)) or None,
+        pairs=tuple(dict.fromkeys(pair for part in results for pair in part.header.pairs)),
+        cuts={case: cuts for part in results for case, cuts in part.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
         raise missing_cells(None, absent)
-    paths = tuple(path for one in results for path in one.paths)
-    return _complete(header, cells, max(one.footer.finished for one in results), paths)
+    paths = tuple(path for part in results for path in part.paths)
+    return _complete(header, cells, max(part.footer.finished for part in results), paths)
 
 
 def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
@@ -466,10 +467,10 @@ def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: dateti
 def _check_shards(results: Sequence[Results]) -> None:
     """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
-    for one in results:
-        if one.header.shard is not None:
-            number, of = one.header.shard
-            for target in one.header.targets:
+    for part in results:
+        if part.header.shard is not None:
+            number, of = part.header.shard
+            for target in part.header.targets:
                 parts.setdefault((target.name, of), set()).add(number)
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:

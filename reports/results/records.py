@@ -244,8 +244,8 @@ class Cell(_Record):
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [one and case.observation_of_original(one) for one in observations]
-        seen = [one and one.without_progress() for one in observations]
+            observations = [seen and case.observation_of_original(seen) for seen in observations]
+        seen = [seen and seen.without_progress() for seen in observations]
         runs = tuple(
             Run(
                 status=run.status,

@@ -31,7 +31,9 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
         for source in checkpoint.sources
     ]
     yield from _labelled("sources", sources or ["none"])
-    yield from _labelled("state", [line for one in checkpoint.operators for line in _operator(one)] or ["none"])
+    yield from _labelled(
+        "state", [line for operator in checkpoint.operators for line in _operator(operator)] or ["none"]
+    )
     yield from _labelled(
         "pinned", [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())] or ["nothing"]
     )
@@ -69,10 +71,14 @@ def _labelled(label: str, texts: Iterable[str]) -> Iterator[Text]:
 
 
 def _writer(checkpoint: Checkpoint) -> str:
-    found = lines_of_writer(checkpoint)
-    if not found:
+    writers = lines_of_writer(checkpoint)
+    if not writers:
         return "unknown: no micro-batch was planned" if checkpoint.planned is None else "unknown"
-    return f"Spark {found[0]}" if len(found) == 1 else f"Spark {found[0]} – {found[-1]}, as its pinned settings tell"
+    return (
+        f"Spark {writers[0]}"
+        if len(writers) == 1
+        else f"Spark {writers[0]} – {writers[-1]}, as its pinned settings tell"
+    )
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:
