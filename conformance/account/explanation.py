@@ -285,7 +285,6 @@ def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
 
 
 def _listed(rows: Sequence[str]) -> str:
-    """The first rows, and how many there are if there are more; empty if there are none."""
     more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
     return " ".join(f"[{row}]" for row in rows[:MOST]) + more
 

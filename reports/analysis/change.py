@@ -277,7 +277,6 @@ def _rows(observation: Observation) -> list[str]:
 
 
 def _different_rows(a: Observation, b: Observation) -> tuple[int, int]:
-    """Counts the rows that only the first emitted, and those that only the second emitted."""
     only_a, only_b = different_rows(_rows(a), _rows(b), (OutputSchema.of(a.columns), OutputSchema.of(b.columns)))
     return len(only_a), len(only_b)
 
@@ -323,7 +322,6 @@ def _moved(a: Observation, b: Observation) -> str | None:
 
 
 def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
-    """Maps each row to the step and the position of its micro-batch within it, for each time it was emitted, in order."""
     places: dict[str, list[tuple[int, int]]] = {}
     for step in observation.steps:
         for at, batch in enumerate(step.batches):

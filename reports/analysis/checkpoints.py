@@ -59,17 +59,8 @@ class Checkpoints:
     @cached_property
     def documented_groups(self) -> tuple[CheckpointGroup, ...]:
         """What the cases document, whichever the two versions; refusals first."""
-        return _grouped(
-            (
-                checkpoint.status,
-                "",
-                checkpoint.entry.because,
-                checkpoint.entry.model_copy(update={"from_": None, "to": None}),
-                checkpoint.case,
-                None,
-            )
-            for checkpoint in self.documented
-        )
+        entries = ((known, known.entry.model_copy(update={"from_": None, "to": None})) for known in self.documented)
+        return _grouped((known.status, "", entry.because, entry, known.case, None) for known, entry in entries)
 
     @property
     def tried(self) -> int:
@@ -85,15 +76,13 @@ class Checkpoints:
             verb = "documents" if count == 1 else "document"
             known = f"{counted(count, 'case')} {verb} a refusal or other results"
             return f"not run between these versions; {known}" if self.documented else "nothing was handed over"
-        words = {
-            "refused": (self.count("refused", "unsupported"), "is refused", "are refused"),
-            "differs": (self.count("differs"), "resumes with other results", "resume with other results"),
-            "violates": (self.count("violates"), "is not as expected", "are not as expected"),
-            "broken": (self.count("broken"), "has no answer", "have no answer"),
-        }
-        said = [
-            f"{number} {single if number == 1 else several}" for number, single, several in words.values() if number
-        ]
+        words = (
+            (self.count("refused", "unsupported"), "is refused", "are refused"),
+            (self.count("differs"), "resumes with other results", "resume with other results"),
+            (self.count("violates"), "is not as expected", "are not as expected"),
+            (self.count("broken"), "has no answer", "have no answer"),
+        )
+        said = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
         of = f"of {counted(self.tried, 'tried checkpoint')}, "
         summary = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
         if untried := self.count("not-run"):
@@ -112,9 +101,7 @@ def checkpoints(
     """
     own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
-    documented = tuple(
-        checkpoint for checkpoint in _documented(cases, before, after) if checkpoint.case not in answered
-    )
+    documented = tuple(known for known in _documented(cases, before, after) if known.case not in answered)
     return Checkpoints(before, after, own, documented) if own or documented else None
 
 

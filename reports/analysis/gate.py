@@ -195,18 +195,15 @@ class Gate:
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        parts_of_summary = [
-            f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"
-        ]
-        parts_of_summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        parts_of_summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        parts_of_summary += (
-            [f"checkpoints: {self.checkpoints.summary()}"] if self.checkpoints and self.checkpoints.tried else []
-        )
-        parts_of_summary += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
+        summary = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
+        summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
+        summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
+        tried = self.checkpoints if self.checkpoints and self.checkpoints.tried else None
+        summary += [f"checkpoints: {tried.summary()}"] if tried else []
+        summary += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
         missing = len(self.compared.missing)
-        parts_of_summary += [f"{counted(missing, 'cell')} without a result"] if missing else []
-        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(parts_of_summary)}."
+        summary += [f"{counted(missing, 'cell')} without a result"] if missing else []
+        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(summary)}."
 
 
 def gate(
@@ -318,9 +315,8 @@ def find(results: Results, asked: str) -> Target:
     ours = set(results.paths) >= set(published())
     known = ", ".join(published_releases(results) if ours else (target.spark for target in targets)) or "none"
     if matching:
-        raise NoSuchVersion(
-            f"{asked} is ambiguous: {' or '.join(target.name for target in matching)}; available: {known}"
-        )
+        names = " or ".join(target.name for target in matching)
+        raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
     if ours:
         run = f"conformance run --all --spark {asked}"
         raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")

@@ -126,7 +126,6 @@ def model_agreement(
 def _answers(
     asked: Iterable[tuple[Case, Iterable[tuple[Target, Cell | None]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
-    """Returns three answers to each case on each target where the engine gave one, and the prediction if a page shows it."""
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
         predictions = CasePredictions(case)

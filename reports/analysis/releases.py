@@ -167,12 +167,8 @@ def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
     first, last = before.version, after.version
     if first is None or last is None or last < first:
         return ()
-    inner = [
-        target
-        for target in report.versions
-        if target.apache and target.version is not None and first < target.version < last
-    ]
-    return (*inner, after)
+    inner = ((target, target.version) for target in report.versions if target.apache)
+    return (*(target for target, version in inner if version is not None and first < version < last), after)
 
 
 def _tried(report: Report, before: Target, after: Target) -> Checkpoints | None:

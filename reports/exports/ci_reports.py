@@ -235,7 +235,6 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text escaped for a Markdown table."""
     return html.escape(printable(" ".join(text.split()))).translate(_MARKDOWN)
 
 

@@ -106,7 +106,6 @@ def comparison(report: Report, pair: Changes) -> Comparison:
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
-    """Yields changes without a reason first, then the reason with the most cases."""
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)

@@ -88,13 +88,8 @@ def templates() -> Environment:
     return environment
 
 
-def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
-    """Every page, the front page first."""
-    return (render() for render in renderings(report, addresses))
-
-
 def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
-    """Yields what renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
+    """Yields what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key, _ in TABS[1:])
@@ -160,7 +155,6 @@ class _Renderer:
         )
 
     def _filtered(self, name: str, value: str) -> str:
-        """Returns the suffix of an address of the matrix that filters it."""
         fragment = self.addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
@@ -189,7 +183,6 @@ class _Renderer:
         return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
     def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
-        """Maps the earlier version to the changes between it and each later version."""
         targets = self.report.versions
         most = max((len(pair.changes) for pair in self.report.pairs), default=0)
         cells = {

@@ -221,9 +221,7 @@ def questions_markdown(
     questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
     """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
-    pages = {
-        statement.number: f"{chapter.name}.md" for chapter in specification.chapters for statement in chapter.statements
-    }
+    pages = {each.number: f"{chapter.name}.md" for chapter in specification.chapters for each in chapter.statements}
     contents = "\n".join(f"- {link(question.question, f'#{question.id}')}" for question in questions)
     lead = (
         "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "

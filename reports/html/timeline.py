@@ -121,11 +121,10 @@ def _shortened(text: str) -> str:
 
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
-    """Returns the column of the first row in the window, else of the micro-batch that emitted it."""
-    within = (
-        any(row.fate != "late" and span.holds(row.time_us) for row in batch.rows) for batch in shown[: before + 1]
-    )
-    return next((at for at, has_row in enumerate(within) if has_row), before)
+    for at, batch in enumerate(shown[:before]):
+        if any(row.fate != "late" and span.holds(row.time_us) for row in batch.rows):
+            return at
+    return before
 
 
 def _lives(
@@ -360,6 +359,7 @@ class _Layout:
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
+        marks = {row.fate for row in rows}
         watermarks = [batch.seen.watermark for batch in self._shown]
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
@@ -379,9 +379,7 @@ class _Layout:
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            fates=tuple(
-                fate for fate in FATES if any(mark_of(row) == fate for batch in self._shown for row in batch.rows)
-            ),
+            fates=tuple(fate for fate in FATES if fate in marks),
             left_out=self._left_out,
         )
 
@@ -389,7 +387,6 @@ class _Layout:
         return self._left + column * self._column
 
     def _y(self, instant: int) -> float:
-        """Heights grow upwards, pixels downwards; with padding above and below."""
         whole = self._scale.height
         share = self._scale.at(instant) / whole if whole else 0.5
         return round(HEAD + PAD + (1 - share) * (self._plot - 2 * PAD), 1)
@@ -431,7 +428,6 @@ class _Layout:
                 yield StepBand(self._x(at), width, one.step)
 
     def _ticks(self) -> Iterator[TimeTick]:
-        """Yields labels for as many instants as fit; watermarks first."""
         watermarks = {
             ms * 1000 for batch in self._shown for ms in (batch.seen.watermark, batch.seen.next_watermark) if ms
         }
@@ -495,7 +491,6 @@ class _Layout:
         return f"{path}V{self._y(after * 1000):g}h{PAD:g}" if path and after is not None else path
 
     def _sentences(self) -> Iterator[str]:
-        """The timeline as text."""
         for at, one in enumerate(self._shown):
             batch = one.seen
             again = f"After a restart ({one.restarted}): " if one.restarted else ""

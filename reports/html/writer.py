@@ -18,7 +18,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.dossier import asset, page_kind, write_dossier
 from reports.html.overview_pages import feed
-from reports.html.pages import TABS, Page, pages, renderings, templates
+from reports.html.pages import TABS, Page, renderings, templates
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
@@ -59,7 +59,7 @@ def write_one_file(report: Report, out: Path) -> Path:
         .get_template("single.html")
         .render(
             tabs=TABS,
-            pages=pages(report, InOneFile()),
+            pages=(render() for render in renderings(report, InOneFile())),
             style=Markup(style),
             script=Markup(script),
             script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",

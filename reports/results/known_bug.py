@@ -124,7 +124,6 @@ def identity(entry: DocumentedDifference) -> BugIdentity:
 
 
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
-    """Returns the first release later than ``spark`` that no entry covers."""
     try:
         release = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:

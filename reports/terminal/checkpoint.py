@@ -31,12 +31,10 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
         for source in checkpoint.sources
     ]
     yield from _labelled("sources", sources or ["none"])
-    yield from _labelled(
-        "state", [line for operator in checkpoint.operators for line in _operator(operator)] or ["none"]
-    )
-    yield from _labelled(
-        "pinned", [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())] or ["nothing"]
-    )
+    state = [line for operator in checkpoint.operators for line in _operator(operator)]
+    yield from _labelled("state", state or ["none"])
+    settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
+    yield from _labelled("pinned", settings or ["nothing"])
     yield from _labelled("size", [_size(checkpoint.size)])
 
 
@@ -56,7 +54,6 @@ def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement
 
 
 def _instant(ms: int) -> str:
-    """``2024-01-01 12:20:00 UTC``, of milliseconds since 1970."""
     try:
         at = datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -74,11 +71,8 @@ def _writer(checkpoint: Checkpoint) -> str:
     writers = lines_of_writer(checkpoint)
     if not writers:
         return "unknown: no micro-batch was planned" if checkpoint.planned is None else "unknown"
-    return (
-        f"Spark {writers[0]}"
-        if len(writers) == 1
-        else f"Spark {writers[0]} – {writers[-1]}, as its pinned settings tell"
-    )
+    first, last = writers[0], writers[-1]
+    return f"Spark {first}" if first == last else f"Spark {first} – {last}, as its pinned settings tell"
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:
