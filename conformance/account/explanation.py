@@ -269,9 +269,9 @@ def duration(millis: int) -> str:
     return " ".join(parts)
 
 
-def row_text(one: ComparedRow) -> str:
+def row_text(row: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
-    return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in one.what) or "all rows"
+    return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in row.what) or "all rows"
 
 
 def _shown(value: Value, type_: DataType) -> str:
@@ -364,12 +364,12 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
     }
 
 
-def _compared(one: ComparedRow) -> dict[str, Json]:
+def _compared(row: ComparedRow) -> dict[str, Json]:
     return {
-        "row": {name: as_written(wire(value, type_), type_) for name, type_, value in one.what},
-        "time": None if one.time_us is None else show(one.time_us),
-        "watermark": instant(one.watermark_ms),
-        "rows": one.rows,
+        "row": {name: as_written(wire(value, type_), type_) for name, type_, value in row.what},
+        "time": None if row.time_us is None else show(row.time_us),
+        "watermark": instant(row.watermark_ms),
+        "rows": row.rows,
     }
 
 

@@ -30,10 +30,10 @@ WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
 """Statuses of cells whose behaviour cannot be compared."""
 
 
-_Found = TypeVar("_Found")
+_Compared = TypeVar("_Compared")
 
 
-def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[Cell, Cell], _Found]:
+def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callable[[Cell, Cell], _Compared]:
     """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
     All cells of a case in a file that have one digest are one answer, as digests come from what was observed. What was found is kept
@@ -41,16 +41,16 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[
     """
 
     @wraps(compared)
-    def found(a: Cell, b: Cell) -> _Found:
+    def once(a: Cell, b: Cell) -> _Compared:
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
-        known: dict[object, _Found] = a.file_of_results.compared
+        known: dict[object, _Compared] = a.file_of_results.compared
         key = compared, a.case, a.behaviour, b.file_of_results, b.case, b.behaviour
         if key not in known:
             known[key] = compared(a, b)
         return known[key]
 
-    return found
+    return once
 
 
 @dataclass(frozen=True)

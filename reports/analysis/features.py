@@ -125,8 +125,8 @@ def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str
     return _in_order(features)
 
 
-def _in_order(found: Set[str]) -> tuple[str, ...]:
-    return tuple(feature for feature in FEATURES if feature in found)
+def _in_order(features: Set[str]) -> tuple[str, ...]:
+    return tuple(feature for feature in FEATURES if feature in features)
 
 
 def _readings(case: Case) -> list[QueryReading]:

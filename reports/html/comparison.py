@@ -141,11 +141,11 @@ def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
     return a, b
 
 
-def _instant(found: re.Match[str]) -> str:
+def _instant(match: re.Match[str]) -> str:
     try:
-        micros = canonical(found[1], _TIMESTAMP)
+        micros = canonical(match[1], _TIMESTAMP)
     except NotAValue:
-        return found[0]
+        return match[0]
     return show(micros)
 
 

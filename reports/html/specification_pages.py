@@ -124,25 +124,25 @@ class SpecificationPages:
             [head, *(self._statement(statement, level + 1, folded=folded) for statement in chapter.statements)]
         )
 
-    def _statement(self, one: Statement, level: int, *, folded: bool) -> str:
+    def _statement(self, statement: Statement, level: int, *, folded: bool) -> str:
         parts = [
-            f'<a id="{one.number}"></a>\n\n{"#" * level} {one.number} {text(one.id)}\n',
-            f"**{text(one.sentence)}**\n",
+            f'<a id="{statement.number}"></a>\n\n{"#" * level} {statement.number} {text(statement.id)}\n',
+            f"**{text(statement.sentence)}**\n",
         ]
-        if one.observable != "all":
-            parts.append(f"Can be observed on Spark {code(one.observable)}.\n")
-        if one.untested is not None:
-            parts.append(f"Not tested: {text(one.untested)}\n")
+        if statement.observable != "all":
+            parts.append(f"Can be observed on Spark {code(statement.observable)}.\n")
+        if statement.untested is not None:
+            parts.append(f"Not tested: {text(statement.untested)}\n")
         else:
-            parts += [*evidence_lines(one.evidence), self._cases(one, folded=folded)]
-        parts.append(f"*Sources:* {sources(one.sources)}\n")
-        if one.confs:
-            parts.append(f"*Settings:* {', '.join(map(code, one.confs))}\n")
-        parts += [_rule(rule, folded=folded) for rule in one.rules]
+            parts += [*evidence_lines(statement.evidence), self._cases(statement, folded=folded)]
+        parts.append(f"*Sources:* {sources(statement.sources)}\n")
+        if statement.confs:
+            parts.append(f"*Settings:* {', '.join(map(code, statement.confs))}\n")
+        parts += [_rule(rule, folded=folded) for rule in statement.rules]
         return "\n".join(parts)
 
-    def _cases(self, one: Statement, *, folded: bool) -> str:
-        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in one.cases]
+    def _cases(self, statement: Statement, *, folded: bool) -> str:
+        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in statement.cases]
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
@@ -169,12 +169,12 @@ def evidence_lines(evidence: Evidence) -> Iterator[str]:
         yield "\n".join(_variation(variation) for variation in evidence.variations) + "\n"
 
 
-def _variation(one: Variation) -> str:
-    reason = one.reason
+def _variation(variation: Variation) -> str:
+    reason = variation.reason
     said = reason.because or f"not available: {reason.unsupported}"
     status: Status = "bug" if reason.bug else "unsupported" if reason.unsupported else "differs"
     ticket = f" ({sources([reason.link])})" if reason.link else text(reason.ticket)
-    return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
+    return f"- {MARKS[status].glyph} {variation.versions}: {text(said)}{ticket}, in {counted(len(variation.cases), 'case')}"
 
 
 def _rule(rule: StatedRule, *, folded: bool) -> str:

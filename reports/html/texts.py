@@ -68,8 +68,8 @@ def cut(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
-def _named(found: re.Match[str]) -> str:
-    char = found[0]
+def _named(match: re.Match[str]) -> str:
+    char = match[0]
     return f"⟨{unicodedata.name(char, f'U+{ord(char):04X}').lower()}⟩"
 
 
@@ -130,12 +130,12 @@ class TimeNotation:
     def _line(self, line: Line) -> Line:
         return replace(line, values=tuple(replace(value, text=self.text(value.text)) for value in line.values))
 
-    def _instant(self, found: re.Match[str]) -> str:
+    def _instant(self, match: re.Match[str]) -> str:
         try:
-            micros = canonical(found[0], _TIMESTAMP)
+            micros = canonical(match[0], _TIMESTAMP)
         except NotAValue:
-            return found[0]
-        return self.show(micros) if isinstance(micros, int) else found[0]
+            return match[0]
+        return self.show(micros) if isinstance(micros, int) else match[0]
 
 
 def _texts(value: object) -> Iterator[str]:

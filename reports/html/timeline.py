@@ -399,8 +399,8 @@ class _Layout:
             yield from (bar.span.start, bar.span.end)
 
     def _columns(self) -> Iterator[TimelineColumn]:
-        for at, one in enumerate(self._shown):
-            batch = one.seen
+        for at, account in enumerate(self._shown):
+            batch = account.seen
             read = sum(source.rows for source in batch.sources)
             dropped = "–" if batch.dropped is None else str(batch.dropped)
             yield TimelineColumn(
@@ -409,23 +409,23 @@ class _Layout:
                 number=str(batch.id),
                 no_data=batch.kind == "no-data",
                 counts=(str(read), str(len(batch.rows)), dropped, ", ".join(map(str, batch.state)) or "–"),
-                restarted=one.restarted,
-                differs=self._differs(at, one),
+                restarted=account.restarted,
+                differs=self._differs(at, account),
             )
 
-    def _differs(self, at: int, one: BatchAccount) -> bool:
+    def _differs(self, at: int, account: BatchAccount) -> bool:
         where = self._divergence
-        if where is None or where.step != one.step:
+        if where is None or where.step != account.step:
             return False
         if where.batch is not None:
-            return where.batch == one.seen.id
-        return at + 1 == len(self._shown) or self._shown[at + 1].step != one.step
+            return where.batch == account.seen.id
+        return at + 1 == len(self._shown) or self._shown[at + 1].step != account.step
 
     def _bands(self) -> Iterator[StepBand]:
-        for at, one in enumerate(self._shown):
-            if at == 0 or self._shown[at - 1].step != one.step:
-                width = sum(self._column for other in self._shown if other.step == one.step)
-                yield StepBand(self._x(at), width, one.step)
+        for at, account in enumerate(self._shown):
+            if at == 0 or self._shown[at - 1].step != account.step:
+                width = sum(self._column for other in self._shown if other.step == account.step)
+                yield StepBand(self._x(at), width, account.step)
 
     def _ticks(self) -> Iterator[TimeTick]:
         watermarks = {
@@ -440,9 +440,9 @@ class _Layout:
 
     def _rows(self) -> Iterator[DrawnRow]:
         lane = HEAD + self._plot + LANE / 2
-        for at, one in enumerate(self._shown):
-            for place, row in enumerate(one.rows, 1):
-                x = self._x(at) + self._column * place / (len(one.rows) + 1)
+        for at, account in enumerate(self._shown):
+            for place, row in enumerate(account.rows, 1):
+                x = self._x(at) + self._column * place / (len(account.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
                 behind = " although behind the watermark" if mark_of(row) == "taken" and row.behind else ""
                 tooltip = f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
@@ -491,10 +491,10 @@ class _Layout:
         return f"{path}V{self._y(after * 1000):g}h{PAD:g}" if path and after is not None else path
 
     def _sentences(self) -> Iterator[str]:
-        for at, one in enumerate(self._shown):
-            batch = one.seen
-            again = f"After a restart ({one.restarted}): " if one.restarted else ""
-            late = [row.text for row in one.rows if row.fate == "late"]
+        for at, account in enumerate(self._shown):
+            batch = account.seen
+            again = f"After a restart ({account.restarted}): " if account.restarted else ""
+            late = [row.text for row in account.rows if row.fate == "late"]
             ran = "" if batch.watermark is None else f", runs with the watermark {self._show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""
@@ -504,7 +504,7 @@ class _Layout:
             evicted = f", removes the windows {removed}{model}" if ended else ""
             left = "" if batch.next_watermark is None else f", leaves {self._show(batch.next_watermark * 1000)}"
             yield (
-                f"{again}Micro-batch {batch.id} of step {one.step}, {batch.kind}: reads {len(one.rows)}, "
+                f"{again}Micro-batch {batch.id} of step {account.step}, {batch.kind}: reads {len(account.rows)}, "
                 f"emits {len(batch.rows)}{dropped}{named}{evicted}{ran}{left}."
             )
 

@@ -452,16 +452,12 @@ def together(results: Sequence[Results]) -> Results:
     return _complete(header, cells, max(part.footer.finished for part in results), paths)
 
 
-def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
+def _complete(header: Header, cells: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
     # Not isinstance, which takes pydantic longer than all the rest of this.
-    cells = tuple([cell for cell in found.values() if cell.record == "cell"])
-    upgrades = tuple([cell for cell in found.values() if cell.record == "upgrade"])
-    footer = Footer(
-        counts=Counter(cell.status for cell in cells),
-        upgrades=Counter(cell.status for cell in upgrades),
-        finished=finished,
-    )
-    return Results(header, cells, footer, paths, upgrades)
+    runs = tuple([cell for cell in cells.values() if cell.record == "cell"])
+    upgrades = tuple([cell for cell in cells.values() if cell.record == "upgrade"])
+    counts = Counter(cell.status for cell in runs), Counter(cell.status for cell in upgrades)
+    return Results(header, runs, Footer(counts=counts[0], upgrades=counts[1], finished=finished), paths, upgrades)
 
 
 def _check_shards(results: Sequence[Results]) -> None:
