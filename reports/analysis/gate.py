@@ -237,6 +237,7 @@ def gate(
     Raises:
         WrongUsage: a version is not in the results, or not in the baseline, or both are one.
     """
+    results.check_with(cases)
     matrix, needs = matrix or Matrix.of(results), needs or {}
     pair = find_both(results, before, after)
     compared = changes(matrix, *pair)

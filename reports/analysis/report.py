@@ -58,7 +58,8 @@ class Report:
         patches: Sequence[Results] = (),
         columns: Sequence[Column] = (),
     ) -> Report:
-        """Combine results with the suite they came from."""
+        """Combine results with the suite they came from. Raises UnusableResults: they contradict a case of it."""
+        results.check_with(suite.cases)
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}

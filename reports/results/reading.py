@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +22,7 @@ from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from conformance.core.case import Case
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
@@ -39,8 +40,19 @@ from reports.results.errors import (
     not_readable,
     not_results,
 )
-from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.evidence import contradiction_in, contradiction_with, denied
+from reports.results.records import (
+    FORMAT,
+    RECORD,
+    Cell,
+    Footer,
+    Header,
+    Introduction,
+    Target,
+    UpgradeCell,
+    answer_of,
+    cells_digest,
+)
 from reports.results.writing import ResultsWriter
 
 AnyCell: TypeAlias = Cell | UpgradeCell
@@ -83,8 +95,8 @@ class ResultsFile:
         except OSError as error:
             raise not_readable(path, error.strerror or str(error)) from None
 
-    def keep(self, line: RecordLine, cell: AnyStored, *, as_written: bool) -> None:
-        """Take the observations of a cell of this file from memory; ``as_written``: the line says of it what is to be written again."""
+    def keep(self, line: RecordLine, cell: AnyStored) -> None:
+        """Take the observations of a cell of this file from memory."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
         values = vars(cell)
@@ -94,7 +106,7 @@ class ResultsFile:
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
-        values |= {"_place": (self, line.offset, len(line.content)), "_as_written": as_written}
+        values |= {"_place": (self, line.offset, len(line.content)), "_line": line.number}
         # Nobody asks which fields a record names, and the sets take more memory than the values.
         cell.model_fields_set.clear()
 
@@ -132,7 +144,7 @@ class _Stored:
     """What cells of both matrices share whose observations stay in their file."""
 
     _place: tuple[ResultsFile, int, int]
-    _as_written: bool
+    _line: int
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
@@ -142,6 +154,11 @@ class _Stored:
     @property
     def file_of_results(self) -> ResultsFile:
         return self._place[0]
+
+    @property
+    def line(self) -> int:
+        """Its line in the file, from 1."""
+        return self._line
 
     def whole(self) -> Any:
         if "_place" not in vars(self):
@@ -163,7 +180,7 @@ class _Stored:
 
     def model_dump_json(self, **options: Any) -> str:
         file, offset, length = self._place
-        if self._as_written and not options:
+        if not options:
             return file.text(offset, length)
         return str(self.whole().model_dump_json(**options))
 
@@ -336,7 +353,6 @@ class Results:
         cells: dict[CellKey, AnyStored] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
-        of_policies = {target.name for target in header.targets if answers_policies(target)}
         file = ResultsFile(path)
         counted: Counter[tuple[str, str]] = Counter()
         contradiction: UnusableResults | None = None
@@ -355,10 +371,10 @@ class Results:
                     counted[record.record, record.status] += 1
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
-                        path, line.number, record, condensed=condensed, of_policies=of_policies
+                        path, line.number, record, targets, condensed=condensed
                     )
-                    cells[key] = own = with_own_behaviour(record)
-                    file.keep(line, own, as_written=own is record)
+                    cells[key] = record
+                    file.keep(line, record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
@@ -377,6 +393,9 @@ class Results:
                 raise counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
+        if footer.digest not in (None, cells_digest(map(answer_of, cells.values()))):
+            problem = "the cells are not those that the digest of the footer is about"
+            raise UnusableResults(path, problem, "lines were changed, added or lost after they were written; run again")
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
         met = header.model_copy(update={"targets": tuple(targets.values()), "command": command})
@@ -392,6 +411,21 @@ class Results:
     def all_cells(self) -> Iterator[AnyCell]:
         yield from self.cells
         yield from self.upgrades
+
+    def check_with(self, cases: Iterable[Case]) -> None:
+        """Checks the cells against the cases at hand, as far as they ran as they are.
+
+        Raises UnusableResults: a cell has or lacks an answer on a version, unlike what its case says of it.
+        """
+        versions = {target.name: target.version for target in self.header.targets}
+        by_id = {case.id: case for case in cases}
+        for cell in self.cells:
+            case, version = by_id.get(cell.case), versions[cell.target]
+            if case is None or version is None or case.digest != cell.case_digest:
+                continue
+            if (why := contradiction_with(case, version, cell)) is not None:
+                path, line = (cell.file_of_results.path, cell.line) if isinstance(cell, StoredCell) else (None, None)
+                raise denied(path, line, cell, why)
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:

@@ -14,7 +14,17 @@ from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
-from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.records import (
+    AnyRecord,
+    Cell,
+    Footer,
+    Header,
+    Introduction,
+    Target,
+    UpgradeCell,
+    answer_of,
+    cells_digest,
+)
 
 
 def _is_results(start: bytes) -> bool:
@@ -36,7 +46,8 @@ class ResultsWriter:
     def __init__(self, path: Path, header: Header) -> None:
         """Begins the file, beside an existing one until it is complete. Raises as `conformance.core.output_file.OutputFile`."""
         self._missing = set(header.expected_cells())
-        self._written: set[CellKey] = set()
+        self._written: dict[CellKey, tuple[str, ...]] = {}
+        """The cells so far, with their answers."""
         self._targets = {target.name for target in header.targets}
         self._counts: Counter[Status] = Counter()
         self._upgrades: Counter[UpgradeStatus] = Counter()
@@ -62,7 +73,7 @@ class ResultsWriter:
                 raise ValueError(f"{case} on {where} is not a cell of this run")
             self._append(cell)
             self._missing.discard(cell.key)
-            self._written.add(cell.key)
+            self._written[cell.key] = answer_of(cell)
             if isinstance(cell, Cell):
                 self._counts[cell.status] += 1
             else:
@@ -74,8 +85,9 @@ class ResultsWriter:
 
     def finish(self, finished: datetime | None = None) -> None:
         with self._lock:
-            counts, upgrades = dict(self._counts), dict(self._upgrades)
-            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
+            counts, upgrades, digest = dict(self._counts), dict(self._upgrades), cells_digest(self._written.values())
+            finished = finished or datetime.now(UTC)
+            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished, digest=digest))
             self._file.complete()
 
     def __enter__(self) -> ResultsWriter:
