@@ -45,7 +45,7 @@ def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequ
     write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
 
 
-_PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
+PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0
 """The length of the longest bar of the picture, in pixels."""
 
@@ -144,7 +144,7 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
         finished=report.results.footer.finished,
     )
     yield str(page)
-    write_file(picture, drawn, _PICTURE)
+    write_file(picture, drawn, PICTURE)
     yield str(picture)
     try:
         write_file(accepted, draft(tuple(ruling.change for ruling in whole.gate.failing)), DRAFT)

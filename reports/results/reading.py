@@ -403,10 +403,14 @@ class Results:
 
     def write(self, path: Path) -> None:
         """Writes them as one file, as a single run would have. Raises as `conformance.core.output_file.OutputFile`."""
-        with ResultsWriter(path, self.header) as writer:
+        writer = ResultsWriter(path, self.header)
+        try:
             for cell in self.all_cells():
                 writer.write(cell)
             writer.finish(self.footer.finished)
+        except BaseException:
+            writer.discard()
+            raise
 
     def all_cells(self) -> Iterator[AnyCell]:
         yield from self.cells

@@ -54,7 +54,11 @@ class ResultsWriter:
         self._lock = Lock()
         self._path = path
         self._file = OutputFile(path, COMPRESSED_RESULTS_FILE if is_compressed(path) else RESULTS_FILE)
-        self._append(header)
+        try:
+            self._append(header)
+        except BaseException:
+            self.discard()
+            raise
 
     def introduce(self, target: Target) -> None:
         """Records what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
@@ -89,6 +93,10 @@ class ResultsWriter:
             finished = finished or datetime.now(UTC)
             self._append(Footer(counts=counts, upgrades=upgrades, finished=finished, digest=digest))
             self._file.complete()
+
+    def discard(self) -> None:
+        """Remove what was written: results that can be had again."""
+        self._file.discard()
 
     def __enter__(self) -> ResultsWriter:
         return self
