@@ -108,12 +108,16 @@ class BatchAccount:
     @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
-        return None if self.model is None else _windows(row for one in self.model.operators for row in one.shown)
+        if self.model is None:
+            return None
+        return _windows(row for operator in self.model.operators for row in operator.shown)
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
         """The windows whose state the watermark removed; None if they are not known."""
-        return None if self.model is None else _windows(row for one in self.model.operators for row in one.evicted)
+        if self.model is None:
+            return None
+        return _windows(row for operator in self.model.operators for row in operator.evicted)
 
 
 @dataclass(frozen=True)
@@ -155,12 +159,10 @@ def instant(millis: int) -> str:
 def account(
     case: Case, version: SparkVersion | None, observation: Observation, prediction: Prediction | None = None
 ) -> tuple[StepAccount, ...]:
-    """The account of every micro-batch that an engine ran for a case.
+    """The account of every micro-batch that an engine ran for a case; the account of a prediction alone is that of its observation.
 
     Rows are taken from the case, because an observation only counts them: an ``add`` is a micro-batch, a ``backlog`` one for each
-    entry, and a replay repeats what it replays.
-
-    The version of Spark is None if it is not known. The account of a prediction alone is that of its observation.
+    entry, and a replay repeats what it replays. ``version``: None if it is not known.
     """
     confirmed = dict(_confirmed(observation, prediction)) if prediction is not None else {}
     return tuple(_Reading(case, version, confirmed).steps(observation))
@@ -270,7 +272,6 @@ class _Reading:
     def _by_the_engine(
         self, rows: Sequence[RowAccount], batch: BatchSeen, late_ms: int | None
     ) -> tuple[RowAccount, ...]:
-        """The rows with the fates that follow from the number of dropped rows alone."""
         sessions = any(window.kind == "session" for window in self._query.windows)
         if not any(row.behind for row in rows) or batch.dropped is None or sessions:
             return tuple(rows)
@@ -306,7 +307,6 @@ class _Reading:
         return held[0][1]
 
     def _by_the_model(self, rows: Sequence[RowAccount], model: BatchProgress) -> tuple[RowAccount, ...]:
-        """The rows with the fates by the model, if these are the rows that it read."""
         read = dict(model.read)
         dropped = _dropped(model)
         places: Counter[str] = Counter()
@@ -389,7 +389,6 @@ def _span(row: Sequence[Any], places: Sequence[int], types: Sequence[DataType]) 
 
 
 def _event_time(stream: str, schema: Schema, query: QueryReading) -> str | None:
-    """The event-time column of a stream: the one with a watermark, else the first timestamp."""
     names = {field.name.lower(): field.name for field in schema.fields if field.type.name.startswith("timestamp")}
     for marked in query.watermarks:
         if marked.stream == stream and marked.column.lower() in names:
@@ -398,7 +397,6 @@ def _event_time(stream: str, schema: Schema, query: QueryReading) -> str | None:
 
 
 def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
-    """Whether a row has an event-time column, and the time."""
     if schema is None or column is None:
         return False, None
     at = next(index for index, field in enumerate(schema.fields) if field.name == column)

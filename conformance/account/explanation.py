@@ -125,7 +125,7 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
     yield from _listed_rows("closed", operator.evicted, depth)
-    contents = " ".join(f"[{row_text(one)}]" for one in operator.shown[:MOST])
+    contents = " ".join(f"[{row_text(row)}]" for row in operator.shown[:MOST])
     more = f" … ({operator.state_rows} in all)" if len(operator.shown) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
@@ -134,10 +134,10 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
 
 
 def _listed_rows(tone: Literal["late", "closed"], rows: Sequence[ComparedRow], depth: int) -> Iterator[ExplanationLine]:
-    for one in rows[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
-        many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield ExplanationLine(f"{tone}: {row_text(one)}{many}{by}", tone, depth)
+    for row in rows[:MOST]:
+        by = "" if row.time_us is None else f": {show(row.time_us)} ≤ watermark {instant(row.watermark_ms)}"
+        many = f" ({row.rows} rows)" if row.rows > 1 else ""
+        yield ExplanationLine(f"{tone}: {row_text(row)}{many}{by}", tone, depth)
     if len(rows) > MOST:
         yield ExplanationLine(f"… {len(rows) - MOST} more", tone, depth)
 
@@ -236,18 +236,20 @@ def divergence_lines(
     place = f", micro-batch {found.batch}" if found.batch is not None else ""
     name = case.steps[found.step - 1].name
     yield ExplanationLine(f"first difference: step {found.step}{f' “{name}”' if name else ''}{place}", "step")
-    for prediction, one in ((here, found.here), (there, found.there)):
+    for prediction, progress in ((here, found.here), (there, found.there)):
         yield ExplanationLine("")
         yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
-        if isinstance(one, BatchProgress):
+        if isinstance(progress, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, one, OutputSchema.of(prediction.columns_of(found.step)))
+                for line in batch_lines(case, progress, OutputSchema.of(prediction.columns_of(found.step)))
             )
-        elif one is None:
+        elif progress is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
         else:
-            yield ExplanationLine(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
+            yield ExplanationLine(
+                f"fails at {progress.stage}: {' < '.join(progress.classes)}: {progress.message}", "error", 2
+            )
     yield ExplanationLine("")
     if not found.rules:
         yield ExplanationLine("no single rule explains the difference", "step")
@@ -267,9 +269,9 @@ def duration(millis: int) -> str:
     return " ".join(parts)
 
 
-def row_text(one: ComparedRow) -> str:
+def row_text(row: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
-    return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in one.what) or "all rows"
+    return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in row.what) or "all rows"
 
 
 def _shown(value: Value, type_: DataType) -> str:
@@ -283,44 +285,32 @@ def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
 
 
 def _listed(rows: Sequence[str]) -> str:
-    """The first rows, and how many there are if there are more; empty if there are none."""
     more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
     return " ".join(f"[{row}]" for row in rows[:MOST]) + more
 
 
 def record(case: Case, prediction: Prediction) -> dict[str, Json]:
     """The explanation as JSON; instants in the notation of the case language."""
-    return {
-        "case": case.id,
-        "spark": str(prediction.version),
-        "columns": [column.name for column in prediction.columns],
-        "steps": [
-            {
-                "number": step.seen.number,
-                "name": step.name,
-                "batches": [
-                    _batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None
-                ],
-                "error": step.seen.error
-                and step.seen.error.model_dump(mode="json", include={"stage", "classes", "message"}),
-            }
-            for step in account(case, prediction.version, prediction.observation, prediction)
-        ],
-    }
+    columns = [column.name for column in prediction.columns]
+    steps = []
+    for step in account(case, prediction.version, prediction.observation, prediction):
+        batches = [_batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None]
+        steps.append(_step_record(step, batches, {"stage", "classes", "message"}))
+    return {"case": case.id, "spark": str(prediction.version), "columns": columns, "steps": steps}
 
 
 def observed_record(case: Case, version: SparkVersion, observation: Observation) -> dict[str, Json]:
     """What an engine did, by its answer alone, as JSON; instants in the notation of the case language."""
     steps = [
-        {
-            "number": step.seen.number,
-            "name": step.name,
-            "batches": [_observed(batch, step.schema) for batch in step.batches],
-            "error": step.seen.error and step.seen.error.model_dump(mode="json"),
-        }
+        _step_record(step, [_observed(batch, step.schema) for batch in step.batches])
         for step in account(case, version, observation)
     ]
     return {"case": case.id, "spark": str(version), "steps": steps}
+
+
+def _step_record(step: StepAccount, batches: list[Json], of_error: set[str] | None = None) -> dict[str, Json]:
+    error = step.seen.error and step.seen.error.model_dump(mode="json", include=of_error)
+    return {"number": step.seen.number, "name": step.name, "batches": batches, "error": error}
 
 
 def divergence_record(
@@ -330,10 +320,10 @@ def divergence_record(
     difference: Json = None
     if found is not None:
         difference = {"step": found.step, "batch": found.batch}
-        for name, prediction, one in (("here", here, found.here), ("there", there, found.there)):
+        for name, prediction, progress in (("here", here, found.here), ("there", there, found.there)):
             schema = OutputSchema.of(prediction.columns_of(found.step))
-            error = None if one is None else {"error": str(one)}
-            difference[name] = _batch(case, one, schema) if isinstance(one, BatchProgress) else error
+            error = None if progress is None else {"error": str(progress)}
+            difference[name] = _batch(case, progress, schema) if isinstance(progress, BatchProgress) else error
         difference["rules"] = [asdict(rule) for rule in found.rules]
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
@@ -352,11 +342,11 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
                 "title": operator.title,
                 "late_watermark": instant(operator.late_ms),
                 "eviction_watermark": instant(operator.eviction_ms),
-                "late": [_compared(one) for one in operator.late],
-                "over": [_compared(one) for one in operator.evicted],
+                "late": [_compared(row) for row in operator.late],
+                "over": [_compared(row) for row in operator.evicted],
                 "dropped": operator.dropped,
                 "held": operator.state_rows,
-                "state": [_compared(one)["row"] for one in operator.shown],
+                "state": [_compared(row)["row"] for row in operator.shown],
             }
             for operator in batch.operators
         ],
@@ -374,12 +364,12 @@ def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, 
     }
 
 
-def _compared(one: ComparedRow) -> dict[str, Json]:
+def _compared(row: ComparedRow) -> dict[str, Json]:
     return {
-        "row": {name: as_written(wire(value, type_), type_) for name, type_, value in one.what},
-        "time": None if one.time_us is None else show(one.time_us),
-        "watermark": instant(one.watermark_ms),
-        "rows": one.rows,
+        "row": {name: as_written(wire(value, type_), type_) for name, type_, value in row.what},
+        "time": None if row.time_us is None else show(row.time_us),
+        "watermark": instant(row.watermark_ms),
+        "rows": row.rows,
     }
 
 

@@ -136,7 +136,7 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 
 def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
-    found: list[Change] = []
+    different: list[Change] = []
     same: list[str] = []
     outside: list[str] = []
     missing: list[MissingAnswer] = []
@@ -155,10 +155,10 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
         elif same_behaviour(a, b):
             same.append(case)
         else:
-            found.append(change(a, before, b, after, matrix.bugs.get(case, ())))
+            different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
     order = list(MEANINGS)
-    found.sort(key=lambda one: (order.index(one.meaning), one.case))
-    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(missing))
+    different.sort(key=lambda changed: (order.index(changed.meaning), changed.case))
+    return Changes(before, after, tuple(different), tuple(same), tuple(outside), tuple(missing))
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
@@ -181,7 +181,7 @@ def _met_by_running_queries(before: Cell, after: Cell) -> bool:
     seen = before.observation
     if seen is None or seen.error is None:
         return True
-    return _ran(seen) and any(found.what != "error" for found in all_differences(before, after))
+    return _ran(seen) and any(difference.what != "error" for difference in all_differences(before, after))
 
 
 @once_for_each_answer
@@ -277,7 +277,6 @@ def _rows(observation: Observation) -> list[str]:
 
 
 def _different_rows(a: Observation, b: Observation) -> tuple[int, int]:
-    """Counts the rows that only the first emitted, and those that only the second emitted."""
     only_a, only_b = different_rows(_rows(a), _rows(b), (OutputSchema.of(a.columns), OutputSchema.of(b.columns)))
     return len(only_a), len(only_b)
 
@@ -323,13 +322,12 @@ def _moved(a: Observation, b: Observation) -> str | None:
 
 
 def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
-    """Maps each row to the step and the position of its micro-batch within it, for each time it was emitted, in order."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    places: dict[str, list[tuple[int, int]]] = {}
     for step in observation.steps:
         for at, batch in enumerate(step.batches):
             for row in batch.behaviour.rows:
-                found.setdefault(row, []).append((step.number, at))
-    return found
+                places.setdefault(row, []).append((step.number, at))
+    return places
 
 
 _METRICS: Mapping[Aspect, str] = {
@@ -345,7 +343,9 @@ _METRICS: Mapping[Aspect, str] = {
 
 
 def _metrics(a: Cell, b: Cell) -> str:
-    names = dict.fromkeys(_METRICS[found.what] for found in all_differences(a, b) if found.what in _METRICS)
+    names = dict.fromkeys(
+        _METRICS[difference.what] for difference in all_differences(a, b) if difference.what in _METRICS
+    )
     return f"same rows; differs in {', '.join(names)}" if names else "same rows"
 
 
@@ -387,9 +387,7 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
     """Returns ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
-    Args:
-        a: the cell of the last version that behaves otherwise, ``before``.
-        b: the cell of the first version that behaves like this, ``after``.
+    ``a``: the cell of ``before``, the last version that behaves otherwise; ``b``: that of ``after``, the first that behaves like this.
     """
     changed = _changed_in(a, before, b, after)
     if changed is None or not after.apache:
@@ -402,10 +400,10 @@ def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion
     old, new = before.version, after.version
     if old is None or new is None or old >= new:
         return None
-    found = []
+    releases = []
     if a.differs is not None:
-        found.append(gone_in(a.differs.spark, old))
+        releases.append(gone_in(a.differs.spark, old))
     if b.differs is not None:
         covered = falling_into(VersionRange.parse(b.differs.spark.split(" or ")))
-        found.append(next((release for release in covered if release > old), None))
-    return max((release for release in found if release is not None and old < release <= new), default=None)
+        releases.append(next((release for release in covered if release > old), None))
+    return max((release for release in releases if release is not None and old < release <= new), default=None)

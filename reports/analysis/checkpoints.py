@@ -59,17 +59,8 @@ class Checkpoints:
     @cached_property
     def documented_groups(self) -> tuple[CheckpointGroup, ...]:
         """What the cases document, whichever the two versions; refusals first."""
-        return _grouped(
-            (
-                one.status,
-                "",
-                one.entry.because,
-                one.entry.model_copy(update={"from_": None, "to": None}),
-                one.case,
-                None,
-            )
-            for one in self.documented
-        )
+        entries = ((known, known.entry.model_copy(update={"from_": None, "to": None})) for known in self.documented)
+        return _grouped((known.status, "", entry.because, entry, known.case, None) for known, entry in entries)
 
     @property
     def tried(self) -> int:
@@ -85,36 +76,32 @@ class Checkpoints:
             verb = "documents" if count == 1 else "document"
             known = f"{counted(count, 'case')} {verb} a refusal or other results"
             return f"not run between these versions; {known}" if self.documented else "nothing was handed over"
-        words = {
-            "refused": (self.count("refused", "unsupported"), "is refused", "are refused"),
-            "differs": (self.count("differs"), "resumes with other results", "resume with other results"),
-            "violates": (self.count("violates"), "is not as expected", "are not as expected"),
-            "broken": (self.count("broken"), "has no answer", "have no answer"),
-        }
-        said = [f"{number} {one if number == 1 else several}" for number, one, several in words.values() if number]
+        words = (
+            (self.count("refused", "unsupported"), "is refused", "are refused"),
+            (self.count("differs"), "resumes with other results", "resume with other results"),
+            (self.count("violates"), "is not as expected", "are not as expected"),
+            (self.count("broken"), "has no answer", "have no answer"),
+        )
+        said = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
         of = f"of {counted(self.tried, 'tried checkpoint')}, "
-        told = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
+        summary = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
         if untried := self.count("not-run"):
-            told += f"; {untried} not tried"
+            summary += f"; {untried} not tried"
             if self.documented:
-                told += f", {len(self.documented)} of them documented as refused or with other results"
-        return told
+                summary += f", {len(self.documented)} of them documented as refused or with other results"
+        return summary
 
 
 def checkpoints(
     cells: Iterable[UpgradeCell], cases: Iterable[Case], before: Target, after: Target
 ) -> Checkpoints | None:
-    """Returns what is known about the checkpoints of one version on another; None if that is nothing.
+    """Returns what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
-    Args:
-        cells: every cell of the upgrade matrix.
-        cases: cases that may document something for versions without a result.
-        before: the version that writes the checkpoints.
-        after: the version that resumes them.
+    ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
     own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
-    documented = tuple(one for one in _documented(cases, before, after) if one.case not in answered)
+    documented = tuple(known for known in _documented(cases, before, after) if known.case not in answered)
     return Checkpoints(before, after, own, documented) if own or documented else None
 
 
@@ -132,9 +119,7 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
 def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
     """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
-    Args:
-        cells: every checkpoint.
-        findings: whether the findings of an unexpected cell are a reason.
+    ``findings``: whether the findings of an unexpected cell are a reason.
     """
     return _grouped(
         (
@@ -155,11 +140,11 @@ Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None,
 
 
 def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
-    found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
+    cuts_of_cases: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
     for status, error, because, entry, case, cut in checkpoints:
-        cuts = found.setdefault((status, error, because, entry), {})
+        cuts = cuts_of_cases.setdefault((status, error, because, entry), {})
         cuts[case] = (*cuts.get(case, ()), *(() if cut is None else (cut,)))
-    groups = (CheckpointGroup(*about, cuts) for about, cuts in found.items())
+    groups = (CheckpointGroup(*about, cuts) for about, cuts in cuts_of_cases.items())
     return tuple(sorted(groups, key=lambda group: (UPGRADES_WORST_FIRST.index(group.status), -group.count)))
 
 

@@ -29,11 +29,7 @@ _SILENT = NO_RESULT | {"not-applicable"}
 
 
 class UnusableColumn(WrongUsage):
-    """A column cannot be published.
-
-    Attributes:
-        reasons: each in one line that says what to do.
-    """
+    """A column cannot be published; each of the ``reasons`` says in a line what to do."""
 
     def __init__(self, path: Path, problems: Iterable[str]) -> None:
         self.path = path
@@ -97,8 +93,7 @@ class BesideApache:
 def read_column(path: Path) -> Column:
     """Reads a ``NAME.yaml`` and the results beside it.
 
-    Raises:
-        UnusableColumn: one of them cannot be read, or they do not belong together.
+    Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
     try:
         provenance = Provenance.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -154,10 +149,10 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = tuple(_changed(ran, digests))
     try:
-        found = compare(apache, column.results)
+        difference = compare(apache, column.results)
     except NothingInCommon:
         return BesideApache(column, None, 0, (), changed, len(digests))
-    release = found.pairs[0][0]
+    release = difference.pairs[0][0]
     answered = {cell.case: cell for cell in apache.cells if cell.target == release.name and cell.status not in _SILENT}
     compared = [
         cell
@@ -167,7 +162,7 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
         and other.case_digest == cell.case_digest
     ]
     cases = {cell.case for cell in compared}
-    different = tuple(one for one in found.different if one.case in cases)
+    different = tuple(cell for cell in difference.different if cell.case in cases)
     return BesideApache(column, release, len(compared), different, changed, len(digests))
 
 

@@ -24,18 +24,14 @@ _shared: list[Callable[[int], Any]] = []
 
 
 def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, few: int = FEW) -> tuple[Result, ...]:
-    """Do the work on all items, in any order.
+    """Do the work on all items, and return the result of each part, in the order of the items.
 
     Whichever process is free takes the next part. A part of a process that fails or dies is done again in this one, which raises
     what went wrong. Where processes cannot be forked, this one does everything.
 
     Args:
-        items: each at least once, in this process or another.
         work: may be done twice on an item. Its result must be picklable.
         few: up to how many items this process does alone.
-
-    Returns:
-        the result of each part, in the order of the items.
     """
     processes = min(_processors(), MOST_PROCESSES)
     if len(items) <= few or processes < 2 or "fork" not in multiprocessing.get_all_start_methods():

@@ -30,10 +30,10 @@ WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
 """Statuses of cells whose behaviour cannot be compared."""
 
 
-_Found = TypeVar("_Found")
+_Compared = TypeVar("_Compared")
 
 
-def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[Cell, Cell], _Found]:
+def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callable[[Cell, Cell], _Compared]:
     """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
     All cells of a case in a file that have one digest are one answer, as digests come from what was observed. What was found is kept
@@ -41,16 +41,16 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[
     """
 
     @wraps(compared)
-    def found(a: Cell, b: Cell) -> _Found:
+    def once(a: Cell, b: Cell) -> _Compared:
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
-        known: dict[object, _Found] = a.file_of_results.compared
+        known: dict[object, _Compared] = a.file_of_results.compared
         key = compared, a.case, a.behaviour, b.file_of_results, b.case, b.behaviour
         if key not in known:
             known[key] = compared(a, b)
         return known[key]
 
-    return found
+    return once
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _instants_count(a: Cell, b: Cell) -> bool:
 
 class NothingInCommon(WrongUsage):
     def __init__(self, a: Results, b: Results) -> None:
-        targets = [", ".join(target.name for target in one.header.targets) for one in (a, b)]
+        targets = [", ".join(target.name for target in results.header.targets) for results in (a, b)]
         super().__init__(
             f"nothing to compare: one file has {counted(len(a.header.cases), 'case')} on {targets[0]}, "
             f"the other {counted(len(b.header.cases), 'case')} on {targets[1]}; no case ran on the same Spark version in both"
@@ -157,20 +157,17 @@ class Difference:
 
 
 def compare(a: Results, b: Results) -> Difference:
-    """Compare the behaviour of each cell; durations and error texts do not count.
+    """Compare the behaviour of each cell; durations and error texts do not count. Raises NothingInCommon: no cell is in both files.
 
     Targets are paired by name, or by Spark version if only one target has it; a vendor's suffix is ignored.
-
-    Raises:
-        NothingInCommon: no cell is in both files.
     """
     pairs = tuple(_pairs(a, b))
-    cells = [{(cell.case, cell.target): cell for cell in one.cells} for one in (a, b)]
+    cells = [{(cell.case, cell.target): cell for cell in results.cells} for results in (a, b)]
     both = [
         (first, second)
-        for one, other in pairs
+        for target, other in pairs
         for case in a.header.cases
-        if (first := cells[0].get((case, one.name))) and (second := cells[1].get((case, other.name)))
+        if (first := cells[0].get((case, target.name))) and (second := cells[1].get((case, other.name)))
     ]
     if not both:
         raise NothingInCommon(a, b)

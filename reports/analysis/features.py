@@ -64,17 +64,16 @@ Relevance: TypeAlias = Literal["all", "some", "none"]
 def named_features(texts: Sequence[str]) -> frozenset[str]:
     """The features in lists such as ``outer-join,dedup``; the beginning of a name is enough if it fits one feature only.
 
-    Raises:
-        WrongUsage: a name fits none, or several.
+    Raises WrongUsage: a name fits none, or several.
     """
     spelled = {feature.lower().replace(" ", "-"): feature for feature in FEATURES}
-    found = set()
+    features = set()
     for asked in (part.strip().lower().replace(" ", "-") for text in texts for part in text.split(",")):
         fitting = [asked] if asked in spelled else [name for name in spelled if asked and name.startswith(asked)]
         if len(fitting) != 1:
             raise WrongUsage(f"--uses: {unknown('feature', asked, list(spelled))}")
-        found.add(spelled[fitting[0]])
-    return frozenset(found)
+        features.add(spelled[fitting[0]])
+    return frozenset(features)
 
 
 def relevance(needs: Iterable[str], uses: frozenset[str]) -> Relevance:
@@ -105,32 +104,29 @@ def needs(cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
 
 
 def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
-    found = _features(readings, case, case.conf)
+    features = _features(readings, case, case.conf)
     if any(isinstance(step.action, Restart) for step in case.steps):
-        found.add("restart")
+        features.add("restart")
     if "rocksdb" in case.tags:
-        found.add("RocksDB")
-    return _in_order(found)
+        features.add("RocksDB")
+    return _in_order(features)
 
 
 def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the features that a job uses, in display order.
 
-    Args:
-        plan: the extended plan of one of its micro-batches.
-        case: the case that tries the job.
-        conf: the settings of the engine besides those of the case.
+    ``plan``: the extended plan of a micro-batch; ``case``: tries the job; ``conf``: the engine's settings besides those of the case.
     """
     reading = read_plan(plan)
-    found = _features([reading], case, {**conf, **case.conf})
+    features = _features([reading], case, {**conf, **case.conf})
     # Spark refuses transformWithState with another state store.
     if any(function.operation.startswith("TransformWithState") for function in reading.state_functions):
-        found.add("RocksDB")
-    return _in_order(found)
+        features.add("RocksDB")
+    return _in_order(features)
 
 
-def _in_order(found: Set[str]) -> tuple[str, ...]:
-    return tuple(feature for feature in FEATURES if feature in found)
+def _in_order(features: Set[str]) -> tuple[str, ...]:
+    return tuple(feature for feature in FEATURES if feature in features)
 
 
 def _readings(case: Case) -> list[QueryReading]:
@@ -138,13 +134,13 @@ def _readings(case: Case) -> list[QueryReading]:
 
 
 def _features(readings: Sequence[QueryReading], case: Case, conf: Mapping[str, str]) -> set[str]:
-    found = {f"{case.output_mode} mode"}
+    features = {f"{case.output_mode} mode"}
     for reading in readings:
         for aggregation in reading.aggregations:
             kinds = {window.kind for window in aggregation.windows}
-            found.add("window aggregation" if kinds - {"session"} else "aggregation")
-            found.update(["session windows"] if "session" in kinds else [])
-        found.update(_JOINS[join.kind] for join in reading.joins)
+            features.add("window aggregation" if kinds - {"session"} else "aggregation")
+            features.update(["session windows"] if "session" in kinds else [])
+        features.update(_JOINS[join.kind] for join in reading.joins)
         for feature, uses in (
             ("deduplication", reading.deduplications),
             ("arbitrary state", reading.state_functions),
@@ -155,11 +151,11 @@ def _features(readings: Sequence[QueryReading], case: Case, conf: Mapping[str, s
             ("named sources", any(source.name for source in reading.sources)),
         ):
             if uses:
-                found.add(feature)
+                features.add(feature)
     if any("rocksdb" in str(value).lower() for value in conf.values()):
-        found.add("RocksDB")
+        features.add("RocksDB")
     if case.in_real_time:
-        found.add("real-time mode")
+        features.add("real-time mode")
     elif case.trigger != "default":
-        found.add(f"trigger {case.trigger}")
-    return found
+        features.add(f"trigger {case.trigger}")
+    return features

@@ -74,10 +74,10 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     for entry in content.entries if isinstance(content, Entries) else ():
         if (key := entry.key.value) != "accepted":
             report.add(entry.key, unknown("key", str(key), ["accepted"]))
-    found = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
+    entries = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
     if report.problems:
         raise InvalidCase(report.problems)
-    return tuple(entry for entry in found if entry is not None)
+    return tuple(entry for entry in entries if entry is not None)
 
 
 _HEAD = (
@@ -195,14 +195,15 @@ class Gate:
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
-        told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        told += [f"checkpoints: {self.checkpoints.summary()}"] if self.checkpoints and self.checkpoints.tried else []
-        told += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
+        summary = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
+        summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
+        summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
+        tried = self.checkpoints if self.checkpoints and self.checkpoints.tried else None
+        summary += [f"checkpoints: {tried.summary()}"] if tried else []
+        summary += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
         missing = len(self.compared.missing)
-        told += [f"{counted(missing, 'cell')} without a result"] if missing else []
-        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
+        summary += [f"{counted(missing, 'cell')} without a result"] if missing else []
+        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(summary)}."
 
 
 def gate(
@@ -219,27 +220,24 @@ def gate(
     cases: Sequence[Case] = (),
     matrix: Matrix | None = None,
 ) -> Gate:
-    """Compare two versions and decide on every change.
+    """Compare two versions, named as for ``find``, and decide on every change.
 
     Args:
-        before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
-        after: the version to upgrade to.
         fail_on: changes that ``running`` queries can meet; ``any`` change, newly accepted queries and other errors of
             failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
             ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
             version has always fails.
-        strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``running``
-            and ``any``.
+        strengths: whether the behaviour of each case is documented, as it is of a missing case; not needed for ``running`` and ``any``.
         uses: features of the query; changes of cases that need none of them pass. Empty: any query.
-        needs: case id → the features that it needs; a missing case may need any.
+        needs: the features that each case needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
         cases: those that may document what becomes of checkpoints which no result is about, if they ran.
-        matrix: of the results, if there is one already.
+        matrix: the matrix of the results, if there is one already.
 
     Raises:
-        NoSuchVersion: one of the versions is not in the results, or not in the baseline.
-        WrongUsage: there is only one.
+        WrongUsage: a version is not in the results, or not in the baseline, or both are one.
     """
+    results.check_with(cases)
     matrix, needs = matrix or Matrix.of(results), needs or {}
     pair = find_both(results, before, after)
     compared = changes(matrix, *pair)
@@ -306,20 +304,20 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
 def find(results: Results, asked: str) -> Target:
     """Returns the target of a version, of a line (its newest version) or of a name.
 
-    Raises:
-        NoSuchVersion: no target matches, or more than one.
+    Raises NoSuchVersion: no target matches, or more than one.
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
-    found = named(
+    matching = named(
         asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
     )
-    if len(found) == 1:
-        return found[0]
+    if len(matching) == 1:
+        return matching[0]
     ours = set(results.paths) >= set(published())
-    known = ", ".join(published_releases(results) if ours else (one.spark for one in targets)) or "none"
-    if found:
-        raise NoSuchVersion(f"{asked} is ambiguous: {' or '.join(one.name for one in found)}; available: {known}")
+    known = ", ".join(published_releases(results) if ours else (target.spark for target in targets)) or "none"
+    if matching:
+        names = " or ".join(target.name for target in matching)
+        raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
     if ours:
         run = f"conformance run --all --spark {asked}"
         raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
@@ -329,12 +327,7 @@ def find(results: Results, asked: str) -> Target:
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """Returns the targets of two versions.
-
-    Raises:
-        NoSuchVersion: see ``find``.
-        WrongUsage: they are one target.
-    """
+    """Returns the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:
         raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")

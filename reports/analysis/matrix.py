@@ -86,10 +86,10 @@ class Matrix:
     @cached_property
     def families(self) -> Mapping[str, tuple[str, ...]]:
         """Maps each family to its cases, in order; cases outside a folder have the family ``""``."""
-        found: dict[str, list[str]] = {}
+        families: dict[str, list[str]] = {}
         for case in self.cases:
-            found.setdefault(case.rpartition("/")[0], []).append(case)
-        return {family: tuple(cases) for family, cases in found.items()}
+            families.setdefault(case.rpartition("/")[0], []).append(case)
+        return {family: tuple(cases) for family, cases in families.items()}
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
@@ -99,11 +99,11 @@ class Matrix:
     @cached_property
     def bugs(self) -> Mapping[str, tuple[DocumentedDifference, ...]]:
         """Maps each case that shows known bugs on some version to them."""
-        found: dict[str, dict[DocumentedDifference, None]] = {}
+        bugs: dict[str, dict[DocumentedDifference, None]] = {}
         for (case, _), cell in self.cells.items():
             if cell.status == "bug" and cell.differs is not None:
-                found.setdefault(case, {})[cell.differs] = None
-        return {case: tuple(entries) for case, entries in found.items()}
+                bugs.setdefault(case, {})[cell.differs] = None
+        return {case: tuple(entries) for case, entries in bugs.items()}
 
     def known_bug(self, case: str, target: Target) -> KnownBug | None:
         return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
@@ -176,10 +176,10 @@ class Matrix:
 
         1 takes precedence over 3: a violation is certain even if something is missing. An empty matrix is never green.
         """
-        found = {status for status, count in self.totals.items() if count}
-        if found & DOES_NOT_CONFORM:
+        statuses = {status for status, count in self.totals.items() if count}
+        if statuses & DOES_NOT_CONFORM:
             return 1
-        if found & NO_RESULT or self.is_empty:
+        if statuses & NO_RESULT or self.is_empty:
             return 3
         return 0
 
@@ -211,13 +211,13 @@ def _sentence(matrix: Matrix) -> str:
         "broken": "broken",
         "not-run": "not run",
     }
-    told = {
+    parts = {
         status: f"{totals[status]:,} {word}"
         for status, word in words.items()
         if totals[status] or status in ("conforms", "violates")
     }
-    good = ", ".join(text for status, text in told.items() if status in GREEN)
-    bad = ", ".join(text for status, text in told.items() if status not in GREEN)
+    good = ", ".join(text for status, text in parts.items() if status in GREEN)
+    bad = ", ".join(text for status, text in parts.items() if status not in GREEN)
     return f"{size}: {good}; {bad}"
 
 

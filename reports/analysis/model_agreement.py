@@ -106,14 +106,7 @@ def model_agreement(
     targets: Sequence[Target],
     shown: frozenset[CellKey],
 ) -> ModelAgreement:
-    """Asks the model about every answer.
-
-    Args:
-        cases: the cases as they were when they ran, by id; cells of other cases are left out.
-        cells: the cells by case id and target name.
-        targets: the released versions.
-        shown: the cells whose prediction a page shows.
-    """
+    """Asks the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
     places = {target.name: place for place, target in enumerate(targets)}
     # All about one case in one process: where versions do the same, the model runs once.
     asked = [
@@ -133,7 +126,6 @@ def model_agreement(
 def _answers(
     asked: Iterable[tuple[Case, Iterable[tuple[Target, Cell | None]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
-    """Returns three answers to each case on each target where the engine gave one, and the prediction if a page shows it."""
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
         predictions = CasePredictions(case)

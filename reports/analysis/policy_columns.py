@@ -43,14 +43,9 @@ def cells(
     model: bool = True,
     columns: Sequence[PolicyColumn] = (),
 ) -> Iterator[Cell]:
-    """Yields every cell of a run except those of Spark cases on Spark; policy cases are judged here.
+    """Yields every cell of a run except those of Spark cases on Spark, whose targets are named; policy cases are judged here.
 
-    Args:
-        cases: the cases for Spark.
-        policy_cases: the cases on watermark policies.
-        targets: the names of Spark's targets.
-        model: whether the model has a column.
-        columns: what real engines answered.
+    ``model``: whether the model has a column; ``columns``: what real engines answered.
     """
     names = [*([TARGET] if model else []), *(column.target.name for column in columns)]
     for case in cases:
@@ -63,8 +58,8 @@ def cells(
             )
     for policy_case in policy_cases:
         if model:
-            found = check(policy_case)
-            yield _cell(policy_case, TARGET, "violates" if found else "conforms", *map(str, found))
+            findings = check(policy_case)
+            yield _cell(policy_case, TARGET, "violates" if findings else "conforms", *map(str, findings))
         for column in columns:
             yield _answered(policy_case, column)
 
@@ -79,8 +74,8 @@ def _answered(case: PolicyCase, column: PolicyColumn) -> Cell:
         return _cell(case, name, "not-applicable", f"{column.title} does not have this policy")
     answer = column.answers[case.id]
     decided, of = compared(case, answer), expectations(case)
-    if found := mismatches(case, answer):
-        return _cell(case, name, "violates", *map(str, found))
+    if findings := mismatches(case, answer):
+        return _cell(case, name, "violates", *map(str, findings))
     if not decided:
         return _cell(case, name, "not-applicable", f"what the engine's classes decide: {column.decides}")
     some = [f"{decided} of {counted(of, 'expectation')} compared: {column.decides}"] if decided < of else []

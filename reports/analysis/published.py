@@ -35,21 +35,21 @@ def published_results(releases: Iterable[str] = ()) -> Results:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
             is added. Any other text is ignored. Only cases that have an answer on each release remain: see ``left_out``.
     """
-    found = Results.read_all(list(published()))
+    results = Results.read_all(list(published()))
     if UPGRADES.is_file():
-        digests = {cell.case: cell.case_digest for cell in found.cells}
+        digests = {cell.case: cell.case_digest for cell in results.cells}
         upgrades = tuple(
             cell
             for cell in Results.read(UPGRADES, condensed=True).upgrades
             if digests.get(cell.case, cell.case_digest) == cell.case_digest
         )
-        found = replace(found, upgrades=upgrades)
-    lines = {target.version.line for target in found.header.targets if target.version is not None}
+        results = replace(results, upgrades=upgrades)
+    lines = {target.version.line for target in results.header.targets if target.version is not None}
     newest = {version.line: version for version in published_patches() if version.line not in lines}
     wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}
     for more in patch_results(wanted):
-        found = in_common(found, more, [target.name for target in more.header.targets if target.version in wanted])
-    return found
+        results = in_common(results, more, [target.name for target in more.header.targets if target.version in wanted])
+    return results
 
 
 def left_out(results: Results) -> tuple[str, ...]:
@@ -66,14 +66,14 @@ def patch_results(versions: Iterable[SparkVersion] | None = None) -> tuple[Resul
 
 @cache
 def published_patches() -> tuple[SparkVersion, ...]:
-    found = (target.version for path in PATCHES.glob("*.jsonl.xz") for target in header_of(path).targets)
-    return tuple(sorted(version for version in found if version is not None))
+    versions = (target.version for path in PATCHES.glob("*.jsonl.xz") for target in header_of(path).targets)
+    return tuple(sorted(version for version in versions if version is not None))
 
 
 def between(first: str, last: str) -> tuple[str, ...]:
     """Returns both, and the patch releases with published results between them."""
     start, end = _version(first), _version(last)
-    inner = [one for one in published_patches() if start is not None and end is not None and start < one < end]
+    inner = [patch for patch in published_patches() if start is not None and end is not None and start < patch < end]
     return (first, *map(str, inner), last)
 
 
@@ -115,7 +115,7 @@ def beside(own: Results, published: Results) -> Results:
         return own
     cells = (
         *own.cells,
-        *(same.get((case, one.name)) or _absent(ran[case], one.name) for one in targets for case in ran),
+        *(same.get((case, target.name)) or _absent(ran[case], target.name) for target in targets for case in ran),
     )
     header = own.header.model_copy(update={"targets": (*own.header.targets, *targets)})
     footer = own.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})

@@ -56,8 +56,8 @@ def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
     lines = groupby(releases(), key=lambda version: version.line)
-    found = [(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown]
-    return dict(reversed(found))
+    releases_of_lines = [(name, tuple(_line(matrix, ran, list(own)))) for name, own in lines if name in shown]
+    return dict(reversed(releases_of_lines))
 
 
 def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
@@ -113,8 +113,8 @@ class Route:
 
 def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
     for target in _between(report, before, after):
-        found = changes(report.matrix, before, target)
-        met = sum(fails(change, None, "running") for change in found.changes)
+        changed = changes(report.matrix, before, target)
+        met = sum(fails(change, None, "running") for change in changed.changes)
         bugs = report.matrix.by_target[target.name]["bug"]
         tried = _tried(report, before, target)
         yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
@@ -138,9 +138,9 @@ def with_checkpoints(report: Report, target: Target) -> Target:
     if target.name in tried or version is None:
         return target
     line = (
-        one
-        for one in reversed(report.versions)
-        if one.apache and one.name in tried and one.version is not None and one.version.line == version.line
+        other
+        for other in reversed(report.versions)
+        if other.apache and other.name in tried and other.version is not None and other.version.line == version.line
     )
     return next(line, target)
 
@@ -153,24 +153,24 @@ def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
         for a, b in combinations((before, *inner, after), 2)
         if (tried := _tried(report, a, b)) is not None
     }
-    found = []
+    possible = []
     for stops in range(3):
         for chosen in combinations(inner, stops):
             way = (before, *chosen, after)
             refused = [hops.get((a.name, b.name)) for a, b in pairwise(way)]
             if None not in refused:
-                found.append(Route(way, sum(one for one in refused if one is not None)))
-    return tuple(sorted(found, key=lambda route: (route.refused, len(route.releases))))
+                possible.append(Route(way, sum(count for count in refused if count is not None)))
+    return tuple(sorted(possible, key=lambda route: (route.refused, len(route.releases))))
 
 
 def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
     first, last = before.version, after.version
     if first is None or last is None or last < first:
         return ()
-    inner = [one for one in report.versions if one.apache and one.version is not None and first < one.version < last]
-    return (*inner, after)
+    inner = ((target, target.version) for target in report.versions if target.apache)
+    return (*(target for target, version in inner if version is not None and first < version < last), after)
 
 
 def _tried(report: Report, before: Target, after: Target) -> Checkpoints | None:
-    found = checkpoints(report.results.upgrades, (), before, after)
-    return found if found is not None and found.tried else None
+    known = checkpoints(report.results.upgrades, (), before, after)
+    return known if known is not None and known.tried else None

@@ -58,7 +58,8 @@ class Report:
         patches: Sequence[Results] = (),
         columns: Sequence[Column] = (),
     ) -> Report:
-        """Combine results with the suite they came from."""
+        """Combine results with the suite they came from. Raises UnusableResults: they contradict a case of it."""
+        results.check_with(suite.cases)
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
@@ -146,8 +147,8 @@ class Report:
             for target in self.every_release.targets
             if target in (before, after) or (target.apache and _age(before) < _age(target) < _age(after))
         ]
-        found = [*turns([self.every_release.cells.get((case, target.name)) for target in between], between)]
-        return replace(turn, since=found[-1].since) if found else turn
+        patched = [*turns([self.every_release.cells.get((case, target.name)) for target in between], between)]
+        return replace(turn, since=patched[-1].since) if patched else turn
 
     @cached_property
     def every_release(self) -> Matrix:
@@ -155,7 +156,7 @@ class Report:
         own = {target.name: target for target in self.matrix.targets}
         cells, targets = dict(self.matrix.cells), dict(own)
         for results in self.patches:
-            more = {one.name: one for one in results.header.targets if one.name not in own}
+            more = {target.name: target for target in results.header.targets if target.name not in own}
             targets |= more
             cells |= {
                 cell.key: cell
@@ -166,13 +167,13 @@ class Report:
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
         """Splits the behaviours of a case where the same behaviour is judged differently on different versions."""
-        found = []
+        sections = []
         for behaviour in self.behaviours.get(case, ()):
             groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
             for cell in reversed(behaviour.cells):
                 groups.setdefault((cell.status, cell.differs), []).append(cell)
-            found += [Behaviour(tuple(reversed(cells))) for cells in groups.values()]
-        return tuple(found)
+            sections += [Behaviour(tuple(reversed(cells))) for cells in groups.values()]
+        return tuple(sections)
 
     def find_shared(self) -> None:
         """Finds what many pages ask for, before several processes make them."""

@@ -77,11 +77,9 @@ class Evidence:
     def of(
         cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
     ) -> Evidence:
-        """Returns the evidence of some cases; one that is not in the results shows nothing.
+        """Returns the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
 
-        Args:
-            targets: the versions, oldest first.
-            within: the versions that the statement is about; None for all.
+        ``within``: the versions that the statement is about; None for all.
         """
         names = tuple(cases)
         cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
@@ -91,7 +89,7 @@ class Evidence:
                 return "outside"
             return _standing(cells[target.name])
 
-        spans = tuple((found, span([*group], targets)) for found, group in groupby(targets, key=standing))
+        spans = tuple((known, span([*group], targets)) for known, group in groupby(targets, key=standing))
         return cls(spans, tuple(_variations(cells, targets)))
 
 
@@ -108,7 +106,7 @@ def _standing(cells: Iterable[Cell | None]) -> Standing:
 
 
 def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
-    found: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
+    entries: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
     for target in targets:
         for cell in cells[target.name]:
             if cell is not None and cell.differs is not None:
@@ -117,17 +115,17 @@ def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Ta
                     not reason.bug,
                     reason.link or reason.introduced_by or reason.because or reason.unsupported or "",
                 )
-                _, seen, cases = found.setdefault(key, (reason, {}, set()))
+                _, seen, cases = entries.setdefault(key, (reason, {}, set()))
                 seen[target.name] = target
                 cases.add(cell.case)
-    for _, (reason, seen, cases) in sorted(found.items(), key=lambda one: one[0][0]):
+    for _, (reason, seen, cases) in sorted(entries.items(), key=lambda item: item[0][0]):
         yield Variation(span([*seen.values()], targets), reason, tuple(sorted(cases)))
 
 
 def span(some: Sequence[Target], every: Sequence[Target]) -> str:
     """Writes some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
     named = {target.name for target in some}
-    runs = [[*group] for within, group in groupby(every, key=lambda one: one.name in named) if within]
+    runs = [[*group] for within, group in groupby(every, key=lambda target: target.name in named) if within]
     ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
     return ", ".join(map(" – ".join, ends))
 
@@ -135,7 +133,7 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
     """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
     line = _line(target)
-    whole = {one.name for one in every if _line(one) == line} <= {one.name for one in run}
+    whole = {other.name for other in every if _line(other) == line} <= {other.name for other in run}
     return line if whole and target.apache else target.title
 
 
@@ -244,8 +242,7 @@ class Specification:
     def of(cls, report: Report) -> Specification:
         """The specification of a suite and its results.
 
-        Raises:
-            WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
+        Raises WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
         """
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
@@ -265,8 +262,12 @@ class Specification:
             statements[place] = _statement(report, id, entry, pinned.get(id, ()))
         return cls(
             tuple(
-                Chapter(number, title[:1].upper() + title[1:], tuple(one for _, one in sorted(found.items())))
-                for number, (title, found) in sorted(chapters.items())
+                Chapter(
+                    number,
+                    title[:1].upper() + title[1:],
+                    tuple(statement for _, statement in sorted(statements.items())),
+                )
+                for number, (title, statements) in sorted(chapters.items())
             ),
             report.versions,
             tuple(report.cases.values()),
@@ -330,8 +331,7 @@ class Question:
 def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
     """Returns the questions of the suite's catalogue, in its order.
 
-    Raises:
-        WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
+    Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
     """
     entries = report.catalogue.questions if report.catalogue is not None else None
     statements = {statement.id: statement for statement in specification.statements}

@@ -122,9 +122,9 @@ def expected_and_observed_rows(
             left.append(LineValue(f"{_text(row)} ({problem.problem})", "missing"))
             continue
         key = schema.comparable(values)
-        found = keys[key] > 0
-        keys[key] -= found
-        left.append(_row(values, schema, "" if found else "missing"))
+        as_expected = keys[key] > 0
+        keys[key] -= as_expected
+        left.append(_row(values, schema, "" if as_expected else "missing"))
     right: list[LineValue] = []
     for observed in seen:
         key = schema.comparable(tuple(observed))
@@ -308,9 +308,7 @@ class _Answer:
     def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
         """Returns the facts as lines; those that a finding is about are marked.
 
-        Args:
-            wanted: what is expected there.
-            batch: the id of the micro-batch; None after the step.
+        ``wanted``: what is expected there; ``batch``: the id of the micro-batch, None after the step.
         """
         labels = {line.label for line in wanted} - {"rows", "error"}
         wrong = {

@@ -76,8 +76,8 @@ def _case(cell: Cell) -> Xml.Element:
     elif cell.status in (*FAILURES, *ERRORS):
         kind = "failure" if cell.status in FAILURES else "error"
         first = next((line.strip() for line in said[1:] or said), cell.status)
-        told = Xml.SubElement(case, kind, type=cell.status, message=_clean(f"{cell.status}: {first}"))
-        told.text = _clean("\n".join(said))
+        element = Xml.SubElement(case, kind, type=cell.status, message=_clean(f"{cell.status}: {first}"))
+        element.text = _clean("\n".join(said))
     elif cell.differs is not None:
         reason = cell.differs.because or cell.differs.unsupported or ""
         link = cell.differs.ticket
@@ -87,7 +87,7 @@ def _case(cell: Cell) -> Xml.Element:
 
 def _clean(text: str) -> str:
     """Writes every character that XML cannot hold, or that acts on a terminal, as its number."""
-    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", without_commands(printable(text, keep="\t\n")))
+    return _NOT_IN_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", without_commands(printable(text, keep="\t\n")))
 
 
 def _seconds(milliseconds: int) -> str:
@@ -132,7 +132,7 @@ def _test(cell: Cell, folder: str) -> dict[str, Any]:
     entry = cell.differs
     message = (entry.because or entry.unsupported) if entry is not None and not said else next(iter(cell.notes), None)
     line = next((finding.place.line for finding in cell.findings if finding.place.line is not None), None)
-    found: dict[str, Any] = {
+    test: dict[str, Any] = {
         "name": f"{cell.case} [{cell.target}]",
         "status": STATUSES[cell.status],
         "duration": cell.duration_ms,
@@ -141,9 +141,9 @@ def _test(cell: Cell, folder: str) -> dict[str, Any]:
         "filePath": f"{folder}/{cell.file}",
     }
     if cell.status == "bug":
-        found["tags"] = ["known bug"]
+        test["tags"] = ["known bug"]
     optional = {"message": message or (said.splitlines()[0] if said else None), "trace": said or None, "line": line}
-    return found | {key: value for key, value in optional.items() if value is not None}
+    return test | {key: value for key, value in optional.items() if value is not None}
 
 
 MOST_BYTES = 1024 * 1024
@@ -235,7 +235,6 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text escaped for a Markdown table."""
     return html.escape(printable(" ".join(text.split()))).translate(_MARKDOWN)
 
 
@@ -250,8 +249,8 @@ def workflow_commands(results: Results, folder: str = "cases") -> str:
     lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
     for cell in results.cells:
         if cell.status == "bug":
-            told = f"{cell.differs.because}{cell.differs.ticket}" if cell.differs is not None else ""
-            lines.append(_line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told))
+            reason = f"{cell.differs.because}{cell.differs.ticket}" if cell.differs is not None else ""
+            lines.append(_line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", reason))
     return "".join(f"{line}\n" for line in sorted(lines))
 
 
@@ -263,8 +262,8 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
         body = "\n".join(line.strip() for line in finding.body())
         yield _line(level, f"{folder}/{place.file}", place.line, f"{cell.target}{step}", body)
     if not cell.findings:
-        told = "; ".join(cell.notes) or "no result"
-        yield _line(level, f"{folder}/{cell.file}", None, cell.target, f"{cell.status}: {told}")
+        reason = "; ".join(cell.notes) or "no result"
+        yield _line(level, f"{folder}/{cell.file}", None, cell.target, f"{cell.status}: {reason}")
 
 
 def _line(level: str, file: str, line: int | None, title: str, message: str) -> str:

@@ -118,9 +118,13 @@ def everything(report: Report) -> str:
         pairs=tuple(_pair(pair) for pair in report.pairs),
         coverage=tuple(
             ExportedCoverage(
-                name=one.name, of=len(one.entries), pinned=len(one.pinned), partly=tuple(one.lost), holes=one.holes
+                name=category.name,
+                of=len(category.entries),
+                pinned=len(category.pinned),
+                partly=tuple(category.lost),
+                holes=category.holes,
             )
-            for one in report.covered
+            for category in report.covered
         ),
     )
     return printable_json(document.model_dump_json(indent=1)) + "\n"
@@ -136,7 +140,7 @@ def json_schema() -> dict[str, Any]:
 
 def _case(report: Report, id: str) -> ExportedCase:
     case = report.cases.get(id)
-    numbers = {name: number for number, one in enumerate(report.behaviours[id]) for name in one.targets}
+    numbers = {name: number for number, behaviour in enumerate(report.behaviours[id]) for name in behaviour.targets}
     return ExportedCase(
         id=id,
         family=id.rpartition("/")[0],
@@ -180,12 +184,12 @@ def _pair(pair: Changes) -> ExportedPair:
                 what=change.what,
                 where=str(change.where),
                 reasons=tuple(
-                    ExportedReason(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None)
-                    for one in change.reasons
+                    ExportedReason(spark=reason.spark, text=reason.text, link=reason.link, bug=reason.bug is not None)
+                    for reason in change.reasons
                 ),
             )
             for change in pair.changes
         ),
         outside=pair.outside,
-        silent=tuple((one.case, one.target, one.status) for one in pair.missing),
+        silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
     )

@@ -108,7 +108,7 @@ def case_page(report: Report, id: str) -> CasePage:
         script=pyspark_script(case) if case is not None else None,
         command=_command(report, id),
         sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
-        behaviours={one: str(known.get(one, {}).get("sentence", "")) for one in named},
+        behaviours={behaviour: str(known.get(behaviour, {}).get("sentence", "")) for behaviour in named},
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),

@@ -54,7 +54,7 @@ class ReasonGroup:
     @property
     def workarounds(self) -> tuple[Workaround, ...]:
         bugs = (reason.bug for reason in self.reasons)
-        return tuple(dict.fromkeys(one for bug in bugs if bug is not None and (one := bug.workaround) is not None))
+        return tuple(dict.fromkeys(known for bug in bugs if bug is not None and (known := bug.workaround) is not None))
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,11 @@ def comparison(report: Report, pair: Changes) -> Comparison:
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
-    """Yields changes without a reason first, then the reason with the most cases."""
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
         by_reason.setdefault(links, []).append(change)
-    for links, same_reason in sorted(by_reason.items(), key=lambda found: (bool(found[0]), -len(found[1]), found[0])):
+    for links, same_reason in sorted(by_reason.items(), key=lambda item: (bool(item[0]), -len(item[1]), item[0])):
         reasons = dict.fromkeys(reason for change in same_reason for reason in change.reasons)
         sources = dict.fromkeys(reason.link for reason in reasons if reason.link)
         items = tuple(_item(report, pair, change) for change in same_reason)
@@ -142,11 +141,11 @@ def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
     return a, b
 
 
-def _instant(found: re.Match[str]) -> str:
+def _instant(match: re.Match[str]) -> str:
     try:
-        micros = canonical(found[1], _TIMESTAMP)
+        micros = canonical(match[1], _TIMESTAMP)
     except NotAValue:
-        return found[0]
+        return match[0]
     return show(micros)
 
 

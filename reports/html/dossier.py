@@ -25,13 +25,9 @@ def asset(name: str) -> str:
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Writes a page from a template, which shows the values.
+    """Writes a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
 
-    Args:
-        kind: the kind of file, for messages: ``a dossier``.
-
-    Raises:
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    Raises as `conformance.core.output_file.write_file`.
     """
     text = templates().get_template(template).render(title=title, style=Markup(asset("report.css")), **values)
     write_file(path, text, page_kind(kind))
@@ -45,13 +41,12 @@ def page_kind(name: str) -> FileKind:
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
     """Writes the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
 
-    Raises:
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    Raises as `conformance.core.output_file.write_file`.
     """
     write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
 
 
-_PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
+PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0
 """The length of the longest bar of the picture, in pixels."""
 
@@ -103,17 +98,13 @@ _COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accep
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Returns the dossier of a pair of versions, named as in ``conformance gate``.
-
-    Raises:
-        WrongUsage: see `reports.analysis.gate.find_both`.
-    """
+    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.analysis.gate.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair)
     ends = (pair.before, pair.after)
-    tried = tuple(with_checkpoints(report, one) for one in ends)
-    found = routes(report, *tried) if tried[0] != tried[1] else ()
+    tried = tuple(with_checkpoints(report, target) for target in ends)
+    possible = routes(report, *tried) if tried[0] != tried[1] else ()
     between = tuple(releases_between(report, *ends))
     return Dossier(
         gate=ruled,
@@ -122,9 +113,11 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
         fixed=tuple(_fixed(compared)),
         workarounds=tuple(dict.fromkeys(_workarounds(compared, handed))),
         releases=between,
-        route=found[0] if found else None,
-        direct=next((route for route in found if len(route.releases) == 2), None),
-        instead=tuple((asked, one) for asked, one in zip(ends, tried, strict=True) if asked != one) if found else (),
+        route=possible[0] if possible else None,
+        direct=next((route for route in possible if len(route.releases) == 2), None),
+        instead=tuple((asked, other) for asked, other in zip(ends, tried, strict=True) if asked != other)
+        if possible
+        else (),
         fewest=fewest_bugs(between),
     )
 
@@ -132,23 +125,19 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
     """Writes ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
 
-    A file of accepted changes that has reasons already stays.
-
-    Raises:
-        WrongUsage: as ``dossier``.
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
     """
-    found = dossier(report, before, after)
-    pair = found.comparison.pair
+    whole = dossier(report, before, after)
+    pair = whole.comparison.pair
     out.mkdir(parents=True, exist_ok=True)
     page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
-    drawn = templates().get_template("dossier.svg").render(found=found)
+    drawn = templates().get_template("dossier.svg").render(found=whole)
     write_standalone(
         page,
         "a dossier",
         "dossier.html",
-        found.title,
-        found=found,
+        whole.title,
+        found=whole,
         pair=pair,
         report=report,
         drawn=Markup(drawn),
@@ -156,10 +145,10 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
         finished=report.results.footer.finished,
     )
     yield str(page)
-    write_file(picture, drawn, _PICTURE)
+    write_file(picture, drawn, PICTURE)
     yield str(picture)
     try:
-        write_file(accepted, draft(tuple(ruling.change for ruling in found.gate.failing)), DRAFT)
+        write_file(accepted, draft(tuple(ruling.change for ruling in whole.gate.failing)), DRAFT)
     except OtherContent:
         yield f"{accepted} stays: it has your reasons"
     else:
@@ -171,16 +160,16 @@ def _fixed(compared: Comparison) -> Iterator[tuple[str, SourceLink | None, int]]
     for change in compared.pair.changes:
         if change.before.status == "bug" and change.after.status != "bug" and (entry := change.before.differs):
             by_bug.setdefault((entry.because or "", entry.link), set()).add(change.case)
-    for (because, link), cases in sorted(by_bug.items(), key=lambda one: (-len(one[1]), one[0][0])):
+    for (because, link), cases in sorted(by_bug.items(), key=lambda item: (-len(item[1]), item[0][0])):
         yield because, SourceLink.of(link) if link else None, len(cases)
 
 
 def _workarounds(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
-    for one in (*handed.groups, *handed.documented) if handed is not None else ():
-        if one.workaround:
-            yield f"Checkpoints: {one.workaround}"
-    bugs = (one.bug.workaround for one in compared.bugs)
-    reasons = (one for group in compared.groups for entry in group.entries for one in entry.workarounds)
-    for found in (*bugs, *reasons):
-        if found is not None:
-            yield str(found)
+    for reason in (*handed.groups, *handed.documented) if handed is not None else ():
+        if reason.workaround:
+            yield f"Checkpoints: {reason.workaround}"
+    bugs = (standing.bug.workaround for standing in compared.bugs)
+    reasons = (known for group in compared.groups for entry in group.entries for known in entry.workarounds)
+    for workaround in (*bugs, *reasons):
+        if workaround is not None:
+            yield str(workaround)

@@ -91,14 +91,14 @@ def matrix_page(report: Report) -> MatrixPage:
 
 
 def _row(report: Report, id: str) -> MatrixRow:
-    found = ribbon(report, id, newest_first=True)
+    row = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
-        ribbon=found,
+        ribbon=row,
         words=search_words(case, report.behaviours[id]),
         tags=case.tags if case is not None else (),
-        kinds=" ".join(place.sign.status for place in found.cells),
-        behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.cells),
+        kinds=" ".join(place.sign.status for place in row.cells),
+        behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
     )
 
 
@@ -108,12 +108,12 @@ _TICKET = re.compile(r"SPARK-\d+")
 
 def search_words(case: Case | PolicyCase | None, behaviours: Iterable[Behaviour]) -> str:
     """Returns the words that find a case, each once, in lower case, separated by spaces."""
-    found = [word for one in behaviours for word in _of_behaviour(one)]
+    words = [word for behaviour in behaviours for word in _of_behaviour(behaviour)]
     if case is not None:
-        found += _TICKET.findall(" ".join(case.links))
+        words += _TICKET.findall(" ".join(case.links))
     if isinstance(case, Case):
-        found += _of_case(case)
-    return " ".join(dict.fromkeys(word.lower() for word in found))
+        words += _of_case(case)
+    return " ".join(dict.fromkeys(word.lower() for word in words))
 
 
 def _of_case(case: Case) -> Iterator[str]:
@@ -200,8 +200,8 @@ def _bugs(report: Report) -> str:
 
 def releases_with_bugs(report: Report) -> tuple[str, ...]:
     """Names the versions that show a known bug, whether or not a later release fixes it."""
-    found = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
-    return tuple(target.name for target in report.versions if target.name in found)
+    names = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
+    return tuple(target.name for target in report.versions if target.name in names)
 
 
 WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")
@@ -363,10 +363,10 @@ class BugsPage:
 
 def bugs_page(report: Report) -> BugsPage:
     rows = (_bug_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
-    found = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    ordered = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
     targets = report.versions
     return BugsPage(
-        targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
+        targets, tuple(ordered), tuple(sum(1 for row in ordered if row.shown[at]) for at in range(len(targets)))
     )
 
 
@@ -386,7 +386,7 @@ def _bug_row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
         ticket=first.ticket.strip().strip("()") if not first.link else "",
         cases=tuple(cases.items()),
         shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
-        fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
+        fixed_in=None if None in fixed else max((release for release in fixed if release is not None), key=_numbers),
         workaround=first.workaround,
     )
 
@@ -398,7 +398,7 @@ _TAG = "tag:watermark-conformance,2026:bug"
 def feed(report: Report, page: str) -> str:
     """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
     ElementTree.register_namespace("", _ATOM)
-    found = bugs_page(report)
+    bugs = bugs_page(report)
     when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
     root = ElementTree.Element(f"{{{_ATOM}}}feed")
     _text(root, "id", f"{_TAG}s")
@@ -407,7 +407,7 @@ def feed(report: Report, page: str) -> str:
     _text(ElementTree.SubElement(root, f"{{{_ATOM}}}author"), "name", "Watermark conformance")
     ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="self", href=InAFolder.feed)
     ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=page)
-    for row in found.rows:
+    for row in bugs.rows:
         entry = ElementTree.SubElement(root, f"{{{_ATOM}}}entry")
         _text(entry, "id", f"{_TAG}/{row.place}")
         _text(entry, "title", f"{row.name}: {row.cases[0][1]}")
@@ -415,7 +415,7 @@ def feed(report: Report, page: str) -> str:
         ElementTree.SubElement(
             entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
         )
-        having = ", ".join(target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
+        having = ", ".join(target.title for target, count in zip(bugs.targets, row.shown, strict=True) if count)
         fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
         known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
         cases = ", ".join(case for case, _ in row.cases)
@@ -425,7 +425,7 @@ def feed(report: Report, page: str) -> str:
 
 
 def _text(parent: ElementTree.Element, name: str, text: str) -> None:
-    ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}").text = "".join(one for one in text if one.isprintable())
+    ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}").text = "".join(char for char in text if char.isprintable())
 
 
 NARROW = 400.0
@@ -470,9 +470,9 @@ def causes(report: Report) -> tuple[Cause, ...]:
     """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
-        Cause(one["sign"], one["because"], one["case"], ribbon(report, one["case"]))
-        for one in _written()["vanished"]
-        if one["case"] in ran
+        Cause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))
+        for cause in _written()["vanished"]
+        if cause["case"] in ran
     )
 
 
@@ -491,8 +491,8 @@ def _modes(report: Report) -> Iterator[Pictured]:
 
 def _pictures(report: Report) -> Iterator[Pictured]:
     by_name = {target.name: target for target in report.targets}
-    for one in _written()["pictures"]:
-        case, groups = report.cases.get(one["case"]), report.sections(one["case"])
+    for picture in _written()["pictures"]:
+        case, groups = report.cases.get(picture["case"]), report.sections(picture["case"])
         cell = groups[0].shown if groups else None
         if case is None or cell is None or cell.observation is None:
             continue
@@ -502,10 +502,10 @@ def _pictures(report: Report) -> Iterator[Pictured]:
         drawn = timeline(case, predicted.account if predicted is not None else alone)
         if drawn is not None:
             said = report.title(case.id)
-            yield Pictured(case.id, one["title"], said, drawn, (target,))
+            yield Pictured(case.id, picture["title"], said, drawn, (target,))
 
 
 @cache
 def _written() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = read_data("reports.html", "guides.yaml")
-    return found
+    written: Mapping[str, Any] = read_data("reports.html", "guides.yaml")
+    return written

@@ -67,7 +67,7 @@ class PairCell:
 @cache
 def templates() -> Environment:
     """The templates; everything they print is escaped."""
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("reports.html"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -76,7 +76,7 @@ def templates() -> Environment:
         finalize=visible,
         auto_reload=False,
     )
-    found.filters.update(
+    environment.filters.update(
         released=released,
         capfirst=lambda text: text[:1].upper() + text[1:],
         short=short,
@@ -85,16 +85,11 @@ def templates() -> Environment:
         cut=cut,
         source_link=SourceLink.of,
     )
-    return found
-
-
-def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
-    """Every page, the front page first."""
-    return (render() for render in renderings(report, addresses))
+    return environment
 
 
 def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
-    """Yields what renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
+    """Yields what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key, _ in TABS[1:])
@@ -160,7 +155,6 @@ class _Renderer:
         )
 
     def _filtered(self, name: str, value: str) -> str:
-        """Returns the suffix of an address of the matrix that filters it."""
         fragment = self.addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
@@ -175,7 +169,7 @@ class _Renderer:
             targets=self.report.versions,
             grid=self._grid(key, pair),
             dossier=self._dossier(key, pair),
-            pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self.report.pairs],
+            pairs=[f"{short(other.before.name)}..{short(other.after.name)}" for other in self.report.pairs],
             rule=RULE,
             pattern=self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
@@ -189,7 +183,6 @@ class _Renderer:
         return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
     def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
-        """Maps the earlier version to the changes between it and each later version."""
         targets = self.report.versions
         most = max((len(pair.changes) for pair in self.report.pairs), default=0)
         cells = {

@@ -279,7 +279,7 @@ def pyspark_script(case: Case) -> str | None:
         case.sink
         or case.in_real_time
         or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
-        or any(one.how == "kill" or one.damage or one.repartition or one.change.trigger for one in restarts)
+        or any(each.how == "kill" or each.damage or each.repartition or each.change.trigger for each in restarts)
     ):
         return None
     return "\n".join(_Script(case).lines()).rstrip()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
 from reports.analysis.change import Since, Turn, change
-from reports.analysis.equivalence import Behaviour
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.results.known_bug import KnownBug
@@ -73,33 +72,20 @@ class Ribbon:
 
 def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
     """Returns the cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""
-    cells = [report.matrix.cells.get((case, target.name)) for target in report.targets]
-    shown = (report.targets[::-1], cells[::-1]) if newest_first else (report.targets, cells)
-    return Ribbon(
-        case,
-        tuple(_cells(*shown, report.behaviours[case], report.matrix.bugs.get(case, ()))),
-        tuple(map(_change, report.turns[case])),
-    )
-
-
-def _cells(
-    targets: Sequence[Target],
-    cells: Sequence[Cell | None],
-    behaviours: Sequence[Behaviour],
-    bugs: Sequence[DocumentedDifference],
-) -> Iterator[RibbonCell]:
-    numbers = {name: number for number, behaviour in enumerate(behaviours) for name in behaviour.targets}
+    numbers = {name: at for at, behaviour in enumerate(report.behaviours[case]) for name in behaviour.targets}
+    bugs = report.matrix.bugs.get(case, ())
+    cells = []
     previous: int | None = None
-    for target, cell in zip(targets, cells, strict=True):
+    for target in report.targets[::-1] if newest_first else report.targets:
+        sign = CellSign.of(report.matrix.cells.get((case, target.name)), target, bugs)
         number = numbers.get(target.name)
         both = number is not None and previous is not None
-        yield RibbonCell(
-            target, CellSign.of(cell, target, bugs), both and number == previous, both and number != previous, number
-        )
+        cells.append(RibbonCell(target, sign, both and number == previous, both and number != previous, number))
         previous = number
+    return Ribbon(case, tuple(cells), tuple(map(_change, report.turns[case])))
 
 
 def _change(turn: Turn) -> RibbonChange:
-    found = change(*turn.before, *turn.after)
-    links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
+    changed = change(*turn.before, *turn.after)
+    links = dict.fromkeys(reason.link for reason in changed.reasons if reason.link)
     return RibbonChange(turn.since, tuple(SourceLink.of(link) for link in links))

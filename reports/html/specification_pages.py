@@ -63,7 +63,7 @@ class SpecificationPages:
     def one_page(self) -> str:
         """All of it, as Markdown with nothing folded."""
         chapters = self.specification.chapters
-        contents = "\n".join(f"- [{one.number} {one.title}](#chapter-{one.number})" for one in chapters)
+        contents = "\n".join(f"- [{chapter.number} {chapter.title}](#chapter-{chapter.number})" for chapter in chapters)
         body = "\n".join(self._chapter(chapter, 2, folded=False) for chapter in chapters)
         contents += f"\n- [{_APPENDIX_TITLE}](#appendix)"
         return f"# {TITLE}\n\n{self._preface()}\n## Contents\n\n{contents}\n\n{body}\n{self._appendix(2)}"
@@ -87,7 +87,8 @@ class SpecificationPages:
             page = f"{chapter.name}.md"
             lines += [f"\n## {link(f'{chapter.number} {chapter.title}', page)}\n"]
             lines += [
-                f"- {link(one.number, f'{page}#{one.number}')} {text(one.sentence)}" for one in chapter.statements
+                f"- {link(statement.number, f'{page}#{statement.number}')} {text(statement.sentence)}"
+                for statement in chapter.statements
             ]
         lines += [
             f"\n## {link(_APPENDIX_TITLE, APPENDIX)}\n",
@@ -122,27 +123,29 @@ class SpecificationPages:
 
     def _chapter(self, chapter: Chapter, level: int = 1, *, folded: bool = True) -> str:
         head = f'<a id="chapter-{chapter.number}"></a>\n\n{"#" * level} {chapter.number} {text(chapter.title)}\n'
-        return "\n".join([head, *(self._statement(one, level + 1, folded=folded) for one in chapter.statements)])
+        return "\n".join(
+            [head, *(self._statement(statement, level + 1, folded=folded) for statement in chapter.statements)]
+        )
 
-    def _statement(self, one: Statement, level: int, *, folded: bool) -> str:
+    def _statement(self, statement: Statement, level: int, *, folded: bool) -> str:
         parts = [
-            f'<a id="{one.number}"></a>\n\n{"#" * level} {one.number} {text(one.id)}\n',
-            f"**{text(one.sentence)}**\n",
+            f'<a id="{statement.number}"></a>\n\n{"#" * level} {statement.number} {text(statement.id)}\n',
+            f"**{text(statement.sentence)}**\n",
         ]
-        if one.observable != "all":
-            parts.append(f"Can be observed on Spark {code(one.observable)}.\n")
-        if one.untested is not None:
-            parts.append(f"Not tested: {text(one.untested)}\n")
+        if statement.observable != "all":
+            parts.append(f"Can be observed on Spark {code(statement.observable)}.\n")
+        if statement.untested is not None:
+            parts.append(f"Not tested: {text(statement.untested)}\n")
         else:
-            parts += [*evidence_lines(one.evidence), self._cases(one, folded=folded)]
-        parts.append(f"*Sources:* {sources(one.sources)}\n")
-        if one.confs:
-            parts.append(f"*Settings:* {', '.join(map(code, one.confs))}\n")
-        parts += [self._rule(rule, folded=folded) for rule in one.rules]
+            parts += [*evidence_lines(statement.evidence), self._cases(statement, folded=folded)]
+        parts.append(f"*Sources:* {sources(statement.sources)}\n")
+        if statement.confs:
+            parts.append(f"*Settings:* {', '.join(map(code, statement.confs))}\n")
+        parts += [self._rule(rule, folded=folded) for rule in statement.rules]
         return "\n".join(parts)
 
-    def _cases(self, one: Statement, *, folded: bool) -> str:
-        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in one.cases]
+    def _cases(self, statement: Statement, *, folded: bool) -> str:
+        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in statement.cases]
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
@@ -179,15 +182,15 @@ def evidence_lines(evidence: Evidence) -> Iterator[str]:
     yield evidence.summary + "\n"
     if evidence.variations:
         yield "*What cases document as different on some versions:*\n"
-        yield "\n".join(_variation(one) for one in evidence.variations) + "\n"
+        yield "\n".join(_variation(variation) for variation in evidence.variations) + "\n"
 
 
-def _variation(one: Variation) -> str:
-    reason = one.reason
+def _variation(variation: Variation) -> str:
+    reason = variation.reason
     said = reason.because or f"not available: {reason.unsupported}"
     status: Status = "bug" if reason.bug else "unsupported" if reason.unsupported else "differs"
     ticket = f" ({sources([reason.link])})" if reason.link else text(reason.ticket)
-    return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
+    return f"- {MARKS[status].glyph} {variation.versions}: {text(said)}{ticket}, in {counted(len(variation.cases), 'case')}"
 
 
 def _fold(summary: str, body: str) -> str:
@@ -201,35 +204,26 @@ def render(markdown: str) -> Markup:
 def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
     """Writes the pages and the page to print; other files in the folder stay.
 
-    Args:
-        cases: the address of a report whose pages of cases are linked, as seen from the folder.
-
-    Raises:
-        WrongUsage: see `Specification.of`.
-        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    ``cases``: the address of a report whose pages of cases are linked, as seen from the folder. Raises as `Specification.of` and
+    `conformance.core.output_file.write_file`.
     """
-    found = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
+    rendered = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, content in found.markdown().items():
+    for name, content in rendered.markdown().items():
         write_file(folder / name, content, _MARKDOWN)
         written.append(folder / name)
     page = folder / ONE_PAGE
-    write_standalone(page, "a specification", "specification.html", TITLE, body=render(found.one_page()))
+    write_standalone(page, "a specification", "specification.html", TITLE, body=render(rendered.one_page()))
     return (*written, page)
 
 
 def questions_markdown(
     questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
-    """Returns the page of questions.
-
-    Args:
-        address: the addresses of the pages of cases.
-        chapters: the address of the folder with the chapters of the specification.
-    """
-    pages = {one.number: f"{chapter.name}.md" for chapter in specification.chapters for one in chapter.statements}
-    contents = "\n".join(f"- {link(one.question, f'#{one.id}')}" for one in questions)
+    """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
+    pages = {each.number: f"{chapter.name}.md" for chapter in specification.chapters for each in chapter.statements}
+    contents = "\n".join(f"- {link(question.question, f'#{question.id}')}" for question in questions)
     lead = (
         "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
         "from their results."
@@ -237,7 +231,8 @@ def questions_markdown(
     parts = [f"# Questions people ask\n\n{lead}\n\n{contents}\n"]
     for asked in questions:
         statements = ", ".join(
-            link(one.number, f"{chapters.rstrip('/')}/{pages[one.number]}#{one.number}") for one in asked.statements
+            link(statement.number, f"{chapters.rstrip('/')}/{pages[statement.number]}#{statement.number}")
+            for statement in asked.statements
         )
         cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
         elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
@@ -265,8 +260,8 @@ def _llms_lines(questions: Sequence[Question], specification: Specification, sit
     yield ""
     yield "## Questions people ask"
     yield ""
-    for one in questions:
-        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({one.evidence.summary})"
+    for question in questions:
+        yield f"- [{question.question}]({site}/questions.html#{question.id}): {question.answer} ({question.evidence.summary})"
     for chapter in specification.chapters:
         yield ""
         yield f"## {TITLE}: {chapter.number} {chapter.title}"

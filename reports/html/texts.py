@@ -45,8 +45,8 @@ def link(words: str, href: str | None) -> str:
 
 def sources(names: Iterable[str]) -> str:
     """Writes tickets and pages as links, and names in Spark's code as code."""
-    found = (SourceLink.of(name) for name in names)
-    return ", ".join(link(one.label, one.href) if one.href else code(one.label) for one in found)
+    links = (SourceLink.of(name) for name in names)
+    return ", ".join(link(source.label, source.href) if source.href else code(source.label) for source in links)
 
 
 LONGEST = 2000
@@ -68,8 +68,8 @@ def cut(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
-def _named(found: re.Match[str]) -> str:
-    char = found[0]
+def _named(match: re.Match[str]) -> str:
+    char = match[0]
     return f"⟨{unicodedata.name(char, f'U+{ord(char):04X}').lower()}⟩"
 
 
@@ -128,14 +128,14 @@ class TimeNotation:
         return replace(block, sides=tuple(tuple(map(self._line, side)) for side in block.sides))
 
     def _line(self, line: Line) -> Line:
-        return replace(line, values=tuple(replace(one, text=self.text(one.text)) for one in line.values))
+        return replace(line, values=tuple(replace(value, text=self.text(value.text)) for value in line.values))
 
-    def _instant(self, found: re.Match[str]) -> str:
+    def _instant(self, match: re.Match[str]) -> str:
         try:
-            micros = canonical(found[0], _TIMESTAMP)
+            micros = canonical(match[0], _TIMESTAMP)
         except NotAValue:
-            return found[0]
-        return self.show(micros) if isinstance(micros, int) else found[0]
+            return match[0]
+        return self.show(micros) if isinstance(micros, int) else match[0]
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -143,9 +143,9 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, part in value.items():
             if key not in _NOT_ROWS:
-                yield from (*_texts(key), *_texts(one))
+                yield from (*_texts(key), *_texts(part))
     elif isinstance(value, Iterable):
-        for one in value:
-            yield from _texts(one)
+        for part in value:
+            yield from _texts(part)

@@ -95,17 +95,17 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
     emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
     first: dict[Span, int] = {}
     in_state: set[Span] = set()
-    for at, one in enumerate(shown):
-        for window in one.emitted:
+    for at, batch in enumerate(shown):
+        for window in batch.emitted:
             texts = emitted.setdefault(window.span, {})
             texts[at] = (*texts.get(at, ()), _shortened(window.rest))
             first.setdefault(window.span, _first(shown, window.span, at))
-        known = (one.kept or frozenset()) | (one.evicted or frozenset())
+        known = (batch.kept or frozenset()) | (batch.evicted or frozenset())
         in_state |= known
         for span in known:
             first.setdefault(span, at)
     bars: list[WindowBar] = []
-    for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]:
+    for span in sorted(first, key=lambda window: (first[window], window))[:MOST_WINDOWS]:
         if span in in_state:
             bars += _lives(mode, shown, span, emitted.get(span, {}))
         else:
@@ -121,9 +121,10 @@ def _shortened(text: str) -> str:
 
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
-    """Returns the column of the first row in the window, else of the micro-batch that emitted it."""
-    within = (any(row.fate != "late" and span.holds(row.time_us) for row in one.rows) for one in shown[: before + 1])
-    return next((at for at, has_row in enumerate(within) if has_row), before)
+    for at, batch in enumerate(shown[:before]):
+        if any(row.fate != "late" and span.holds(row.time_us) for row in batch.rows):
+            return at
+    return before
 
 
 def _lives(
@@ -132,9 +133,9 @@ def _lives(
     append = mode == "append"
     begin: int | None = None
     lives: list[tuple[int, int, WindowEnd]] = []
-    known = [one for one in shown if one.kept is not None]
-    for at, one in enumerate(known):
-        kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
+    known = [batch for batch in shown if batch.kept is not None]
+    for at, batch in enumerate(known):
+        kept, evicted = span in (batch.kept or ()), span in (batch.evicted or ())
         if not kept and not evicted and at not in emitted:
             if begin is not None:
                 lives.append((begin, at - 1, "merged"))
@@ -181,23 +182,20 @@ def width_of(text: str) -> float:
 def placed(
     wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
 ) -> tuple[ValueLabel, ...]:
-    """Moves labels up or down where one would cover another, and where possible off the marks.
+    """Moves labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
 
-    Args:
-        wanted: labels where they would stand best, each with the upper and lower end of what it labels.
-        marks: x and y of what should stay visible.
-        top, bottom: no label stands above or below; y grows downwards.
+    ``wanted``: labels where they would stand best, each with the upper and lower end of what it labels.
     """
-    found: list[ValueLabel] = []
+    labels: list[ValueLabel] = []
     for label, above, below in wanted:
-        free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in found)]
+        free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in labels)]
         visible = [
             y for y in free if not any(abs(y - b) < LINE / 2 + 4 and label.left - 5 < a < label.x + 5 for a, b in marks)
         ]
         own = [y for y in visible if above <= y <= below]
         y = next(iter(own or visible or free), label.y)
-        found.append(ValueLabel(label.x, y, label.text))
-    return tuple(found)
+        labels.append(ValueLabel(label.x, y, label.text))
+    return tuple(labels)
 
 
 def _heights(best: float, top: float, bottom: float) -> list[float]:
@@ -321,12 +319,9 @@ def timeline(
     divergence: Divergence | None = None,
     across: float = ACROSS,
 ) -> Timeline | None:
-    """Lays out the micro-batches of a case; None if none ran.
+    """Lays out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
 
-    Args:
-        other: another behaviour, whose watermark is drawn in the background.
-        divergence: where the two first differ.
-        across: the width that all columns fill together if they can, in pixels.
+    ``other``: another behaviour, whose watermark is drawn in the background; ``divergence``: where the two first differ.
     """
     if not batches:
         return None
@@ -358,13 +353,14 @@ class _Layout:
         )
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
-        self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
+        self._null = any(row.fate in ("null", "timeless") for batch in shown for row in batch.rows)
         labels = [self._show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
-        watermarks = [one.seen.watermark for one in self._shown]
+        marks = {row.fate for row in rows}
+        watermarks = [batch.seen.watermark for batch in self._shown]
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -383,7 +379,7 @@ class _Layout:
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            fates=tuple(fate for fate in FATES if any(mark_of(row) == fate for one in self._shown for row in one.rows)),
+            fates=tuple(fate for fate in FATES if fate in marks),
             left_out=self._left_out,
         )
 
@@ -391,21 +387,20 @@ class _Layout:
         return self._left + column * self._column
 
     def _y(self, instant: int) -> float:
-        """Heights grow upwards, pixels downwards; with padding above and below."""
         whole = self._scale.height
         share = self._scale.at(instant) / whole if whole else 0.5
         return round(HEAD + PAD + (1 - share) * (self._plot - 2 * PAD), 1)
 
     def _instants(self) -> Iterator[int]:
-        for one in self._shown:
-            yield from (row.time_us for row in one.rows if row.time_us is not None)
-            yield from (ms * 1000 for ms in (one.seen.watermark, one.seen.next_watermark) if ms is not None)
+        for batch in self._shown:
+            yield from (row.time_us for row in batch.rows if row.time_us is not None)
+            yield from (ms * 1000 for ms in (batch.seen.watermark, batch.seen.next_watermark) if ms is not None)
         for bar in self._bars:
             yield from (bar.span.start, bar.span.end)
 
     def _columns(self) -> Iterator[TimelineColumn]:
-        for at, one in enumerate(self._shown):
-            batch = one.seen
+        for at, account in enumerate(self._shown):
+            batch = account.seen
             read = sum(source.rows for source in batch.sources)
             dropped = "–" if batch.dropped is None else str(batch.dropped)
             yield TimelineColumn(
@@ -414,27 +409,28 @@ class _Layout:
                 number=str(batch.id),
                 no_data=batch.kind == "no-data",
                 counts=(str(read), str(len(batch.rows)), dropped, ", ".join(map(str, batch.state)) or "–"),
-                restarted=one.restarted,
-                differs=self._differs(at, one),
+                restarted=account.restarted,
+                differs=self._differs(at, account),
             )
 
-    def _differs(self, at: int, one: BatchAccount) -> bool:
+    def _differs(self, at: int, account: BatchAccount) -> bool:
         where = self._divergence
-        if where is None or where.step != one.step:
+        if where is None or where.step != account.step:
             return False
         if where.batch is not None:
-            return where.batch == one.seen.id
-        return at + 1 == len(self._shown) or self._shown[at + 1].step != one.step
+            return where.batch == account.seen.id
+        return at + 1 == len(self._shown) or self._shown[at + 1].step != account.step
 
     def _bands(self) -> Iterator[StepBand]:
-        for at, one in enumerate(self._shown):
-            if at == 0 or self._shown[at - 1].step != one.step:
-                width = sum(self._column for other in self._shown if other.step == one.step)
-                yield StepBand(self._x(at), width, one.step)
+        for at, account in enumerate(self._shown):
+            if at == 0 or self._shown[at - 1].step != account.step:
+                width = sum(self._column for other in self._shown if other.step == account.step)
+                yield StepBand(self._x(at), width, account.step)
 
     def _ticks(self) -> Iterator[TimeTick]:
-        """Yields labels for as many instants as fit; watermarks first."""
-        watermarks = {ms * 1000 for one in self._shown for ms in (one.seen.watermark, one.seen.next_watermark) if ms}
+        watermarks = {
+            ms * 1000 for batch in self._shown for ms in (batch.seen.watermark, batch.seen.next_watermark) if ms
+        }
         taken: list[float] = []
         for instant in sorted(self._scale.instants, key=lambda known: (known not in watermarks, known)):
             y = self._y(instant)
@@ -444,9 +440,9 @@ class _Layout:
 
     def _rows(self) -> Iterator[DrawnRow]:
         lane = HEAD + self._plot + LANE / 2
-        for at, one in enumerate(self._shown):
-            for place, row in enumerate(one.rows, 1):
-                x = self._x(at) + self._column * place / (len(one.rows) + 1)
+        for at, account in enumerate(self._shown):
+            for place, row in enumerate(account.rows, 1):
+                x = self._x(at) + self._column * place / (len(account.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
                 behind = " although behind the watermark" if mark_of(row) == "taken" and row.behind else ""
                 tooltip = f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
@@ -495,11 +491,10 @@ class _Layout:
         return f"{path}V{self._y(after * 1000):g}h{PAD:g}" if path and after is not None else path
 
     def _sentences(self) -> Iterator[str]:
-        """The timeline as text."""
-        for at, one in enumerate(self._shown):
-            batch = one.seen
-            again = f"After a restart ({one.restarted}): " if one.restarted else ""
-            late = [row.text for row in one.rows if row.fate == "late"]
+        for at, account in enumerate(self._shown):
+            batch = account.seen
+            again = f"After a restart ({account.restarted}): " if account.restarted else ""
+            late = [row.text for row in account.rows if row.fate == "late"]
             ran = "" if batch.watermark is None else f", runs with the watermark {self._show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""
@@ -509,7 +504,7 @@ class _Layout:
             evicted = f", removes the windows {removed}{model}" if ended else ""
             left = "" if batch.next_watermark is None else f", leaves {self._show(batch.next_watermark * 1000)}"
             yield (
-                f"{again}Micro-batch {batch.id} of step {one.step}, {batch.kind}: reads {len(one.rows)}, "
+                f"{again}Micro-batch {batch.id} of step {account.step}, {batch.kind}: reads {len(account.rows)}, "
                 f"emits {len(batch.rows)}{dropped}{named}{evicted}{ran}{left}."
             )
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from markupsafe import Markup
 
 from conformance.core.errors import WrongUsage
-from conformance.core.output_file import FileKind, OutputFile, any_content, write_file
+from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, OutputFile, any_content, write_file
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
+from reports.analysis.gate import DRAFT
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.dossier import asset, page_kind, write_dossier
+from reports.html.dossier import PICTURE, asset, page_kind, write_dossier
 from reports.html.overview_pages import feed
-from reports.html.pages import TABS, Page, pages, renderings, templates
+from reports.html.pages import TABS, Page, renderings, templates
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
@@ -29,24 +33,59 @@ ASSET = FileKind("an asset of a report", any_content, synced=False)
 def write(report: Report, out: Path) -> Path:
     """Writes the report as a folder of pages, and returns the page to open; other files in the folder stay.
 
-    Raises:
-        WrongUsage: the folder is a file.
-        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
+    The pages take their places when all are written: what was there stays if one cannot be written.
+
+    Raises WrongUsage: the folder is a file; otherwise as `conformance.core.output_file.write_file`.
     """
     _check_folder(out)
     addresses = InAFolder()
     front = out / addresses.file(TABS[0][0])
-    # In a folder that has a first page of somebody else's, nothing is written at all.
-    OutputFile(front, PAGE).discard()
+    if out.exists():
+        # In a folder that has a first page of somebody else's, nothing is written at all.
+        OutputFile(front, PAGE).discard()
     rendered = [*renderings(report, addresses)]
     report.find_shared()
-    dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
-    # What takes longest comes first.
-    divide([*dossiers, *(partial(_write, one, out, addresses) for one in rendered)], _do)
-    _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
-    for name in ASSETS:
-        _put(out / name, asset(name))
+    with _beside(out) as folder:
+        dossiers = [partial(_dossier, report, pair, folder / addresses.upgrades) for pair in report.pairs]
+        # What takes longest comes first.
+        divide([*dossiers, *(partial(_write, render, folder, addresses) for render in rendered)], _do)
+        _put(folder / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
+        for name in ASSETS:
+            _put(folder / name, asset(name))
     return front
+
+
+@contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """A folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
+    is_new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".report-", dir=out) as folder:
+            yield Path(folder)
+            files = [file for file in sorted(Path(folder).rglob("*")) if file.is_file()]
+            places = [(file, out / file.relative_to(folder)) for file in files]
+            for file, place in [(file, place) for file, place in places if _may_take(place)]:
+                with suppress(FileNotFoundError):
+                    shutil.copymode(place, file)
+                file.replace(place.resolve())
+    except OSError as error:
+        raise CannotWriteFile(out, error) from None
+    finally:
+        if is_new:
+            with suppress(OSError):
+                out.rmdir()
+
+
+def _may_take(place: Path) -> bool:
+    """Tells whether a file may take its place; reasons that somebody has written stay. Raises as `OutputFile`."""
+    try:
+        OutputFile(place, {".html": PAGE, ".svg": PICTURE, ".yaml": DRAFT}.get(place.suffix, ASSET)).discard()
+    except OtherContent:
+        if place.suffix == ".yaml":
+            return False
+        raise
+    return True
 
 
 def write_one_file(report: Report, out: Path) -> Path:
@@ -61,7 +100,7 @@ def write_one_file(report: Report, out: Path) -> Path:
         .get_template("single.html")
         .render(
             tabs=TABS,
-            pages=pages(report, InOneFile()),
+            pages=(render() for render in renderings(report, InOneFile())),
             style=Markup(style),
             script=Markup(script),
             script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",

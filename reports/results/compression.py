@@ -36,8 +36,7 @@ def is_compressed(path: Path) -> bool:
 def open_results(path: Path) -> BinaryIO:
     """Opens the plain content of a results file, to be read from its beginning.
 
-    Raises:
-        OSError: it cannot be opened. So does reading, which also raises NotDecompressed if the file is damaged or too big.
+    Raises OSError: it cannot be opened. So does reading, which also raises NotDecompressed if the file is damaged or too big.
     """
     file = path.open("rb")
     return io.BufferedReader(_Decompressed(path, file), _AT_ONCE) if is_compressed(path) else file
@@ -62,8 +61,7 @@ def plain_start(start: bytes) -> bytes:
 def plain_end(path: Path) -> bytes:
     """Returns the end of the plain content of a file, with its whole last line.
 
-    Raises:
-        OSError, NotDecompressed: it cannot be read.
+    Raises OSError, NotDecompressed: it cannot be read.
     """
     with open_results(path) as file:
         if file.seekable():
@@ -94,8 +92,7 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fills as much of the buffer as there is content for; 0 at the end.
 
-        Raises:
-            NotDecompressed: the file is damaged, or its content is too long.
+        Raises NotDecompressed: the file is damaged, or its content is too long.
         """
         content = b""
         while not content:

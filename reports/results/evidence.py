@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar, cast
 
+from conformance.core.case import Case
 from conformance.core.observation import Observation
+from conformance.core.versions import NotARange, SparkVersion, VersionRange
 from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.records import Cell, Target, UpgradeCell
+from reports.results.status import NO_RESULT
 
-AnyCell = TypeVar("AnyCell", bound=Cell | UpgradeCell)
+_OUTSIDE = re.compile(r"the case is about Spark (.+)")
+"""The note of a case that does not apply to a version, as the judge writes it."""
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
@@ -24,67 +28,74 @@ def answers_policies(target: Target) -> bool:
 
 
 def contradiction_in(
-    path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False, of_policies: Container[str] = ()
+    path: Path, line: int, cell: Cell | UpgradeCell, targets: Mapping[str, Target], *, condensed: bool = False
 ) -> UnusableResults | None:
-    """Returns the error of a cell whose status says what its evidence denies.
+    """Returns the error of a cell whose status or digest says what its evidence denies.
 
     Args:
-        path: the results file.
-        line: the line of the cell, from 1.
+        targets: those of the file, by name; for one that answers cases on watermark policies no observation is kept.
         condensed: whether upgrades may have the digest of what was observed instead of the observation.
-        of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """
-    why = next(_contradictions(cell, condensed, of_policies), None)
-    if why is None:
-        return None
+    why = next(_contradictions(cell, targets, condensed), None)
+    return None if why is None else denied(path, line, cell, why)
+
+
+def denied(path: Path | None, line: int | None, cell: Cell | UpgradeCell, why: str) -> UnusableResults:
     case, target = cell.key
-    problem = f"line {line} says that {case} on {target} has the status {cell.status}, but {why}"
+    problem = f"line {line or '?'} says that {case} on {target} has the status {cell.status}, but {why}"
     return UnusableResults(path, problem, "the line was changed after it was written; run again")
 
 
-def with_own_behaviour(cell: AnyCell) -> AnyCell:
-    """Replaces the digest in the record by that of what was observed: somebody may have edited the rows.
-
-    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays.
-    """
-    if cell.observation is None and isinstance(cell, UpgradeCell):
-        return cell
-    behaviour = _behaviour(cell.behaviour, cell.observation)
-    if behaviour is None and cell.observation is not None and cell.status in (*AS_THE_CASE_SAYS, "violates"):
-        behaviour = cell.observation.behaviour_digest
-    if behaviour == cell.behaviour:
-        return cell
-    return cast(AnyCell, cell.model_copy(update={"behaviour": behaviour}))
+def contradiction_with(case: Case, version: SparkVersion, cell: Cell) -> str | None:
+    """Says why a cell cannot have its status on a version: exactly those have an answer that the case is about."""
+    if case.applies_to(version):
+        says_outside = cell.status == "not-applicable" and any(map(_OUTSIDE.fullmatch, cell.notes))
+        return "the case is about this version" if says_outside else None
+    answered = cell.status not in ("not-applicable", *NO_RESULT)
+    return f"the case is about Spark {case.spark}" if answered else None
 
 
-def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> Iterator[str]:
-    green = AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES
-    if cell.status not in green:
-        return
-    if cell.findings:
-        yield "it has findings"
-    if cell.observation is None and not _may_be_without(cell, condensed, of_policies):
-        yield "nothing was observed"
-    if not isinstance(cell, Cell):
-        return
-    if cell.status != "conforms" and cell.differs is None:
-        yield "no entry of the case says so"
-    if cell.status == "bug" and cell.differs is not None and not cell.differs.bug:
-        yield "the entry of the case names no bug"
-    if any(run.status != cell.status for run in cell.runs):
-        yield "its runs have other statuses"
-    if len({_behaviour(run.behaviour, run.observation) for run in cell.runs}) > 1:
-        yield "its runs showed different behaviours"
+def _contradictions(cell: Cell | UpgradeCell, targets: Mapping[str, Target], condensed: bool) -> Iterator[str]:
+    condensed = condensed and isinstance(cell, UpgradeCell)
+    runs = cell.runs if isinstance(cell, Cell) else ()
+    if isinstance(cell, Cell) and cell.status == "not-applicable":
+        yield from _applicable(cell, targets[cell.target].version)
+    if cell.status in (AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES):
+        if cell.findings:
+            yield "it has findings"
+        of_a_policy = isinstance(cell, Cell) and cell.status == "conforms" and answers_policies(targets[cell.target])
+        if cell.observation is None and not of_a_policy and not (condensed and cell.behaviour is not None):
+            yield "nothing was observed"
+        if cell.observation is not None and cell.behaviour is None:
+            yield "it has no digest of what was observed"
+        if isinstance(cell, Cell) and cell.status != "conforms" and cell.differs is None:
+            yield "no entry of the case says so"
+        if isinstance(cell, Cell) and cell.status == "bug" and cell.differs is not None and not cell.differs.bug:
+            yield "the entry of the case names no bug"
+        if any(run.status != cell.status for run in runs):
+            yield "its runs have other statuses"
+        if len({run.behaviour for run in runs}) > 1:
+            yield "its runs showed different behaviours"
+    if not condensed and any(not _is_observed(each.behaviour, each.observation) for each in (cell, *runs)):
+        yield "its digest is not that of what was observed"
 
 
-def _may_be_without(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> bool:
-    if isinstance(cell, UpgradeCell):
-        return condensed and cell.behaviour is not None
-    return cell.target in of_policies and cell.status == "conforms"
+def _applicable(cell: Cell, version: SparkVersion | None) -> Iterator[str]:
+    """Yields what denies that a cell does not apply: the versions that the case is about stand in its note."""
+    if cell.observation is not None or cell.behaviour is not None or cell.runs or cell.findings:
+        yield "something was observed"
+    if not cell.notes:
+        yield "it does not say why"
+    for note in cell.notes:
+        if version is not None and (outside := _OUTSIDE.fullmatch(note)):
+            try:
+                if version in VersionRange.parse(outside[1].split(" or ")):
+                    yield f"{version} is among the versions that the case is about"
+            except NotARange:
+                yield "it names no versions that the case is about"
 
 
-def _behaviour(recorded: str | None, observation: Observation | None) -> str | None:
-    if recorded is None or observation is None:
-        return None
-    seen = observation.behaviour_digest
-    return recorded if recorded == seen or digest_omits_instants(recorded, observation) else seen
+def _is_observed(digest: str | None, observation: Observation | None) -> bool:
+    if digest is None or observation is None:
+        return digest is None
+    return digest == observation.behaviour_digest or digest_omits_instants(digest, observation)

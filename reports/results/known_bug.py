@@ -66,8 +66,7 @@ def _catalogue() -> Mapping[tuple[str | None, str | None], Workaround]:
 def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaround]:
     """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
 
-    Raises:
-        ValueError: an entry is invalid, or two are about the same bug.
+    Raises ValueError: an entry is invalid, or two are about the same bug.
     """
     entries = TypeAdapter(list[Workaround]).validate_python(listed)
     by_bug = {(entry.ticket, entry.introduced_by): entry for entry in entries}
@@ -92,14 +91,12 @@ class KnownBug:
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
         """Returns the bug that a cell shows; None if it shows none.
 
-        Args:
-            spark: the version of the cell, with any vendor suffix.
-            bugs: all bugs that the case shows on some version.
+        ``spark``: its version, with any vendor suffix; ``bugs``: all that the case shows on some version.
         """
         if cell is None or cell.status != "bug" or cell.differs is None:
             return None
         own = cell.differs
-        same = (one for one in bugs if (one.link, one.introduced_by) == (own.link, own.introduced_by))
+        same = (entry for entry in bugs if (entry.link, entry.introduced_by) == (own.link, own.introduced_by))
         return cls(own.link, _later((own, *bugs), spark), own.introduced_by, _later((own, *same), spark))
 
     @property
@@ -127,12 +124,11 @@ def identity(entry: DocumentedDifference) -> BugIdentity:
 
 
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
-    """Returns the first release later than ``spark`` that no entry covers."""
     try:
-        found = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
+        release = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:
         return None
-    return str(found) if found is not None else None
+    return str(release) if release is not None else None
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +22,7 @@ from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from conformance.core.case import Case
 from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
@@ -39,8 +40,19 @@ from reports.results.errors import (
     not_readable,
     not_results,
 )
-from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.evidence import contradiction_in, contradiction_with, denied
+from reports.results.records import (
+    FORMAT,
+    RECORD,
+    Cell,
+    Footer,
+    Header,
+    Introduction,
+    Target,
+    UpgradeCell,
+    answer_of,
+    cells_digest,
+)
 from reports.results.writing import ResultsWriter
 
 AnyCell: TypeAlias = Cell | UpgradeCell
@@ -83,8 +95,8 @@ class ResultsFile:
         except OSError as error:
             raise not_readable(path, error.strerror or str(error)) from None
 
-    def keep(self, line: RecordLine, cell: AnyStored, *, as_written: bool) -> None:
-        """Take the observations of a cell of this file from memory; ``as_written``: the line says of it what is to be written again."""
+    def keep(self, line: RecordLine, cell: AnyStored) -> None:
+        """Take the observations of a cell of this file from memory."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
         values = vars(cell)
@@ -94,7 +106,7 @@ class ResultsFile:
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
-        values |= {"_place": (self, line.offset, len(line.content)), "_as_written": as_written}
+        values |= {"_place": (self, line.offset, len(line.content)), "_line": line.number}
         # Nobody asks which fields a record names, and the sets take more memory than the values.
         cell.model_fields_set.clear()
 
@@ -132,7 +144,7 @@ class _Stored:
     """What cells of both matrices share whose observations stay in their file."""
 
     _place: tuple[ResultsFile, int, int]
-    _as_written: bool
+    _line: int
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
@@ -142,6 +154,11 @@ class _Stored:
     @property
     def file_of_results(self) -> ResultsFile:
         return self._place[0]
+
+    @property
+    def line(self) -> int:
+        """Its line in the file, from 1."""
+        return self._line
 
     def whole(self) -> Any:
         if "_place" not in vars(self):
@@ -163,7 +180,7 @@ class _Stored:
 
     def model_dump_json(self, **options: Any) -> str:
         file, offset, length = self._place
-        if self._as_written and not options:
+        if not options:
             return file.text(offset, length)
         return str(self.whole().model_dump_json(**options))
 
@@ -216,8 +233,7 @@ class RecordLine(NamedTuple):
 def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
     """Yields every record of a file with its line: first the header, in the format this code reads.
 
-    Raises:
-        UnusableResults: a line is no record, or the file cannot be read.
+    Raises UnusableResults: a line is no record, or the file cannot be read.
     """
     header: Header | None = None
     cells = blank = 0
@@ -327,13 +343,9 @@ class Results:
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Reads a file.
+        """Reads a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
 
-        Args:
-            condensed: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
-
-        Raises:
-            UnusableResults: the error says what is wrong with the file.
+        ``condensed``: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
         """
         read = records(path)
         header = next(read)[1]
@@ -341,7 +353,6 @@ class Results:
         cells: dict[CellKey, AnyStored] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
-        of_policies = {target.name for target in header.targets if answers_policies(target)}
         file = ResultsFile(path)
         counted: Counter[tuple[str, str]] = Counter()
         contradiction: UnusableResults | None = None
@@ -360,10 +371,10 @@ class Results:
                     counted[record.record, record.status] += 1
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
-                        path, line.number, record, condensed=condensed, of_policies=of_policies
+                        path, line.number, record, targets, condensed=condensed
                     )
-                    cells[key] = own = with_own_behaviour(record)
-                    file.keep(line, own, as_written=own is record)
+                    cells[key] = record
+                    file.keep(line, record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
@@ -377,11 +388,14 @@ class Results:
         if absent := announced - cells.keys():
             raise missing_cells(path, absent)
         for kind, expected in (("cell", Counter[str](footer.counts)), ("upgrade", Counter[str](footer.upgrades))):
-            found = Counter({status: count for (of, status), count in counted.items() if of == kind})
-            if expected != found:
-                raise counts_do_not_match(path, expected, found)
+            counts = Counter({status: count for (of, status), count in counted.items() if of == kind})
+            if expected != counts:
+                raise counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
+        if footer.digest not in (None, cells_digest(map(answer_of, cells.values()))):
+            problem = "the cells are not those that the digest of the footer is about"
+            raise UnusableResults(path, problem, "lines were changed, added or lost after they were written; run again")
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
         met = header.model_copy(update={"targets": tuple(targets.values()), "command": command})
@@ -406,6 +420,21 @@ class Results:
         yield from self.cells
         yield from self.upgrades
 
+    def check_with(self, cases: Iterable[Case]) -> None:
+        """Checks the cells against the cases at hand, as far as they ran as they are.
+
+        Raises UnusableResults: a cell has or lacks an answer on a version, unlike what its case says of it.
+        """
+        versions = {target.name: target.version for target in self.header.targets}
+        by_id = {case.id: case for case in cases}
+        for cell in self.cells:
+            case, version = by_id.get(cell.case), versions[cell.target]
+            if case is None or version is None or case.digest != cell.case_digest:
+                continue
+            if (why := contradiction_with(case, version, cell)) is not None:
+                path, line = (cell.file_of_results.path, cell.line) if isinstance(cell, StoredCell) else (None, None)
+                raise denied(path, line, cell, why)
+
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
         """Reads several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
@@ -415,20 +444,20 @@ class Results:
 def together(results: Sequence[Results]) -> Results:
     """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
 
-    Raises:
-        UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
-            here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
+    Raises UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
+    here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
-    if not any(one.cells or one.upgrades for one in results):
-        path = next((path for one in results for path in one.paths), None)
+    if not any(each.cells or each.upgrades for each in results):
+        path = next((path for each in results for path in each.paths), None)
         raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
     digests = {
-        ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
+        ", ".join(map(str, each_file.paths)) or f"file {number}": each_file.header.suite
+        for number, each_file in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
         each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
@@ -436,54 +465,50 @@ def together(results: Sequence[Results]) -> Results:
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, AnyCell] = {}
-    for one in results:
-        for target in one.header.targets:
-            known, where = targets.setdefault(target.name, (target, one))
+    for part in results:
+        for target in part.header.targets:
+            known, where = targets.setdefault(target.name, (target, part))
             if target.met and not known.met:
                 # One part of a run may have had no cell that needed its engine.
-                targets[target.name] = target, one
+                targets[target.name] = target, part
             elif target.met and known != target:
-                files = " and ".join(map(str, (*where.paths, *one.paths)))
+                files = " and ".join(map(str, (*where.paths, *part.paths)))
                 problem = f"{target.name} is not the same engine in {files}"
                 raise UnusableResults(None, problem, "give one of them another name")
-        for cell in one.all_cells():
+        for cell in part.all_cells():
             if cell.key in cells:
-                raise duplicate_cell(next(iter(one.paths), None), *cell.key)
+                raise duplicate_cell(next(iter(part.paths), None), *cell.key)
             cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
-        cases=tuple(dict.fromkeys(case for one in results for case in one.header.cases)),
+        cases=tuple(dict.fromkeys(case for part in results for case in part.header.cases)),
         targets=tuple(target for target, _ in targets.values()),
-        started=min(one.header.started for one in results),
-        command=" ; ".join(dict.fromkeys(one.header.command for one in results if one.header.command)) or None,
-        pairs=tuple(dict.fromkeys(pair for one in results for pair in one.header.pairs)),
-        cuts={case: cuts for one in results for case, cuts in one.header.cuts.items()},
+        started=min(part.header.started for part in results),
+        command=" ; ".join(dict.fromkeys(part.header.command for part in results if part.header.command)) or None,
+        pairs=tuple(dict.fromkeys(pair for part in results for pair in part.header.pairs)),
+        cuts={case: cuts for part in results for case, cuts in part.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
         raise missing_cells(None, absent)
-    paths = tuple(path for one in results for path in one.paths)
-    return _complete(header, cells, max(one.footer.finished for one in results), paths)
+    paths = tuple(path for part in results for path in part.paths)
+    return _complete(header, cells, max(part.footer.finished for part in results), paths)
 
 
-def _complete(header: Header, found: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
+def _complete(header: Header, cells: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
     # Not isinstance, which takes pydantic longer than all the rest of this.
-    cells = tuple([cell for cell in found.values() if cell.record == "cell"])
-    upgrades = tuple([cell for cell in found.values() if cell.record == "upgrade"])
-    footer = Footer(
-        counts=Counter(cell.status for cell in cells),
-        upgrades=Counter(cell.status for cell in upgrades),
-        finished=finished,
-    )
-    return Results(header, cells, footer, paths, upgrades)
+    runs = tuple([cell for cell in cells.values() if cell.record == "cell"])
+    upgrades = tuple([cell for cell in cells.values() if cell.record == "upgrade"])
+    counts = Counter(cell.status for cell in runs), Counter(cell.status for cell in upgrades)
+    return Results(header, runs, Footer(counts=counts[0], upgrades=counts[1], finished=finished), paths, upgrades)
 
 
 def _check_shards(results: Sequence[Results]) -> None:
     """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
-    for one in results:
-        if one.header.shard is not None:
-            number, of = one.header.shard
-            for target in one.header.targets:
+    for part in results:
+        if part.header.shard is not None:
+            number, of = part.header.shard
+            for target in part.header.targets:
                 parts.setdefault((target.name, of), set()).add(number)
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:

@@ -5,8 +5,10 @@ Each is a JSON object whose ``record`` names its kind; ``results.schema.json`` d
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -236,19 +238,16 @@ class Cell(_Record):
         *,
         reused: bool = False,
     ) -> Cell:
-        """The record of a verdict.
+        """Records a verdict on a case.
 
         Args:
-            case: the case the verdict is on.
-            target: the name of its target.
-            verdict: of one run, or combined.
             observations: one for each run, in order; None for a run without one.
             duration_ms: of all runs together.
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [one and case.observation_of_original(one) for one in observations]
-        seen = [one and one.without_progress() for one in observations]
+            observations = [seen and case.observation_of_original(seen) for seen in observations]
+        seen = [seen and seen.without_progress() for seen in observations]
         runs = tuple(
             Run(
                 status=run.status,
@@ -381,6 +380,18 @@ class Footer(_Record):
     """The number of cells with each status; statuses without cells may be left out."""
     upgrades: dict[UpgradeStatus, int] = {}
     finished: AwareDatetime
+    digest: str | None = None
+    """What ``cells_digest`` says of the cells before it; None in files of earlier releases."""
+
+
+def answer_of(cell: Cell | UpgradeCell) -> tuple[str, ...]:
+    """What identifies a cell, and its answer."""
+    return (*cell.key, cell.case_digest, cell.status, cell.behaviour or "")
+
+
+def cells_digest(answers: Iterable[tuple[str, ...]]) -> str:
+    """SHA-256 over the answers of all cells, in any order: it finds cells that went, came or changed, not a forger."""
+    return hashlib.sha256(json.dumps(sorted(answers)).encode()).hexdigest()
 
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer

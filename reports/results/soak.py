@@ -76,7 +76,7 @@ class SoakRecord(FrozenRecord):
     @property
     def exit_code(self) -> int:
         """0 if every invariant holds, 1 if one is broken, 3 if fewer engines were killed than requested."""
-        if not self.totals.balanced or any(one.status == "broken" for one in self.invariants):
+        if not self.totals.balanced or any(invariant.status == "broken" for invariant in self.invariants):
             return 1
         return 0 if self.kills == self.kills_wanted else 3
 

@@ -14,7 +14,17 @@ from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
-from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.records import (
+    AnyRecord,
+    Cell,
+    Footer,
+    Header,
+    Introduction,
+    Target,
+    UpgradeCell,
+    answer_of,
+    cells_digest,
+)
 
 
 def _is_results(start: bytes) -> bool:
@@ -34,13 +44,10 @@ class ResultsWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begins the file, beside an existing one until it is complete.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
-        """
+        """Begins the file, beside an existing one until it is complete. Raises as `conformance.core.output_file.OutputFile`."""
         self._missing = set(header.expected_cells())
-        self._written: set[CellKey] = set()
+        self._written: dict[CellKey, tuple[str, ...]] = {}
+        """The cells so far, with their answers."""
         self._targets = {target.name for target in header.targets}
         self._counts: Counter[Status] = Counter()
         self._upgrades: Counter[UpgradeStatus] = Counter()
@@ -54,11 +61,7 @@ class ResultsWriter:
             raise
 
     def introduce(self, target: Target) -> None:
-        """Records what a target of the header turned out to be, once its engine has introduced itself.
-
-        Raises:
-            ValueError: the header has no target of that name.
-        """
+        """Records what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
         if target.name not in self._targets:
             raise ValueError(f"{target.name} is not a target of this run")
         with self._lock:
@@ -74,7 +77,7 @@ class ResultsWriter:
                 raise ValueError(f"{case} on {where} is not a cell of this run")
             self._append(cell)
             self._missing.discard(cell.key)
-            self._written.add(cell.key)
+            self._written[cell.key] = answer_of(cell)
             if isinstance(cell, Cell):
                 self._counts[cell.status] += 1
             else:
@@ -86,12 +89,13 @@ class ResultsWriter:
 
     def finish(self, finished: datetime | None = None) -> None:
         with self._lock:
-            counts, upgrades = dict(self._counts), dict(self._upgrades)
-            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
+            counts, upgrades, digest = dict(self._counts), dict(self._upgrades), cells_digest(self._written.values())
+            finished = finished or datetime.now(UTC)
+            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished, digest=digest))
             self._file.complete()
 
     def discard(self) -> None:
-        """Remove what was written: it can be written again."""
+        """Remove what was written: results that can be had again."""
         self._file.discard()
 
     def __enter__(self) -> ResultsWriter:

@@ -32,11 +32,11 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
         for source in checkpoint.sources
     ]
     yield from _labelled("sources", sources or ["none"])
-    yield from _labelled("state", [line for one in checkpoint.operators for line in _operator(one)] or ["none"])
+    state = [line for operator in checkpoint.operators for line in _operator(operator)]
+    yield from _labelled("state", state or ["none"])
     yield from _labelled("missing", _missing(checkpoint))
-    yield from _labelled(
-        "pinned", [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())] or ["nothing"]
-    )
+    settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
+    yield from _labelled("pinned", settings or ["nothing"])
     yield from _labelled("size", [_size(checkpoint.size)])
 
 
@@ -56,7 +56,6 @@ def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement
 
 
 def _instant(ms: int) -> str:
-    """``2024-01-01 12:20:00 UTC``, of milliseconds since 1970."""
     try:
         at = datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -71,10 +70,11 @@ def _labelled(label: str, texts: Iterable[str]) -> Iterator[Text]:
 
 
 def _writer(checkpoint: Checkpoint) -> str:
-    found = lines_of_writer(checkpoint)
-    if not found:
+    writers = lines_of_writer(checkpoint)
+    if not writers:
         return "unknown: no micro-batch was planned" if checkpoint.planned is None else "unknown"
-    return f"Spark {found[0]}" if len(found) == 1 else f"Spark {found[0]} – {found[-1]}, as its pinned settings tell"
+    first, last = writers[0], writers[-1]
+    return f"Spark {first}" if first == last else f"Spark {first} – {last}, as its pinned settings tell"
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:

@@ -59,7 +59,6 @@ def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[
 
 
 def _examples(records: list[CrashRecord]) -> Iterator[str]:
-    """Yields an example of each version, store and error."""
     kinds: dict[tuple[str, str, str], list[CrashRecord]] = {}
     for record in records:
         kinds.setdefault((record.target, record.state_store, record.error), []).append(record)

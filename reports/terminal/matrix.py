@@ -54,7 +54,6 @@ def _print(console: Console, line: Text) -> None:
 
 
 def _table(matrix: Matrix, width: int) -> Iterator[Text]:
-    """Cases by family as rows, versions as columns, with the number of cells as expected per family and version."""
     for number, part in enumerate(_parts(matrix, width)):
         if number:
             yield Text()
@@ -119,7 +118,6 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
 
 
 def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
-    """Yields the columns in groups that fit, at least one column each."""
     begin, used = 0, 0
     for at, needed in enumerate(widths):
         if at > begin and used + needed > room:
@@ -139,7 +137,6 @@ def _total(counts: Counter[Status]) -> str:
 
 
 def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
-    """The glyphs that occur, with their words and counts."""
     line = Text()
     for status, mark in MARKS.items():
         count = matrix.totals[status]
@@ -154,7 +151,6 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Text]:
-    """Yields every cell that is not green with its findings; cells with the same evidence are listed together."""
     same: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
         cell = matrix.cells.get((case, target.name))

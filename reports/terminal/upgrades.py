@@ -79,7 +79,6 @@ def _tally(counts: Counter[UpgradeStatus]) -> Text:
 
 
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
-    """Every unexpected cell with its findings; cells with the same findings together."""
     same_findings: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
     for cell in cells:
         if cell.status not in EXPECTED:
@@ -97,7 +96,6 @@ def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
 
 
 def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    """Yields for each pair what resumed, what was refused and by which error, what had other results, and the workarounds."""
     pairs = sorted(
         {(cell.origin, cell.to) for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))
     )
@@ -121,8 +119,7 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
     """Yields how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
-    Args:
-        not_run: whether a case documents it and no run covers it.
+    ``not_run``: whether a case documents it and no run covers it.
     """
     mark, entry = UPGRADES[group.status], group.entry
     error = f" with {group.error}" if group.error else ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from conformance.core.case import Case
-from conformance.core.versions import SparkVersion
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.verdict import Status, Verdict, broken, judge, not_run
-from reports.results.records import Cell, Header, Target
+from reports.results.records import RECORD, Cell, Header, Target, UpgradeCell, answer_of, cells_digest
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
@@ -33,7 +36,9 @@ def cell(id: str, target: str, status: Status = "conforms") -> Cell:
             return Cell.of(of, target, broken(of, version, "the engine did not answer within 60 s"))
         case "not-run":
             return Cell.of(of, target, not_run(of, version, "stopped"))
-        case "not-applicable" | "flaky":
+        case "not-applicable":
+            return Cell.of(of, target, judge(of.model_copy(update={"spark": VersionRange.parse(">=9")}), version, seen))
+        case "flaky":
             verdict = Verdict(id, version, status)
         case "differs":
             entry = differs(">0", because="it was so", link="SPARK-1", steps={1: change(state=1)})
@@ -59,6 +64,18 @@ def header(cases: tuple[str, ...], targets: tuple[str, ...], suite: str = "5" * 
         started=STARTED,
         command="conformance run",
     )
+
+
+def forged(lines: list[dict[str, Any]]) -> str:
+    """The lines of a results file with the digests that a forger would compute."""
+    cells = []
+    for line in lines:
+        if line["record"] in ("cell", "upgrade"):
+            if line["observation"] is not None and line["behaviour"] is not None:
+                line["behaviour"] = Observation.model_validate(line["observation"]).behaviour_digest
+            cells.append(RECORD.validate_python(line))
+    lines[-1]["digest"] = cells_digest(answer_of(cell) for cell in cells if isinstance(cell, Cell | UpgradeCell))
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
 def written(

@@ -16,7 +16,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.suite.discovery import shipped
 from tests.support import cells as a
-from tests.support.runs import written
+from tests.support.runs import forged, written
 
 STREAM = 'title: t\nstreams: {events: "event_time TIMESTAMP"}\nquery: [from: events]\n'
 CASE = STREAM + 'steps: [{add: {events: [["12:00"]]}}]\n'
@@ -55,7 +55,7 @@ def footer(**values: object) -> Change:
 
 def no_cells(lines: list[dict[str, Any]]) -> None:
     lines[0]["cases"] = []
-    lines[:] = [lines[0], {**lines[-1], "counts": {}}]
+    lines[:] = [lines[0], {**lines[-1], "counts": {}, "digest": None}]
 
 
 def differs_without_a_reason(lines: list[dict[str, Any]]) -> None:
@@ -297,19 +297,50 @@ def test_a_sparse_file_of_5_gb_is_not_read(folder: Path, capsys: pytest.CaptureF
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"
 
 
-def test_rows_changed_under_a_kept_digest_are_a_change(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def gate() -> tuple[object, str]:
-        code, out, _ = outcome("gate r --from 3.5.9 --to 4.3.0", capsys)
-        return code, out
-
-    assert gate() == (0, "spark-3.5.9 → 4.3.0: 2 cases compared, nothing changes.\n".removeprefix("spark-"))
+def test_rows_changed_under_a_kept_digest_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome("gate r --from 3.5.9 --to 4.3.0", capsys)[0] == 0
     lines = records(folder / "r")
-    changed = next(line for line in lines if line.get("target") == "spark-4.3.0")
+    place, changed = next((at, line) for at, line in enumerate(lines, 1) if line.get("target") == "spark-4.3.0")
     changed["observation"]["steps"][0]["batches"][0]["rows"][0][-1] = 99
     (folder / "r").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    code, out = gate()
-    assert (code, "1 row has different values" in out) == (1, True)
-    assert outcome("diff r r", capsys)[0] == 0
+    for command in ("gate r --from 3.5.9 --to 4.3.0", "combine r", "combine r -o all", "diff r r", "report r"):
+        code, _, err = outcome(command, capsys)
+        assert (code, (folder / "all").exists()) == (3, False)
+        assert f"r: line {place} says that late/a on spark-4.3.0 has the status conforms, but its digest is not" in err
+
+
+def without(case: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The file as if the case had never been part of the run, but for the digest of the footer."""
+    lines[0]["cases"].remove(case)
+    kept = [line for line in lines if line.get("case") != case]
+    kept[-1]["counts"] = {"conforms": sum(line["record"] == "cell" for line in kept)}
+    return kept
+
+
+def test_a_case_that_is_missing_everywhere_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = without("late/b", records(folder / "r"))
+    (folder / "x").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for command in ("combine x -o all", "gate x --from 3.5.9 --to 4.3.0", "export badge x"):
+        code, _, err = outcome(command, capsys)
+        assert (code, (folder / "all").exists()) == (3, False)
+        assert "x: the cells are not those that the digest of the footer is about" in err
+
+
+def test_a_cell_that_is_said_not_to_apply_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = records(folder / "r")
+    place, changed = next((at, line) for at, line in enumerate(lines, 1) if line.get("target") == "spark-4.3.0")
+    changed.update(status="not-applicable", observation=None, behaviour=None, notes=[])
+    lines[-1].update(counts={"conforms": 3, "not-applicable": 1}, digest=None)
+    path = folder / "x"
+    for notes, why in (
+        ([], "it does not say why"),
+        (["the case is about Spark >=4"], "4.3.0 is among the versions that the case is about"),
+    ):
+        changed["notes"] = notes
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        code, _, err = outcome("combine x", capsys)
+        assert code == 3
+        assert f"x: line {place} says that late/a on spark-4.3.0 has the status not-applicable, but {why}" in err
 
 
 def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
@@ -375,7 +406,7 @@ def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.Cap
             if line["status"] == "violates":
                 line["findings"] = line["findings"][:1]
                 line["findings"][0]["place"]["name"] = hostile
-    (folder / "h").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (folder / "h").write_text(forged(lines))
     commands = ("combine h", "gate h --from 3.5.9 --to 4.3.0", "diff h h", "export junit h", "export summary h", "export ctrf h",
                 "gate h --from 3.5.9 --to 4.3.0 --json", "export summary h --from 3.5.9 --to 4.3.0", "export json h --cases c")  # fmt: skip
     (folder / "c").mkdir()

@@ -25,7 +25,7 @@ from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge
 from reports.html.addresses import InAFolder
-from reports.html.pages import pages
+from reports.html.pages import renderings
 from reports.results.reading import Results
 from reports.results.records import Target
 from tests.support.runs import case_named, written
@@ -176,8 +176,8 @@ def test_no_total_counts_it(make: Make, apache: Results) -> None:
     assert summary(beside.matrix) == summary(without.matrix)
     assert badge(beside.results) == badge(without.results)
     assert beside.versions == without.versions
-    plain = {page.key: page.body for page in pages(without, InAFolder())}
-    shown = {page.key: page.body for page in pages(beside, InAFolder())}
+    plain = {page.key: page.body for page in (render() for render in renderings(without, InAFolder()))}
+    shown = {page.key: page.body for page in (render() for render in renderings(beside, InAFolder()))}
     assert [key for key in shown if shown[key] != plain[key]] == ["about"]
     assert "Acme Spark 1" in shown["about"]
     assert "2 compared with 4.3.0, 1 different" in shown["about"]

@@ -18,6 +18,7 @@ from reports.analysis.published import published
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import differs
+from tests.support.runs import forged
 
 BEFORE = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
 ANSWERS = {
@@ -288,8 +289,8 @@ class TestBaseline:
             record = json.loads(line)
             if record.get("case") == "f/rows":
                 record["case_digest"] = "f" * 64
-            lines.append(json.dumps(record))
-        (tmp_path / "edited.jsonl").write_text("\n".join(lines) + "\n")
+            lines.append(record)
+        (tmp_path / "edited.jsonl").write_text(forged(lines))
         code, out = gate(capsys, *PAIR, "--baseline", "edited.jsonl")
         assert (code, "2 changes: 1 fails the gate, 1 in the baseline." in out) == (1, True)
 

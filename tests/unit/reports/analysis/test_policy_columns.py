@@ -48,6 +48,7 @@ def run(loaded: Suite, path: Path) -> Results:
     )
     with ResultsWriter(path, header) as writer:
         for case in loaded.cases:
+            seen = Observation(case=case.id, columns=(), steps=())
             writer.write(
                 Cell(
                     case=case.id,
@@ -55,7 +56,8 @@ def run(loaded: Suite, path: Path) -> Results:
                     case_digest="",
                     target=SPARK.name,
                     status="conforms",
-                    observation=Observation(case=case.id, columns=(), steps=()),
+                    behaviour=seen.behaviour_digest,
+                    observation=seen,
                 )
             )
         for cell in cells(loaded.cases, loaded.policy_cases, [SPARK.name]):

@@ -20,6 +20,7 @@ from reports.analysis.report import Report
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import change, differs
+from tests.support.runs import forged
 
 LINES = {"f/a": {"3.4.4": a.CALM, "3.5.9": a.CALM, "4.0.5": a.LOST}, "f/new": {"3.4.4": a.CALM}}
 PATCHES = {"f/a": {"3.5.3": a.LOST, "3.5.4": a.LOST, "3.5.8": a.CALM}, "f/new": dict.fromkeys(["3.5.3"], a.NOT_RUN)}
@@ -75,7 +76,7 @@ def test_an_answer_to_another_case_does_not_count(baselines: Path) -> None:
     plain = lzma.decompress(text).decode().splitlines()
     old = Results.read(baselines / "lines.jsonl.xz").cells[0].case_digest
     changed = [line.replace(old, "1" * 64) if '"spark-3.5.4"' in line else line for line in plain]
-    (baselines / "patches" / "3.jsonl.xz").write_bytes(lzma.compress("\n".join(changed).encode()))
+    (baselines / "patches" / "3.jsonl.xz").write_bytes(lzma.compress(forged(list(map(json.loads, changed))).encode()))
     assert published.published_results(["3.5.8"]).header.cases == ("f/a", "f/new")
     assert published.published_results(["3.5.4"]).header.cases == ()
 

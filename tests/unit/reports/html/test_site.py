@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
+from itertools import count
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from conformance.cli.main import main
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen
+from conformance.core.output_file import CannotWriteFile, OutputFile
 from conformance.suite import discovery
 from conformance.suite.coverage import Apart, Category
 from conformance.suite.discovery import Suite
+from reports.analysis import divided_work
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 from tests.support import cells as a
+from tests.support import effort
 from tests.support.observations import batch, step
 from tests.support.runs import written
 
@@ -343,3 +351,73 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
     assert '<code>T002</code> S: b <span class="quiet">Not tested: the metrics</span>' in behaviours
     assert '<code>T003</code> S: c <span class="quiet">it needs Scala</span>' in behaviours
     assert '<code>T004</code> S: d <span class="quiet">it runs a batch query</span>' in behaviours
+
+
+class TestAFullDisk:
+    """Every file of a site is written before the first takes its place."""
+
+    @pytest.fixture
+    def full(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+        monkeypatch.setattr(divided_work, "_processors", lambda: 1)
+        write_text = OutputFile.write
+
+        def at(number: int) -> None:
+            writes = count(1)
+
+            def write(self: OutputFile, text: str) -> None:
+                if next(writes) == number:
+                    raise CannotWriteFile(self.path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+                write_text(self, text)
+
+            monkeypatch.setattr(OutputFile, "write", write)
+
+        return at
+
+    def test_the_old_site_stays_whichever_file_cannot_be_written(
+        self, folder: Path, full: Callable[[int], None], tmp_path: Path
+    ) -> None:
+        for name in digests(folder):
+            (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+            # A picture must begin as one; reasons stay anyway.
+            content = (folder / name).read_text()
+            (tmp_path / "site" / name).write_text(content if name.endswith(".yaml") else f"{content}<!-- old -->")
+        (tmp_path / "site" / "notes.txt").write_text("mine")
+        before, whole = digests(tmp_path / "site"), sample()
+        files = len(before) - 1
+        for number in effort.sample(range(1, files + 1), 4):
+            full(number)
+            with pytest.raises(CannotWriteFile, match="No space left on device") as caught:
+                write(whole, tmp_path / "site")
+            assert caught.value.exit_code == 3
+            assert digests(tmp_path / "site") == before
+            assert [path.name for path in (tmp_path / "site").glob(".*")] == []
+        full(files + 1)
+        write(whole, tmp_path / "site")
+        (tmp_path / "site" / "notes.txt").unlink()
+        assert digests(tmp_path / "site") == digests(folder)
+
+    def test_no_new_folder_is_left(self, full: Callable[[int], None], tmp_path: Path) -> None:
+        full(5)
+        with pytest.raises(CannotWriteFile):
+            write(sample(), tmp_path / "new")
+        assert not (tmp_path / "new").exists()
+
+    def test_a_file_is_no_folder(self, folder: Path, tmp_path: Path) -> None:
+        out = tmp_path / "site"
+        out.write_text("")
+        with pytest.raises(WrongUsage, match="is a file"):
+            write(sample(), out)
+
+
+def test_a_link_stays_a_link_and_reasons_stay(folder: Path, tmp_path: Path) -> None:
+    site, front = tmp_path / "site", tmp_path / "elsewhere.html"
+    shutil.copytree(folder, site)
+    (site / "index.html").rename(front)
+    (site / "index.html").symlink_to(front)
+    accepted = next((site / DOSSIERS).glob("*.yaml"))
+    accepted.write_text("accepted:\n  - case: late/a\n    because: we looked at it\n")
+    reasons = accepted.read_text()
+    write(sample(), site)
+    assert (site / "index.html").is_symlink()
+    assert front.read_bytes() == (folder / "index.html").read_bytes()
+    assert accepted.read_text() == reasons

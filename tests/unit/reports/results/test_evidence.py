@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case
+from conformance.core.versions import SparkVersion, VersionRange
+from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
-from reports.results.evidence import contradiction_in, with_own_behaviour
-from reports.results.records import Cell, Run, UpgradeCell
+from reports.results.evidence import contradiction_in, contradiction_with
+from reports.results.records import Cell, Run, Target, UpgradeCell
 from tests.support.observations import batch, observed, step, window
 from tests.support.runs import case_named, cell
 
@@ -22,6 +24,12 @@ GREEN_UPGRADES = ("resumes", "differs", "refused", "unsupported")
 OPEN_UPGRADES = ("violates", "broken", "not-run", "not-applicable")
 ONE = observed(step(1, batch(0, window("12:00", "12:10", 1), watermark=5), watermark=7))
 TWO = observed(step(1, batch(0, window("12:00", "12:10", 2), watermark=5), watermark=7))
+TARGETS = {
+    TARGET: Target(name=TARGET, spark="3.5.9"),
+    "a-target": Target(name="a-target", spark="3.5.9"),
+    MODEL: Target(name=MODEL, spark=MODEL, runtime=MODEL),
+    FLINK: Target(name=FLINK, spark=FLINK, runtime=REAL_ENGINE),
+}
 WITHOUT_INSTANTS = ONE.digest(instants=False)
 
 
@@ -47,7 +55,7 @@ def upgrade(status: str = "resumes", **keys: object) -> UpgradeCell:
 
 def contradiction(one: Cell | UpgradeCell) -> str:
     """Why the record is refused; empty if it is accepted."""
-    error = contradiction_in(Path("results.jsonl"), 7, one, of_policies=[MODEL, FLINK])
+    error = contradiction_in(Path("results.jsonl"), 7, one, TARGETS)
     return str(error).partition(", but ")[2].partition("; ")[0] if error is not None else ""
 
 
@@ -73,19 +81,20 @@ def test_a_green_cell_of_the_upgrade_matrix_without_an_observation_is_refused(st
 
 @pytest.mark.parametrize("status", OPEN)
 def test_a_cell_that_is_not_green_needs_no_evidence(status) -> None:
-    findings = cell("late/a", TARGET, "violates").findings
-    assert contradiction(changed(cell("late/a", TARGET, status), observation=None, findings=findings)) == ""
+    findings = () if status == "not-applicable" else cell("late/a", TARGET, "violates").findings
+    one = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, findings=findings)
+    assert contradiction(one) == ""
 
 
 @pytest.mark.parametrize("status", OPEN_UPGRADES)
 def test_a_cell_of_the_upgrade_matrix_that_is_not_green_needs_no_evidence(status) -> None:
-    assert contradiction(upgrade(status, observation=None)) == ""
+    assert contradiction(upgrade(status, observation=None, behaviour=None)) == ""
 
 
 @pytest.mark.parametrize("target", ["a-target", MODEL, FLINK, "spark-3.5.9"])
 @pytest.mark.parametrize("status", GREEN)
 def test_only_a_policy_case_that_conforms_needs_no_observation(target, status) -> None:
-    one = changed(cell("late/a", TARGET, status), observation=None, target=target)
+    one = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, target=target)
     expected = "" if target in (MODEL, FLINK) and status == "conforms" else "nothing was observed"
     assert contradiction(one) == expected
 
@@ -126,7 +135,7 @@ def test_each_run_has_the_status_of_its_cell(other) -> None:
 
 
 def test_runs_of_a_green_cell_showed_the_same() -> None:
-    runs = tuple(Run(status="conforms", behaviour=ONE.behaviour_digest, observation=seen) for seen in (ONE, TWO))
+    runs = tuple(Run(status="conforms", behaviour=seen.behaviour_digest, observation=seen) for seen in (ONE, TWO))
     one = changed(cell("late/a", TARGET), runs=runs)
     assert contradiction(one) == "its runs showed different behaviours"
     assert contradiction(changed(one, runs=runs[:1])) == ""
@@ -134,7 +143,7 @@ def test_runs_of_a_green_cell_showed_the_same() -> None:
 
 def test_the_message_names_the_line_the_cell_and_the_contradiction() -> None:
     bad = changed(cell("late/a", TARGET), observation=None)
-    error = contradiction_in(Path("results.jsonl"), 7, bad)
+    error = contradiction_in(Path("results.jsonl"), 7, bad, TARGETS)
     assert isinstance(error, UnusableResults)
     assert str(error) == (
         "results.jsonl: line 7 says that late/a on spark-3.5.9 has the status conforms, but nothing was observed; "
@@ -143,38 +152,77 @@ def test_the_message_names_the_line_the_cell_and_the_contradiction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recorded", "read"),
+    ("recorded", "accepted"),
     [
-        ("0" * 64, ONE.behaviour_digest),
-        ("f" * 64, ONE.behaviour_digest),
-        (ONE.behaviour_digest, ONE.behaviour_digest),
-        (WITHOUT_INSTANTS, WITHOUT_INSTANTS),  # of a case that reads the clock
+        ("0" * 64, False),
+        (TWO.behaviour_digest, False),
+        (ONE.behaviour_digest, True),
+        (WITHOUT_INSTANTS, True),  # of a case that reads the clock
     ],
 )
 @pytest.mark.parametrize("status", ["conforms", "violates", "flaky"])
-def test_the_digest_is_that_of_the_observation(recorded, read, status) -> None:
+def test_the_digest_is_that_of_the_observation(recorded, accepted, status) -> None:
+    why = "" if accepted else "its digest is not that of what was observed"
     one = changed(cell("late/a", TARGET), status=status, observation=ONE, behaviour=recorded)
-    assert with_own_behaviour(one) == changed(one, behaviour=read)
-    assert with_own_behaviour(upgrade(behaviour=recorded)) == upgrade(behaviour=read)
+    assert contradiction(one) == why
+    assert contradiction(upgrade(behaviour=recorded)) == why
+    run = Run(status=status, behaviour=recorded, observation=ONE)
+    assert contradiction(changed(cell("late/a", TARGET), status=status, runs=(run,))) == why
 
 
-@pytest.mark.parametrize("status", [*GREEN, "violates"])
-def test_an_answer_without_a_digest_gets_its_own(status) -> None:
+@pytest.mark.parametrize("status", GREEN)
+def test_a_green_answer_has_a_digest(status) -> None:
     one = changed(cell("late/a", TARGET, status), observation=ONE, behaviour=None)
-    assert with_own_behaviour(one).behaviour == ONE.behaviour_digest
+    assert contradiction(one) == "it has no digest of what was observed"
 
 
-@pytest.mark.parametrize("status", ["flaky", "broken", "not-run", "not-applicable"])
-def test_a_cell_without_an_answer_gets_no_digest(status) -> None:
-    one = changed(cell("late/a", TARGET), status=status, observation=ONE, behaviour=None)
-    assert with_own_behaviour(one) is one
+@pytest.mark.parametrize("status", ["violates", "broken", "flaky"])
+def test_a_digest_is_of_something(status) -> None:
+    one = changed(cell("late/a", TARGET), status=status, observation=None, behaviour="0" * 64)
+    assert contradiction(one) == "its digest is not that of what was observed"
 
 
-def test_a_digest_of_nothing_is_removed() -> None:
-    assert with_own_behaviour(changed(cell("late/a", TARGET), observation=None, behaviour="0" * 64)).behaviour is None
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"notes": ()}, "it does not say why"),
+        ({"notes": ("the case is about Spark >=3.4",)}, "3.5.9 is among the versions that the case is about"),
+        ({"notes": ("the case is about Spark >=9",)}, ""),
+        ({"notes": ("the case is about Spark never",)}, "it names no versions that the case is about"),
+        ({"notes": ("Connect does not return the plan of a micro-batch",)}, ""),
+        ({"observation": ONE}, "something was observed"),
+        ({"observation": ONE, "behaviour": ONE.behaviour_digest}, "something was observed"),
+        ({"runs": (Run(status="not-applicable"),)}, "something was observed"),
+    ],
+)
+def test_a_cell_that_does_not_apply_says_why_and_shows_nothing(values, why) -> None:
+    assert contradiction(changed(cell("late/a", TARGET, "not-applicable"), **values)) == why
+
+
+@pytest.mark.parametrize(
+    ("spark", "status", "why"),
+    [
+        (None, "conforms", None),
+        (None, "not-applicable", "the case is about this version"),
+        (">=3", "not-applicable", "the case is about this version"),
+        (">=4", "not-applicable", None),
+        (">=4", "conforms", "the case is about Spark >=4"),
+        (">=4", "violates", "the case is about Spark >=4"),
+        (">=4", "not-run", None),
+        (">=4", "broken", None),
+    ],
+)
+def test_exactly_the_versions_that_a_case_is_about_have_an_answer(spark, status, why) -> None:
+    case = case_named("late/a").model_copy(update={"spark": spark and VersionRange.parse(spark)})
+    assert contradiction_with(case, SparkVersion(3, 5, 9), cell("late/a", TARGET, status)) == why
+
+
+def test_a_runtime_may_be_unable_to_run_a_case_that_is_about_its_version() -> None:
+    beyond = changed(cell("late/a", TARGET, "not-applicable"), notes=("Connect does not return the plan",))
+    assert contradiction_with(case_named("late/a"), SparkVersion(3, 5, 9), beyond) is None
 
 
 @pytest.mark.parametrize(("behaviour", "accepted"), [("a" * 64, True), (None, False)])
 def test_a_condensed_upgrade_has_the_digest_of_what_was_observed(behaviour: str | None, accepted: bool) -> None:
     one = upgrade("resumes", observation=None).model_copy(update={"behaviour": behaviour})
-    assert (contradiction_in(Path("upgrades.jsonl"), 2, one, condensed=True) is None) is accepted
+    assert (contradiction_in(Path("upgrades.jsonl"), 2, one, TARGETS, condensed=True) is None) is accepted
