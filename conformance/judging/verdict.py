@@ -345,24 +345,13 @@ def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
 
 
 def _is_stale(wanted: Steps, newest: Steps, results: StepResults, by_newest: StepResults) -> bool:
-    """Whether the version behaves as the newest does although an entry says otherwise.
+    """Whether the version does what the case says without the entry.
 
-    It does if the observation does not match the entry but matches the case without it. If it matches both, the entry is stale only
-    if everything it says could tell them apart: it gives only keys that the case without it checks too, and no metric was missing.
-
-    Args:
-        wanted: what is expected with the entry.
-        newest: what is expected without it.
-        results: the observation compared with the former.
-        by_newest: the observation compared with the latter.
+    If it also does what the entry says, the entry is stale if it gives a key that the case checks too, and no metric was missing: that
+    key tells nothing apart, whatever else the entry adds.
     """
-    if not by_newest.clean:
-        return False
-    if results.findings:
-        return True
-    comparable = True
-    for step in wanted.steps:
-        written = newest.of(step.step.number)
-        comparable &= written is not None and step.changed & step.checked <= written.checked
-    says_something = any(step.changed & step.checked for step in wanted.steps)
-    return comparable and says_something and not results.notes and not by_newest.notes
+    if results.findings or not by_newest.clean:
+        return by_newest.clean
+    steps = ((step, newest.of(step.step.number)) for step in wanted.steps)
+    told_twice = any(written is not None and step.changed & step.checked & written.checked for step, written in steps)
+    return told_twice and not results.notes and not by_newest.notes

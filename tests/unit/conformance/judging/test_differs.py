@@ -368,6 +368,11 @@ class TestStale:
         of = with_change({"rows": [ONE], "watermark": "12:00"}, watermark=43200)
         assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12)) == "violates"
 
+    def test_an_entry_that_also_adds_a_key_which_the_case_leaves_open(self) -> None:
+        of = with_change({"rows": [ONE], "watermark": "12:00"}, watermark=43200, state=1)
+        verdict = judge(of, OLD, observed(step(1, batch(0, SEEN_ONE), watermark=ms(12))))
+        assert (verdict.status, [finding.kind for finding in verdict.findings]) == ("violates", ["stale"])
+
     def test_not_where_the_case_leaves_open_what_the_entry_says(self) -> None:
         assert on_old(with_change({"rows": [ONE]}, state=1), batch(0, SEEN_ONE)) == "differs"
 
