@@ -156,3 +156,15 @@ def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
     better = resumed_at(2, resumed(), refused())
     assert (better.outcome, better.fails_anyway) == ("resumed", False)
     assert "STATE_STORE_GONE" in better.difference
+
+
+def test_the_last_micro_batch_may_be_of_any_step_after_the_cut():
+    steps = (step(1, observations.batch(0)), step(2, observations.batch(1)), step(3, observations.batch(2)), step(4))
+    assert resumed_at(2, Observation.of("case", COLUMNS, steps)).batch == 2
+
+
+def test_why_is_one_line():
+    error = failed("StreamingQueryException", message="  The state is gone.\nat line 7")
+    seen = Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
+    assert resumed_at(2, seen).why == "The state is gone."
+    assert resumed_at(2, None, reason="the engine was lost").why == "the engine was lost"

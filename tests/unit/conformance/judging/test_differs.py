@@ -175,6 +175,12 @@ class TestReplacedKeysWinOverDerivedOnes:
         assert on_old(of) == "differs"
         assert on_old(of, batch(0, SEEN_ONE)) == "violates"
 
+    def test_unchecked_rows_are_not_taken_from_new_batches(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, batches=[{"rows": [TWO]}], unchecked=["rows"])
+        wanted = expected(of, OLD)
+        assert isinstance(wanted, Steps)
+        assert (wanted.steps[0].rows_from_batches, wanted.steps[0].expectation.rows) == (False, (tuple(ONE),))
+
     def test_unchecked_batches_leave_their_rows_to_the_step(self) -> None:
         of = with_change(self.BOTH, unchecked=["batches"])
         assert on_old(of, batch(0, SEEN_ONE)) == "differs"
@@ -199,6 +205,9 @@ class TestExpectedOfTheStart:
 
     def test_instead_of_every_step(self) -> None:
         of = self.start_fails(**{"class": ["AnalysisException"], "stage": "start"})
+        wanted = expected(of, OLD)
+        assert isinstance(wanted, Steps)
+        assert [of_step.step.number for of_step in wanted.steps] == [1]
         assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="start"))).status == "differs"
         assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="run"))).status == "violates"
         assert judge(of, OLD, observed(step(1), step(2))).status == "violates"
