@@ -168,3 +168,15 @@ def test_why_is_one_line():
     seen = Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
     assert resumed_at(2, seen).why == "The state is gone."
     assert resumed_at(2, None, reason="the engine was lost").why == "the engine was lost"
+
+
+@pytest.mark.parametrize(("first", "again"), [("a", "b"), ("b", "a")])
+def test_other_rows_are_other_rows_whichever_come_first(first, again):
+    verdict = judge_crash(Restarted({4: (f'["{first}"]',)}, seen(batch(4, again))), [Reference({4: A})])
+    assert (verdict.outcome, verdict.batch) == ("other rows", 4)
+
+
+def test_of_several_restarts_the_last_says_how_the_query_ended():
+    gone = failed("IllegalStateException", message="/checkpoint/offsets/4 is gone")
+    restarted = Restarted({4: A}, seen(batch(6, "b")), seen(batch(7, "c"), error=gone))
+    assert judge_crash(restarted, [Reference(REFERENCE)]).error is gone
