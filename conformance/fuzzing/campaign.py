@@ -440,11 +440,11 @@ class EngineOracle:
         self.version, self.conf, self.at_once = target.version, limits.conf, limits.side_by_side
         self._limits = limits
         self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, memory_limit=limits.engine_memory)
-        self._pool = ThreadPoolExecutor(limits.side_by_side, thread_name_prefix=target.name)
         self._numbers = count(1)
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
-        return list(self._pool.map(self._answer, cases))
+        with ThreadPoolExecutor(self.at_once, thread_name_prefix=self.name) as pool:
+            return list(pool.map(self._answer, cases))
 
     def _answer(self, case: Case) -> OracleAnswer:
         # An engine identifies a case by its id, and a case being shrunk runs in several variants at once.
@@ -454,4 +454,3 @@ class EngineOracle:
 
     def close(self) -> None:
         self._slot.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
-from conformance.core.versions import SparkVersion, VersionRange
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import ticket
 from conformance.judging.consistency import behaviour, disagreements, lost_or_doubled, state_disagreements, why_unread
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_newest, expected
@@ -253,7 +253,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     """
     wanted = expected(case, version)
     if isinstance(wanted, NotApplicable):
-        return _outside(wanted.spark, case, version)
+        return beyond(case, version, f"the case is about Spark {wanted.spark}")
     verdict = Verdict(case.id, version, "conforms", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
@@ -294,7 +294,7 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
     """The verdict on a cell that does not need to run, None if it does."""
     if case.spark is None or version in case.spark:
         return None
-    return _outside(case.spark, case, version)
+    return beyond(case, version, f"the case is about Spark {case.spark}")
 
 
 def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
@@ -330,10 +330,6 @@ def combine(verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict(first.case, first.version, "flaky", notes=(agreed,), differs=first.differs, runs=runs)
     worst = next((run for run in runs if run.status in ("broken", "not-run")), first)
     return replace(worst, runs=runs)
-
-
-def _outside(spark: VersionRange, case: Case, version: SparkVersion) -> Verdict:
-    return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {spark}",))
 
 
 def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
