@@ -123,15 +123,15 @@ class Campaign:
         self.tally = Tally()
 
     def run(self, over: Callable[[], bool]) -> Iterator[Discrepancy]:
-        """Search until ``over`` returns True, which is checked between cases. Yields each find once it is shrunk.
+        """Search until ``over`` returns True, which is checked every few cases. Yields each find once it is shrunk.
 
         Raises:
             KeyboardInterrupt: the campaign was stopped; a find being shrunk is then the last one of the tally.
         """
         while not over():
             batch = self._new_cases(max(MIN_BATCH, _ROUNDS * self.at_once))
-            answers = self._asked(batch, self._oracles)
-            for place, case in enumerate(batch):
+            answers = self._asked(batch, self._oracles, over)
+            for place, case in enumerate(batch[: min(map(len, answers.values()))]):
                 yield from self._judged(case, {name: given[place] for name, given in answers.items()})
                 if over():
                     break
@@ -163,10 +163,22 @@ class Campaign:
         self.tally.traits |= new
         return bool(new)
 
-    def _asked(self, cases: Sequence[Case], oracles: Sequence[Oracle]) -> dict[str, Sequence[OracleAnswer]]:
-        """The answers of each oracle to all cases; oracles work in parallel."""
+    def _asked(
+        self, cases: Sequence[Case], oracles: Sequence[Oracle], over: Callable[[], bool] = lambda: False
+    ) -> dict[str, Sequence[OracleAnswer]]:
+        """The answers of each oracle, to all cases or, once the campaign is ``over``, to fewer; oracles work in parallel."""
+
+        def answers(oracle: Oracle) -> Sequence[OracleAnswer]:
+            given: list[OracleAnswer] = []
+            some = _ROUNDS // 2 * oracle.at_once
+            for first in range(0, len(cases), some):
+                if over() and (given or self.tally.cases):
+                    break
+                given += oracle.answers(cases[first : first + some])
+            return given
+
         with ThreadPoolExecutor(self._jobs) as pool:
-            asked = {oracle.name: pool.submit(oracle.answers, cases) for oracle in oracles}
+            asked = {oracle.name: pool.submit(answers, oracle) for oracle in oracles}
             while wait(asked.values(), _POLL_S).not_done:
                 if self._stopped():
                     for oracle in oracles:
@@ -174,7 +186,7 @@ class Campaign:
                     break
             if self._stopped():
                 raise KeyboardInterrupt
-            return {name: answers.result() for name, answers in asked.items()}
+            return {name: given.result() for name, given in asked.items()}
 
     def _judged(self, case: Case, answers: Mapping[str, OracleAnswer]) -> Iterator[Discrepancy]:
         tally = self.tally
@@ -424,11 +436,11 @@ class EngineOracle:
         self.version, self.conf, self.at_once = target.version, limits.conf, limits.side_by_side
         self._limits = limits
         self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, memory_limit=limits.engine_memory)
-        self._pool = ThreadPoolExecutor(limits.side_by_side, thread_name_prefix=target.name)
         self._numbers = count(1)
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
-        return list(self._pool.map(self._answer, cases))
+        with ThreadPoolExecutor(self.at_once, thread_name_prefix=self.name) as pool:
+            return list(pool.map(self._answer, cases))
 
     def _answer(self, case: Case) -> OracleAnswer:
         # An engine identifies a case by its id, and a case being shrunk runs in several variants at once.
@@ -438,4 +450,3 @@ class EngineOracle:
 
     def close(self) -> None:
         self._slot.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)

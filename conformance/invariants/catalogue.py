@@ -51,13 +51,7 @@ class InvariantVerdict:
 def judge(
     invariant: Invariant, checked: int | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> InvariantVerdict:
-    """The verdict from the results of both queries.
-
-    Args:
-        checked: the result of ``Invariant.checked_sql``; None if the tables it sums are empty.
-        columns: of the result of ``Invariant.violations_sql``.
-        rows: the first rows of that result.
-    """
+    """The verdict from the results of both queries; ``checked`` is None if the tables that it sums are empty."""
     return InvariantVerdict(invariant, checked or 0, tuple(dict(zip(columns, row, strict=True)) for row in rows))
 
 

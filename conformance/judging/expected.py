@@ -12,9 +12,6 @@ from typing import TypeAlias
 from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Row, Step
 from conformance.core.versions import SparkVersion, VersionRange
 
-IN_BATCHES = ("rows", "dropped", "state")
-"""Keys that a step and its ``batches`` can both have, so that replacing one affects the other."""
-
 
 @dataclass(frozen=True)
 class NotApplicable:
@@ -156,7 +153,7 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
             if batches is not None and key not in given and _all_give(batches, key):
                 changed = replace(changed, checked=changed.checked - {key})
     else:
-        for key in IN_BATCHES:
+        for key in ("rows", "dropped", "state"):  # a step and its ``batches`` can both have them
             if key in given | removed:
                 changed = _without_in_batches(changed, key)
     if "batches" in removed:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
-from conformance.core.versions import SparkVersion, VersionRange
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import ticket
 from conformance.judging.consistency import behaviour, disagreements, lost_or_doubled, state_disagreements, why_unread
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_newest, expected
@@ -253,7 +253,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     """
     wanted = expected(case, version)
     if isinstance(wanted, NotApplicable):
-        return _outside(wanted.spark, case, version)
+        return beyond(case, version, f"the case is about Spark {wanted.spark}")
     verdict = Verdict(case.id, version, "conforms", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
@@ -294,7 +294,7 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
     """The verdict on a cell that does not need to run, None if it does."""
     if case.spark is None or version in case.spark:
         return None
-    return _outside(case.spark, case, version)
+    return beyond(case, version, f"the case is about Spark {case.spark}")
 
 
 def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
@@ -332,10 +332,6 @@ def combine(verdicts: Sequence[Verdict]) -> Verdict:
     return replace(worst, runs=runs)
 
 
-def _outside(spark: VersionRange, case: Case, version: SparkVersion) -> Verdict:
-    return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {spark}",))
-
-
 def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
     """What happened although the case says that the version does not support it."""
     error = observation.steps[-1].error
@@ -345,24 +341,13 @@ def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
 
 
 def _is_stale(wanted: Steps, newest: Steps, results: StepResults, by_newest: StepResults) -> bool:
-    """Whether the version behaves as the newest does although an entry says otherwise.
+    """Whether the version does what the case says without the entry.
 
-    It does if the observation does not match the entry but matches the case without it. If it matches both, the entry is stale only
-    if everything it says could tell them apart: it gives only keys that the case without it checks too, and no metric was missing.
-
-    Args:
-        wanted: what is expected with the entry.
-        newest: what is expected without it.
-        results: the observation compared with the former.
-        by_newest: the observation compared with the latter.
+    If it also does what the entry says, the entry is stale if it gives a key that the case checks too, and no metric was missing: that
+    key tells nothing apart, whatever else the entry adds.
     """
-    if not by_newest.clean:
-        return False
-    if results.findings:
-        return True
-    comparable = True
-    for step in wanted.steps:
-        written = newest.of(step.step.number)
-        comparable &= written is not None and step.changed & step.checked <= written.checked
-    says_something = any(step.changed & step.checked for step in wanted.steps)
-    return comparable and says_something and not results.notes and not by_newest.notes
+    if results.findings or not by_newest.clean:
+        return by_newest.clean
+    steps = ((step, newest.of(step.step.number)) for step in wanted.steps)
+    told_twice = any(written is not None and step.changed & step.checked & written.checked for step, written in steps)
+    return told_twice and not results.notes and not by_newest.notes

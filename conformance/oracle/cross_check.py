@@ -127,16 +127,21 @@ def _grouped(disagreements: Iterable[ModelDisagreement]) -> list[ModelDisagreeme
 
 
 def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> ModelDisagreement:
-    version = verdict.version
-    settling = {
-        rule.name: rule
-        for rule, altered in other_readings(version)
-        if prediction.read.tell_apart(rules_of(version), altered) and _agrees(case, version, altered)
-    }
     aspects = {finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings}
     names = {name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ())}
     concerned = tuple(rule for rule in catalogue().values() if rule.name in names)
-    return ModelDisagreement(verdict, (version,), tuple(settling.values()), concerned)
+    return ModelDisagreement(verdict, (verdict.version,), _settling(case, prediction), concerned)
+
+
+def _settling(case: Case, prediction: Prediction) -> tuple[Rule, ...]:
+    """The rules that, with another version's value, make the model meet the expectations."""
+    version, mine = prediction.version, rules_of(prediction.version)
+    settling = (
+        rule
+        for rule, altered in other_readings(version)
+        if prediction.read.tell_apart(mine, altered) and _agrees(case, version, altered)
+    )
+    return tuple(dict.fromkeys(settling))
 
 
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
@@ -148,7 +153,7 @@ def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
 
 
 def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
-    """What the model says about a violation, as notes for its verdict: who it agrees with, and what it predicts for the step."""
+    """What the model says about a violation: who it agrees with, by which rule that other versions lack, and what it predicts."""
     try:
         prediction = predict(case, verdict.version)
     except Unpredictable as unknown:
@@ -162,6 +167,12 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
         (True, True): "The model agrees with the expectation and, in everything it predicts, with the engine.",
         (False, False): "The model agrees with neither the expectation nor the engine.",
     }[with_case, with_engine]
+    if with_engine and not with_case and (rules := _settling(case, prediction)):
+        says = (f"{rule.at(verdict.version).says.rstrip('.')} ({rule.source})." for rule in rules)
+        side = (
+            f"The model agrees with the engine, and the expectation with other versions. On {verdict.version}: "
+            f"{' '.join(says)} The case lacks a `differs` entry that says so, with `bug` if it is one."
+        )
     step = next((step for step in prediction.observation.steps if step.number == place), None)
     if step is None:
         return (side,)

@@ -90,7 +90,8 @@ def join_state(
         frames = [_frame(name, input, rules, ids) for name, input in (("left", left), ("right", right))]
         joined = frames[0].join(frames[1], condition, "inner").plan
     except Refused as refused:
-        raise CannotTell(f"Spark {version} rejects this: {refused.message.rstrip('.')}{_HINT}") from None
+        hint = "Write only what concerns the two event-time columns, and leave out conditions on other columns"
+        raise CannotTell(f"Spark {version} rejects this: {refused.message.rstrip('.')}. {hint}") from None
     except Unpredictable as unknown:
         raise CannotTell(f"{condition!r}: {unknown}") from None
     watermarked = [input for input in (left, right) if input.delay]
@@ -104,9 +105,6 @@ def join_state(
 
     of_left, of_right = bounds(next(node for node in walk(joined) if isinstance(node, Join)))
     return kept("left", left, of_left), kept("right", right, of_right)
-
-
-_HINT = ". Write only what concerns the two event-time columns, and leave out conditions on other columns"
 
 
 def _frame(name: str, input: JoinInput, rules: Rules, ids: Ids) -> Frame:

@@ -40,6 +40,7 @@ _ODD = (
     Length("1 minute 30 seconds", 90 * SECOND_US),
     Length("1 day", 86_400 * SECOND_US),
 )
+_EXTREME = (Length("1 microsecond", 1), Length("1000 days", 1000 * 86_400 * SECOND_US))
 _ZERO = Length("0 seconds", 0)
 
 
@@ -53,13 +54,14 @@ def length(count: int, scale: Scale) -> Length:
 
 
 def spans(scale: Scale) -> st.SearchStrategy[Length]:
-    return st.sampled_from([length(count, scale) for count in _COUNTS])
+    """Window sizes, gaps and intervals, rarely extreme ones."""
+    return st.sampled_from([*(length(count, scale) for count in _COUNTS * 4), *_EXTREME])
 
 
 def delay_lengths(scale: Scale) -> st.SearchStrategy[Length]:
     """Delays with their length in µs."""
     usual = [length(count, scale) for count in _COUNTS]
-    return st.sampled_from([*usual, *usual, *usual, _ZERO, _ZERO, _ZERO, _ZERO, *_ODD])
+    return st.sampled_from([*usual * 3, *[_ZERO] * 4, *_ODD, _EXTREME[1]])
 
 
 def delays() -> st.SearchStrategy[str]:

@@ -138,7 +138,7 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
     size = draw(spans(draft.scale))
     count = size.us // draft.scale.us
     form = draw(st.sampled_from(("tumbling", "tumbling", "tumbling", "sliding", "shifted")))
-    if form == "sliding" and count % 2 == 0:
+    if form == "sliding" and count and count % 2 == 0:
         return f"window({time}, '{size.text}', '{length(count // 2, draft.scale).text}')", size
     if form == "shifted" and count > 1:
         return f"window({time}, '{size.text}', '{size.text}', '{length(1, draft.scale).text}')", size

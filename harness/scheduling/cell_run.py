@@ -52,6 +52,8 @@ class SlotClosed(HarnessError):
 class SlotUse:
     """One use of the engine."""
 
+    after_others: bool
+    """Whether the engine had other users before."""
     shared: bool = False
     """Whether the engine had other users meanwhile, who may have caused what happened to it."""
 
@@ -87,6 +89,7 @@ class EngineSlot:
         self._memory_limit = memory_limit
         self._changed = threading.Condition()
         self._uses: list[SlotUse] = []
+        self._was_used = False
         self._held_alone = False
         self._waiting_to_be_alone = 0
         self._starting = threading.Lock()
@@ -101,13 +104,13 @@ class EngineSlot:
         Raises:
             SlotClosed: the run was stopped meanwhile.
         """
-        use = SlotUse()
         with self._changed:
             self._waiting_to_be_alone += alone
             self._changed.wait_for(lambda: self._closed or self._has_room(alone))
             self._waiting_to_be_alone -= alone
             self._check_open()
             self._held_alone = alone
+            use = SlotUse(self._was_used)
             self._uses.append(use)
             if len(self._uses) > 1:
                 for other in self._uses:
@@ -120,6 +123,7 @@ class EngineSlot:
         finally:
             with self._changed:
                 self._uses.remove(use)
+                self._was_used = True
                 self._held_alone = False
                 self._changed.notify_all()
 
@@ -172,6 +176,7 @@ class EngineSlot:
     def replace(self) -> None:
         """End the engine, if there is one; the next use starts another."""
         engine, self._engine = self._engine, None
+        self._was_used = False
         if engine is not None:
             engine.close()
 
@@ -386,7 +391,8 @@ def run_after_cut(
 def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[], Answer]) -> Answer:
     """Use the engine of a slot until an attempt shows what was meant, at most ``ATTEMPTS`` times.
 
-    If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine.
+    If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine. Nor is
+    a case that has it after others: it runs again once, in an engine that no other case has used.
 
     Args:
         segments: what runs; if it kills its engine, no other case may run there meanwhile.
@@ -395,19 +401,22 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
         EngineFailed, MisalignedBatches: the last attempt failed, or one with no other possible cause.
         HarnessError: the engine cannot be started.
     """
-    alone = any(segment.killed for segment in segments)
+    alone, unused = any(segment.killed for segment in segments), False
     for attempt in range(1, ATTEMPTS + 1):
         with slot.use(alone=alone) as use:
             try:
+                if unused:
+                    slot.replace()
                 return run()
             except (MisalignedBatches, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
             except EngineFailed as error:
-                again = isinstance(error, TooBusy) or (use.shared and not isinstance(error, DriverFailed))
-                if not again or attempt == ATTEMPTS:
+                lost = not isinstance(error, DriverFailed)
+                others = use.shared or (use.after_others and not unused)
+                if not (isinstance(error, TooBusy) or (lost and others)) or attempt == ATTEMPTS:
                     raise
-                alone = True
+                alone, unused = True, unused or (lost and not use.shared)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 

@@ -16,6 +16,15 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = 60_000
 DELAY = 25 * MINUTE
 WINDOW = 10 * MINUTE
+IDENTITY = {
+    "protocol": 1,
+    "spark": "3.5.9",
+    "scala": "2.12.18",
+    "java": "17",
+    "python": "3.11",
+    "os": "Linux",
+    "apis": [],
+}
 
 
 def milliseconds(text):
@@ -227,16 +236,7 @@ def main(mode):
     if mode == "has-no-pyspark":
         on_progress(json.dumps({"kind": "failed", "reason": "pyspark-missing", "message": "no pyspark"}))
         return
-    protocol = 99 if mode == "speaks-another-protocol" else 1
-    identity = {
-        "protocol": protocol,
-        "spark": "3.5.9",
-        "scala": "2.12.18",
-        "java": "17",
-        "python": "3.11",
-        "os": "Linux",
-        "apis": [],
-    }
+    identity = {**IDENTITY, "protocol": 99} if mode == "speaks-another-protocol" else IDENTITY
     on_progress(json.dumps({"kind": "hello", "identity": identity}))
     if mode == "takes-three-and-answers-the-last-first":
         answer_the_last_first([json.loads(sys.stdin.readline()) for _ in range(3)], on_progress)

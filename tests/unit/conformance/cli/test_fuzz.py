@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from itertools import count
 
 import pytest
@@ -100,7 +101,10 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
 def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versions, monkeypatch, tmp_path):
     """After some answers the engine does not start any more, also for cases that the model does not predict."""
 
+    @dataclass(frozen=True)
     class Dying(ModelOracle):
+        at_once: int = 2  # it is asked for four cases at a time
+
         def answers(self, cases):
             said = super().answers(cases)
             return [said[0], *(OracleAnswer(None, "the engine ended with signal 9") for _ in cases[1:])]

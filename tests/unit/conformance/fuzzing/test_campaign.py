@@ -313,3 +313,21 @@ def test_answers_diverge_in_every_field_of_a_micro_batch():
     found = divergence(said, said.model_copy(update={"steps": said.steps[:-1]}))
     assert found is not None
     assert (found.step, found.what) == (3, "steps")
+
+
+def test_no_new_cases_are_asked_once_the_time_is_over():
+    """A batch of an engine takes many seconds; what is not asked is neither counted nor missing."""
+    slow = Strange(lambda _, answer: answer)
+    campaign = Campaign([slow, ModelOracle(V359)], ByTheModel(), Drawing((), 3))
+    assert [*campaign.run(lambda: slow.asked >= 7)] == []
+    assert slow.asked == 2 * slow.at_once
+    assert 1 <= campaign.tally.cases <= 8
+    assert not campaign.tally.unanswered
+
+
+def test_of_a_campaign_without_time_a_few_cases_are_asked():
+    """An engine that starts after the time is over answers still: without an answer, no find would mean nothing."""
+    slow = Strange(lambda _, answer: answer)
+    campaign = Campaign([slow], ByTheModel(), Drawing((), 3))
+    assert [*campaign.run(lambda: slow.asked > 0)] == []
+    assert (slow.asked, campaign.tally.cases) == (2 * slow.at_once, 1)

@@ -156,3 +156,27 @@ def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
     better = resumed_at(2, resumed(), refused())
     assert (better.outcome, better.fails_anyway) == ("resumed", False)
     assert "STATE_STORE_GONE" in better.difference
+
+
+def test_the_last_micro_batch_may_be_of_any_step_after_the_cut():
+    steps = (step(1, observations.batch(0)), step(2, observations.batch(1)), step(3, observations.batch(2)), step(4))
+    assert resumed_at(2, Observation.of("case", COLUMNS, steps)).batch == 2
+
+
+def test_why_is_one_line():
+    error = failed("StreamingQueryException", message="  The state is gone.\nat line 7")
+    seen = Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
+    assert resumed_at(2, seen).why == "The state is gone."
+    assert resumed_at(2, None, reason="the engine was lost").why == "the engine was lost"
+
+
+@pytest.mark.parametrize(("first", "again"), [("a", "b"), ("b", "a")])
+def test_other_rows_are_other_rows_whichever_come_first(first, again):
+    verdict = judge_crash(Restarted({4: (f'["{first}"]',)}, seen(batch(4, again))), [Reference({4: A})])
+    assert (verdict.outcome, verdict.batch) == ("other rows", 4)
+
+
+def test_of_several_restarts_the_last_says_how_the_query_ended():
+    gone = failed("IllegalStateException", message="/checkpoint/offsets/4 is gone")
+    restarted = Restarted({4: A}, seen(batch(6, "b")), seen(batch(7, "c"), error=gone))
+    assert judge_crash(restarted, [Reference(REFERENCE)]).error is gone

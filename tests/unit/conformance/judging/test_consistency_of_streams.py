@@ -49,7 +49,10 @@ def test_rows_that_no_micro_batch_read_break_the_cell(action: Add | Backlog | Re
 def test_user_code_is_told_what_to_do() -> None:
     code = Pipeline((*EVENTS.operations, Operation("call", {"call": "mine:function"})))
     (note,) = notes(doing(ADD, query=code), step(1, reads("RateStreamV2")))
-    assert note.endswith("The function that `call` names must build on the DataFrame that it is given")
+    advice = "The function that `call` names must build on the DataFrame that it is given"
+    assert note.endswith(advice)
+    plain = Pipeline((*EVENTS.operations, Operation("alias", {"alias": "a"}), Operation("where", {"where": "true"})))
+    assert advice not in notes(doing(ADD, query=plain), step(1, reads("RateStreamV2")))[0]
 
 
 def test_a_query_that_was_refused_has_read_nothing() -> None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from conformance.core.observation import Column
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import ExtraRow, Finding, FindingLocation, RowsDiffer, ValueDiffers, cell
-from conformance.judging.verdict import judge
+from conformance.judging.verdict import combine, judge
 from tests.support.observations import OLD, batch, case, change, differs, expect, ms, observed, step, window
 
 PLACE = FindingLocation(file="f/c.yaml", line=None, step=1, batches=(7,))
@@ -157,3 +157,25 @@ def test_a_step_is_named_in_72_characters(length: int, whole: bool) -> None:
     assert ("…" in str(place)) is not whole
     assert "micro-batch 7" in str(place)
     assert str(place.model_copy(update={"batches": ()})).endswith("(f/c.yaml)")
+
+
+def test_many_rows_are_not_paired_and_few_are() -> None:
+    """Each missing row is followed by its most similar extra row, unless that takes a quadratic time."""
+    for count, paired in ((500, True), (501, False)):
+        missing = tuple(("m", number) for number in range(500))
+        extra = tuple(ExtraRow(cells=("e", number), batch=7) for number in range(count))
+        lines = list(RowsDiffer(place=PLACE, columns=("a", "b"), missing=missing, extra=extra, common=()).body())
+        assert lines[3].lstrip().startswith("+") is paired
+
+
+@pytest.mark.parametrize(("length", "shown"), [(110, "x" * 110), (111, "x" * 109 + "…")])
+def test_a_long_line_is_cut_at_its_width(length: int, shown: str) -> None:
+    seen = observed(step(1, plan="x" * length))
+    (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
+    assert list(finding.body())[1] == f"  {shown}"
+
+
+def test_only_a_flaky_verdict_lists_its_runs() -> None:
+    seen = observed(step(1, batch(0, window("12:00", "12:10", 1))))
+    wrong = judge(case(expect(rows=[])), SparkVersion.parse("3.5.9"), seen)
+    assert "run 1" not in combine([wrong, wrong]).describe()

@@ -175,6 +175,12 @@ class TestReplacedKeysWinOverDerivedOnes:
         assert on_old(of) == "differs"
         assert on_old(of, batch(0, SEEN_ONE)) == "violates"
 
+    def test_unchecked_rows_are_not_taken_from_new_batches(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, batches=[{"rows": [TWO]}], unchecked=["rows"])
+        wanted = expected(of, OLD)
+        assert isinstance(wanted, Steps)
+        assert (wanted.steps[0].rows_from_batches, wanted.steps[0].expectation.rows) == (False, (tuple(ONE),))
+
     def test_unchecked_batches_leave_their_rows_to_the_step(self) -> None:
         of = with_change(self.BOTH, unchecked=["batches"])
         assert on_old(of, batch(0, SEEN_ONE)) == "differs"
@@ -199,6 +205,9 @@ class TestExpectedOfTheStart:
 
     def test_instead_of_every_step(self) -> None:
         of = self.start_fails(**{"class": ["AnalysisException"], "stage": "start"})
+        wanted = expected(of, OLD)
+        assert isinstance(wanted, Steps)
+        assert [of_step.step.number for of_step in wanted.steps] == [1]
         assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="start"))).status == "differs"
         assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="run"))).status == "violates"
         assert judge(of, OLD, observed(step(1), step(2))).status == "violates"
@@ -367,6 +376,11 @@ class TestStale:
     def test_an_entry_that_says_what_the_case_says_anyway(self) -> None:
         of = with_change({"rows": [ONE], "watermark": "12:00"}, watermark=43200)
         assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12)) == "violates"
+
+    def test_an_entry_that_also_adds_a_key_which_the_case_leaves_open(self) -> None:
+        of = with_change({"rows": [ONE], "watermark": "12:00"}, watermark=43200, state=1)
+        verdict = judge(of, OLD, observed(step(1, batch(0, SEEN_ONE), watermark=ms(12))))
+        assert (verdict.status, [finding.kind for finding in verdict.findings]) == ("violates", ["stale"])
 
     def test_not_where_the_case_leaves_open_what_the_entry_says(self) -> None:
         assert on_old(with_change({"rows": [ONE]}, state=1), batch(0, SEEN_ONE)) == "differs"

@@ -76,6 +76,11 @@ def test_an_unknown_type_is_compared_as_it_is() -> None:
     assert schema.as_written(("x",)) == ("x",)
 
 
+@pytest.mark.parametrize("row", [("a",), ("a", 1, 2)])
+def test_a_row_of_another_width_is_shown_as_it_is(row) -> None:
+    assert COLUMNS.as_written(row) == row
+
+
 @pytest.mark.parametrize(
     ("value", "type_", "written"),
     [
@@ -97,6 +102,7 @@ def test_an_unknown_type_is_compared_as_it_is() -> None:
         ("2.00", "decimal(10,2)", 2),
         ("0.1000000000000000055511", "decimal(38,22)", "0.1000000000000000055511"),
         ("text", "string", "text"),
+        ("aGk=", "binary", "aGk="),
         (3, "bigint", 3),
     ],
 )

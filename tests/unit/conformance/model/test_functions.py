@@ -122,3 +122,8 @@ def test_a_value(text: str, expected: object) -> None:
 def test_what_the_model_does_not_know(text: str) -> None:
     with pytest.raises(Unpredictable):
         value(text)
+
+
+@pytest.mark.parametrize("type_", ["FLOAT", "DOUBLE", "INT", "BIGINT"])
+def test_an_instant_as_a_number_is_its_seconds(type_: str) -> None:
+    assert value(f"CAST(TIMESTAMP'2024-03-01 00:00:00' AS {type_})") == us("2024-03-01 00:00:00") / 1_000_000

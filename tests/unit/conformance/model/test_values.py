@@ -110,3 +110,14 @@ def test_sessions_do_not_depend_on_the_order_of_rows(rows, random) -> None:
     ]
     assert all(one.end < other.start for one, other in pairwise(found))
     assert sum(len(one.contributions) for one in found) == len(rows)
+
+
+def test_before_the_epoch_3_3_rounds_towards_zero():
+    """SPARK-39347: the tumbling window of a row 25 s before the epoch does not contain it."""
+    seconds = 1_000_000
+    windows = {
+        version: [*windows_of(-25 * seconds, 10 * seconds, 10 * seconds, 0, rules_of(SparkVersion.parse(version)))]
+        for version in ("3.2.4", "3.3.4", "3.4.4")
+    }
+    around, after = [(-30 * seconds, -20 * seconds)], [(-20 * seconds, -10 * seconds)]
+    assert windows == {"3.2.4": around, "3.3.4": after, "3.4.4": around}

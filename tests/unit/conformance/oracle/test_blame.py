@@ -2,6 +2,7 @@
 
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
+from conformance.language import case_from
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import notes_of_the_model
@@ -9,7 +10,7 @@ from conformance.oracle.prediction import predict
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}
-NEWEST = SparkVersion(4, 3, 0)
+OLD, NEWEST = SparkVersion(3, 5, 9), SparkVersion(4, 3, 0)
 OPEN = "late-drops/window-still-open"
 
 
@@ -63,3 +64,35 @@ def test_an_error_has_its_place() -> None:
     assert step.startswith(
         "The model predicts for step 1: fails at run: AnalysisException: Redefining watermark is disallowed."
     )
+
+
+RANGE = "left_key = right_key AND right_time >= left_time AND right_time <= left_time + INTERVAL 5 MINUTES"
+OTHER = [{"from": "right"}, {"withWatermark": ["right_time", "10 minutes"]}]
+RESTARTED_JOIN = {
+    "title": "A join goes on after a restart in which one side has nothing new",
+    "streams": {"left": "left_time TIMESTAMP, left_key STRING", "right": "right_time TIMESTAMP, right_key STRING"},
+    "query": [{"from": "left"}, {"withWatermark": ["left_time", "10 minutes"]}, {"join": OTHER, "on": RANGE}],
+    "steps": [
+        {
+            "add": {"left": [["12:00", "a"]], "right": [["12:01", "a"]]},
+            "expect": {"rows": [["12:00", "a", "12:01", "a"]]},
+        },
+        {"restart": "graceful"},
+        {"add": {"left": [["12:02", "b"]]}},
+    ],
+}
+
+
+def test_a_known_bug_is_named_instead_of_the_expectation() -> None:
+    case = case_from(RESTARTED_JOIN, "joins/restarted")
+    observation = predict(case, OLD).observation
+    verdict = judge(case, OLD, observation)
+    assert (verdict.status, judge(case, NEWEST, predict(case, NEWEST).observation).status) == ("violates", "conforms")
+    side, step = notes_of_the_model(case, verdict, observation)
+    assert side == (
+        "The model agrees with the engine, and the expectation with other versions. On 3.5.9: A join fails after a restart if a "
+        "column is nullable that was NOT NULL in the first micro-batch, because another stream has new rows now (SPARK-57003). "
+        "A key that must not be null for a join is NOT NULL in the schema of its state (SPARK-57003). "
+        "The case lacks a `differs` entry that says so, with `bug` if it is one."
+    )
+    assert step.startswith("The model predicts for step 3: fails at run: StateSchemaNotCompatible")
