@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 
 from conformance.core.intervals import NotAnInterval, parse_interval
@@ -23,6 +24,7 @@ from conformance.model.operators import (
     event_time_among,
     is_evicted,
     is_late,
+    late_and_fresh,
 )
 from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
@@ -44,24 +46,27 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     if context.mode == "append" and time is None:
         raise rules.refusal("append without event time in the operator")
     arrived = grouped(node, rows)
-    late = [
-        key
+    late: dict[Key, list[Row]] = {
+        key: []
         for key in arrived
         if time is not None and _drops(context) and is_late(_time(key, key_columns, time), time, context.late_ms, rules)
-    ]
+    }
+    for row in rows if late else ():
+        late.get(_key(node, row), []).append(row)
     taken = {key: contributions for key, contributions in arrived.items() if key not in late}
     groups = {**state, **{key: (*state.get(key, ()), *contributions) for key, contributions in taken.items()}}
     evicts = context.mode in rules.evicts_in
     evicting = time if time is not None else (event_time_among(key_columns, rules) if evicts else None)
-    over = [
-        key
+    over = {
+        key: None
         for key in groups
         if evicts
         and evicting is not None
         and is_evicted(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
-    ]
+    }
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
-    emitted = _emitted(context, groups, changed=list(taken), over=over)
+    context.effort.add(sum(map(len, groups.values())))
+    emitted = _emitted(context, groups, changed=list(taken), over=list(over))
     everything = tuple({column.id: column for column in (*key_columns, *node.columns)}.values())
     as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *groups)}
     return OperatorResult(
@@ -75,9 +80,9 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
                 time,
                 context.late_ms,
                 len(arrived[key]),
-                origins(row for row in rows if _key(node, row) == key),
+                origins(of_key),
             )
-            for key in late
+            for key, of_key in late.items()
         ),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
         evicted=tuple(compared_row(as_rows[key], key_columns, evicting, context.evicting_ms) for key in over),
@@ -249,16 +254,15 @@ def aggregate_sessions(
         raise rules.refusal("session without another key")
     columns = [key.column for key in node.keys]
     time = event_time_among(columns, rules)
-    late = [row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, rules)]
+    late, fresh = late_and_fresh(rows, time, context)
     sessions = dict(state)
-    touched: dict[tuple[Value, ...], None] = {}
-    for row in rows:
-        if row not in late:
-            key = tuple(row[other.column.id] for other in others)
-            start, end = row[window.column.id]
-            sessions[key] = (*sessions.get(key, ()), Session(start, end, (contribution(node, row),)))
-            touched[key] = None
-    sessions |= {key: merged(sessions[key], rules) for key in touched}
+    arrived: dict[tuple[Value, ...], list[Session]] = {}
+    for row in fresh:
+        key = tuple(row[other.column.id] for other in others)
+        start, end = row[window.column.id]
+        arrived.setdefault(key, []).append(Session(start, end, (contribution(node, row),)))
+    sessions |= {key: merged([*sessions.get(key, ()), *new], rules) for key, new in arrived.items()}
+    context.effort.add(sum(len(session.contributions) for of_key in sessions.values() for session in of_key))
     over = [
         (key, session)
         for key, of_key in sessions.items()
@@ -267,7 +271,8 @@ def aggregate_sessions(
         and time is not None
         and is_evicted((session.start, session.end), time, context.evicting_ms, rules)
     ]
-    kept = {key: tuple(session for session in of_key if (key, session) not in over) for key, of_key in sessions.items()}
+    gone = {id(session) for _, session in over}
+    kept = {key: tuple(session for session in of_key if id(session) not in gone) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
     everything = [(key, session) for key, of_key in sessions.items() for session in of_key]
 
@@ -285,7 +290,7 @@ def aggregate_sessions(
         late=tuple(compared_row(row, columns, time, context.late_ms) for row in late),
         dropped=_counted(late, node, rules),
         evicted=tuple(compared_row(as_row(key, session), columns, time, context.evicting_ms) for key, session in over),
-        updated=len(touched),
+        updated=len(arrived),
         removed=len(over),
         shown=tuple(
             compared_row(
@@ -310,17 +315,21 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
-    """The sessions of session key, with overlapping or touching ones merged."""
-    apart: list[Session] = []
+    """The sessions of one key, with overlapping or touching ones merged."""
+    apart: list[list[Session]] = []
+    end_us = 0
     for session in sorted(sessions, key=attrgetter("start")):
-        last = apart[-1] if apart else None
-        if last is not None and (
-            session.start < last.end or (rules.sessions_touching_merge and session.start == last.end)
-        ):
-            apart[-1] = Session(last.start, max(last.end, session.end), (*last.contributions, *session.contributions))
+        touches = session.start < end_us or (rules.sessions_touching_merge and session.start == end_us)
+        if apart and touches:
+            apart[-1].append(session)
+            end_us = max(end_us, session.end)
         else:
-            apart.append(session)
-    return tuple(apart)
+            apart.append([session])
+            end_us = session.end
+    return tuple(
+        Session(of[0].start, max(one.end for one in of), tuple(chain.from_iterable(one.contributions for one in of)))
+        for of in apart
+    )
 
 
 def _gap_us(gap: Value) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.execution import BatchData, States
+from conformance.model.operators import Effort
 from conformance.model.watermark import Policy, WatermarkTracker
 
 
@@ -48,6 +49,8 @@ class ModelCheckpoint:
     """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
     tracker: WatermarkTracker | None = None
     """Not in a real checkpoint; used by wrong models."""
+    effort: Effort = field(default_factory=Effort)
+    """Not in a real checkpoint either."""
 
     @property
     def uncommitted(self) -> OffsetLogEntry | None:

@@ -30,12 +30,13 @@ def deduplicate(
     if node.within_watermark and rules.within_forgets == "before the rows":
         known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, context)}
     late, fresh, duplicates = [], [], 0
+    taken: set[tuple[Value, ...]] = set()
     first: dict[tuple[Value, ...], Row] = {}
     for row in rows:
         key = tuple(row[column.id] for column in node.keys)
         if time is not None and is_late(row[time.id], time, context.late_ms, rules):
             late.append(row)
-        elif node.has_no_order and first.setdefault(key, row) != row and first[key] in fresh:
+        elif node.has_no_order and first.setdefault(key, row) != row and key in taken:
             raise Unpredictable("which of several rows of one key a deduplication takes")
         elif key in known and rules.deduplication_remembers:
             duplicates += 1
@@ -44,8 +45,11 @@ def deduplicate(
         else:
             known[key] = _expires(row, time, context) if node.within_watermark else None
             fresh.append(row)
+            taken.add(key)
     in_key = None if node.within_watermark else event_time_among(node.keys, rules)
-    over = [key for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, context)]
+    over = {
+        key: None for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, context)
+    }
     kept = {key: expires for key, expires in known.items() if key not in over}
 
     def shown(key: tuple[Value, ...]) -> Row:

@@ -10,20 +10,20 @@ from itertools import islice
 from conformance.model import plan as logical
 from conformance.model.aggregation import aggregate, aggregate_sessions, session_rows, windows_of
 from conformance.model.catalyst.spark_plan import RequiredColumns
-from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
+from conformance.model.columns import STRING, InputRow, Origin, Row, Value, origins, with_origin_of
 from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.group_functions import NO_STATE, apply_in_pandas_with_state, transform_with_state
 from conformance.model.joins import EMPTY, check_runs, join
 from conformance.model.operators import (
+    Effort,
     OperatorContext,
     OperatorEffects,
     OperatorProgress,
     OperatorResult,
     OutputMode,
     State,
-    bounded,
 )
 from conformance.model.plan import Plan, is_stateful, operator_name, operator_title, stateful, streams, walk, watermarks
 from conformance.model.rules import Rules
@@ -67,6 +67,7 @@ class MicroBatch:
     mode: OutputMode
     needed: RequiredColumns
     rules: Rules
+    effort: Effort
 
 
 def execute(batch: MicroBatch) -> BatchResult:
@@ -90,11 +91,12 @@ class _BatchRun:
         """By the ``id`` of a stateful operator, where the rows that it read come from."""
         silent = streams(batch.plan) - frozenset(batch.data)
         self.contexts = {
-            id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules)
+            id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules, batch.effort)
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
         self._times: dict[int, list[Value]] = {}
-        self._data, self._needed, self._rules = batch.data, batch.needed, batch.rules
+        self._data, self._needed = batch.data, batch.needed
+        self._rules, self._effort = batch.rules, batch.effort
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
 
     def rows(self, node: Plan) -> list[Row]:
@@ -114,6 +116,7 @@ class _BatchRun:
                 new = enumerate(self._data.get(node.stream, ()))
                 return [iter([InputRow(zip(ids, row, strict=True), (node.stream, place)) for place, row in new])]
             case logical.LocalRelation():
+                self._effort.add(len(node.rows))
                 ids = [column.id for column in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case logical.Filter():
@@ -130,12 +133,15 @@ class _BatchRun:
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case logical.Project():
-                return [_projected(part, node.named, self._rules) for part in self._partitions(node.child)]
+                return [
+                    _projected(part, node.named, self._rules, self._effort) for part in self._partitions(node.child)
+                ]
             case logical.Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
                 result = self._stateful(node)
                 self.results[id(node)] = result
+                self._effort.add(result.state_rows)
                 return [iter(result.rows)]
             case logical.Join():
                 return [iter(self._static_join(node))]
@@ -155,12 +161,13 @@ class _BatchRun:
         context, state = self.contexts[id(node)], self._states[id(node)]
         match node:
             case logical.Aggregate(session=None):
-                rows = list(_with_named(self.rows(node.child), node.keys, self._rules))
+                rows = list(_with_named(self.rows(node.child), node.keys, self._rules, self._effort))
                 return aggregate(node, self._given(node, rows), state, context)
             case logical.Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = self._given(node, session_rows(self.rows(node.child), session, self._rules))
-                return aggregate_sessions(node, session, list(_with_named(rows, others, self._rules)), state, context)
+                rows = list(_with_named(rows, others, self._rules, self._effort))
+                return aggregate_sessions(node, session, rows, state, context)
             case logical.Deduplicate():
                 rows = self._given(node, self.rows(node.child))
                 return deduplicate(node, rows, state, context, self._needed.of(node.child))
@@ -197,9 +204,10 @@ class _BatchRun:
     def _static_join(self, node: logical.Join) -> list[Row]:
         if node.how != "inner":
             raise Unpredictable(f"a {node.how} join with static rows")
-        right = self.rows(node.right)
-        pairs = ({**mine, **theirs} for mine in self.rows(node.left) for theirs in right)
-        return list(bounded(pair for pair in pairs if evaluate(node.condition, pair)))
+        left, right = self.rows(node.left), self.rows(node.right)
+        self._effort.add(len(left) * len(right))
+        pairs = ({**mine, **theirs} for mine in left for theirs in right)
+        return [pair for pair in pairs if evaluate(node.condition, pair)]
 
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: logical.Union) -> Iterator[Row]:
@@ -214,25 +222,23 @@ def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Ro
         yield row
 
 
-def _projected(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
+def _projected(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules, effort: Effort) -> Iterator[Row]:
     ids = {item.column.id for item in named}
-    return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules))
+    return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules, effort))
 
 
-def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
+def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules, effort: Effort) -> Iterator[Row]:
     """The rows with these columns added: one row per window, and none for a null event time."""
-    return bounded(_per_window(rows, named, rules))
-
-
-def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
     windows = [item for item in named if item.expression.kind == "window"]
     plain = [item for item in named if item.expression.kind != "window"]
     if any(item.expression.kind == "session" for item in plain):
         raise Unpredictable("session_window outside groupBy")
     if len({item.expression for item in windows}) > 1:
         raise Unpredictable("several time windows at once")
+    texts = [item.column.id for item in plain if item.column.type == STRING and item.expression.kind == "call"]
     for row in rows:
         added = {item.column.id: evaluate(item.expression, row) for item in plain}
+        effort.add((len(added) + sum(len(added[id] or "") for id in texts)) // 1_000)
         if not windows:
             yield with_origin_of(row, {**row, **added})
             continue
@@ -241,6 +247,7 @@ def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
         if time is not None:
             size, slide, start = window.value
             for interval in windows_of(time, size, slide, start, rules):
+                effort.add()
                 yield with_origin_of(row, {**row, **added, **{named.column.id: interval for named in windows}})
 
 

@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from typing import Literal
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import BOOLEAN, Attribute, Row, Value
+from conformance.model.columns import BOOLEAN, INT, Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import FUNCTIONS
 
@@ -37,6 +37,11 @@ class Expression:
         yield self
         for arg in self.args:
             yield from arg.walk()
+
+    @cached_property
+    def size(self) -> int:
+        """The number of nodes, those that stand in several places counted each time."""
+        return 1 + sum(arg.size for arg in self.args)
 
     @cached_property
     def references(self) -> frozenset[int]:
@@ -81,16 +86,17 @@ CHANGING = NOT_DETERMINISTIC | {"now"}
 """Functions whose value depends on the run. None of them is ever NULL. ``now()`` is a constant of each micro-batch to the optimizer;
 ``current_timestamp()`` is not, since a stream replaces it by `CurrentBatchTimestamp`."""
 
+MOST_PARTS = 10_000
+"""The nodes of an expression that the optimizer makes, up to which the model predicts."""
 NOW_US = (1_590_969_600_000_000, 4_102_444_800_000_000)
 """``current_timestamp()`` is between these: 2020-06-01, before Spark 3.0, and 2100-01-01."""
 RANGES: Mapping[str, tuple[Value, Value]] = {"current_timestamp": NOW_US, "now": NOW_US, "rand": (0.0, 1 - 2**-53)}
 """Function → its lowest and highest value."""
 
+ARITHMETIC = frozenset({"+", "-", "*", "negative", "abs"})
 ORDERINGS = frozenset({"<", "<=", ">", ">="})
 MONOTONE = (
-    ORDERINGS
-    | {"+", "-", "*", "negative"}
-    | {"time difference", "date_trunc", "cast timestamp to bigint", "unix_timestamp"}
+    ORDERINGS | (ARITHMETIC - {"abs"}) | {"time difference", "date_trunc", "cast timestamp to bigint", "unix_timestamp"}
 )
 """Functions that, of one operand between two values, are between their values for these two."""
 
@@ -134,7 +140,12 @@ def evaluate(expression: Expression, row: Row) -> Value:
             operands = [evaluate(arg, row) for arg in expression.args]
             if expression.name not in NULL_TOLERANT and any(operand is None for operand in operands):
                 return None
-            return function.value(*operands)
+            value = function.value(*operands)
+            if expression.name in ARITHMETIC and isinstance(value, int):
+                bound = 2**31 if expression.type == INT else 2**63
+                if not -bound <= value < bound:
+                    raise Unpredictable(f"a result beyond {expression.type}")
+            return value
         case _:
             raise Unpredictable(f"{expression.name or expression.kind} in this place")
 
@@ -185,7 +196,10 @@ def replaced(expression: Expression, by: Callable[[Expression], Expression | Non
 
 def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expression:
     """The expression with columns replaced by id; other columns stay."""
-    return replaced(expression, lambda node: by.get(node.value) if node.kind == "column" else None)
+    made = replaced(expression, lambda node: by.get(node.value) if node.kind == "column" else None)
+    if made.size > MOST_PARTS:
+        raise Unpredictable(f"an expression of more than {MOST_PARTS:,} parts")
+    return made
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:

@@ -19,6 +19,9 @@ from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import JoinType, Plan, TimeMode, Timeout, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 
+MOST_COLUMNS = 1_000
+"""The columns that a query selects, up to which the model predicts: ``*`` and ``a.*`` can double them."""
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -63,6 +66,8 @@ class Frame:
         return self.of(logical.Filter(self.plan, self._expression(condition).expression))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
+        if len(texts) > MOST_COLUMNS:
+            raise Unpredictable(f"a select list of more than {MOST_COLUMNS:,} columns")
         return self.of(logical.Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
 
     def with_column(self, name: str, text: str) -> Frame:
@@ -169,6 +174,8 @@ class Frame:
         return self.of(logical.Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
 
     def limit(self, rows: int) -> Frame:
+        if rows >= 2**31:
+            raise Unpredictable("a limit beyond int")
         return self.of(logical.Limit(self.plan, rows))
 
     def order_by(self, *keys: str | exp.Expr) -> Frame:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from fnmatch import fnmatchcase
 from operator import itemgetter
 
 from conformance.core.intervals import DAY_US, Interval
@@ -61,6 +62,8 @@ def _mixed(seed: int, length: int) -> int:
     return seed ^ seed >> 16
 
 
+MOST_CHARACTERS = 10_000
+"""The characters of a text or of a type that a query makes, up to which the model predicts."""
 INTERVAL = DataType("interval")
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*WHOLE, "float", "double", "decimal")
@@ -199,8 +202,16 @@ def _like(text: str, pattern: str) -> bool:
     """``%`` is any text, ``_`` any character."""
     if "\\" in pattern:
         raise Unpredictable("LIKE with a pattern that escapes characters")
-    parts = ({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
-    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+    wildcards = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+    return fnmatchcase(text, "".join(wildcards.get(character, character) for character in pattern))
+
+
+def _concat(*texts: Value) -> Value:
+    if None in texts:
+        return None
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        raise Unpredictable(f"a text of more than {MOST_CHARACTERS:,} characters")
+    return "".join(texts)
 
 
 def _split(text: str, by: str) -> tuple[str, ...]:
@@ -259,7 +270,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "abs": ScalarFunction(abs, _number),
     "round": ScalarFunction(_rounded, DOUBLE),
     "like": ScalarFunction(_like, _compared),
-    "concat": ScalarFunction(lambda *texts: None if None in texts else "".join(texts), _text),
+    "concat": ScalarFunction(_concat, _text),
     "hash": ScalarFunction(spark_hash, _hash_type),
     "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
     "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),

@@ -24,6 +24,7 @@ from conformance.model.operators import (
     compared_row,
     event_time_among,
     is_late,
+    late_and_fresh,
 )
 from conformance.model.plan import StatefulProcessor, StateFunction, TimeMode, Timeout
 from conformance.model.rules import Rules
@@ -74,20 +75,17 @@ def grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attri
     return (Group(tuple(keys), key, columns, tuple(of_key)) for key, of_key in groups.items())
 
 
-def late_and_fresh(
+def input_by_lateness(
     rows: Sequence[Row], columns: Sequence[Attribute], context: OperatorContext, uses_event_time: bool
 ) -> tuple[Attribute | None, list[Row], list[Row]]:
     """The event-time column of the input, the rows that are late for it, and the others.
 
     ``uses_event_time``: whether the timeout or the time mode of the operator is event time.
     """
-    rules = context.rules
-    time = event_time_among(columns, rules)
-    drops = {"by event time only": uses_event_time, "always": True, "never": False}[rules.functions_drop_late_rows]
-    if time is None or not drops:
-        return time, [], list(rows)
-    late = [row for row in rows if is_late(row[time.id], time, context.late_ms, rules)]
-    return time, late, [row for row in rows if row not in late]
+    time = event_time_among(columns, context.rules)
+    which = context.rules.functions_drop_late_rows
+    drops = {"by event time only": uses_event_time, "always": True, "never": False}[which]
+    return time, *late_and_fresh(rows, time if drops else None, context)
 
 
 def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
@@ -219,7 +217,7 @@ def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
     """One micro-batch of ``applyInPandasWithState``."""
-    time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
+    time, late, fresh = input_by_lateness(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
     calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
     groups = tuple(grouped(fresh, node.keys, node.child.columns))
     if not context.rules.rows_come_before_timeouts:
@@ -420,7 +418,7 @@ def transform_with_state(
     used: frozenset[int],
 ) -> OperatorResult:
     """One micro-batch of ``transformWithState``; ``initial``: the rows of the initial state, ``used``: the output columns used above."""
-    time, late, fresh = late_and_fresh(rows, node.child.columns, context, node.time_mode == "EventTime")
+    time, late, fresh = input_by_lateness(rows, node.child.columns, context, node.time_mode == "EventTime")
     if any(None in (row[key.id] for key in node.keys) for row in fresh):
         raise Unpredictable("a null grouping column of transformWithState")
     processor = STATEFUL_PROCESSORS[node.processor]

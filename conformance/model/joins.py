@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from conformance.model.catalyst.spark_plan import constant_of
 from conformance.model.columns import Attribute, Row, Value
@@ -14,11 +13,10 @@ from conformance.model.join_bounds import PRESERVED, Equality, KeyBound, bounds,
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
-    bounded,
     compared_row,
     event_time_among,
     is_evicted,
-    is_late,
+    late_and_fresh,
 )
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
@@ -66,13 +64,9 @@ def join(
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
         time = event_time_among([column for column in plan.columns if column.id in visible], context.rules)
-        fresh[name] = []
-        for row in rows:
-            if time is not None and is_late(row[time.id], time, context.late_ms, context.rules):
-                late.append(compared_row(row, plan.columns, time, context.late_ms))
-            else:
-                fresh[name].append(row)
-    emitted = list(bounded(chain(run.arrive("left", fresh["left"]), run.arrive("right", fresh["right"]))))
+        of_side, fresh[name] = late_and_fresh(rows, time, context)
+        late += [compared_row(row, plan.columns, time, context.late_ms) for row in of_side]
+    emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
     if context.rules.outer_emits_null_row == "once, if no partner is in the state":
         run.match_with_what_is_stored()
     gone = []
@@ -189,6 +183,7 @@ class _JoinRun:
         stored_rows = self._sides[other].get(key, [])
         semi = self._node.how == "leftSemi"
         for place, stored in enumerate(list(stored_rows)):
+            self._turn.effort.add()
             theirs = self.row(other, stored)
             if not evaluate(self._rest, {**theirs, **row}):
                 continue
@@ -232,8 +227,11 @@ class _JoinRun:
             bound.column if bound is not None and any(column.id == bound.column.id for column in columns) else None
         )
         for key, stored_rows in self._sides[name].items():
-            over = [stored for stored in stored_rows if self._is_evicted(name, key, self.row(name, stored))]
-            stored_rows[:] = [stored for stored in stored_rows if stored not in over]
+            kept: list[StoredRow] = []
+            over: list[StoredRow] = []
+            for stored in stored_rows:
+                (over if self._is_evicted(name, key, self.row(name, stored)) else kept).append(stored)
+            stored_rows[:] = kept
             if self._rules.evicted_rows_share_a_buffer and over:
                 over = [replace(stored, values=over[-1].values) for stored in over]
             gone += [(self.row(name, stored), stored.matched, decided) for stored in over]

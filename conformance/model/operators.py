@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from conformance.core.spark_types import DataType
@@ -100,20 +99,25 @@ class BatchProgress:
         return next((statistics for statistics in self.statistics if statistics is not None), None)
 
 
-MOST_ROWS = 500_000
-"""The rows of an operator in one micro-batch up to which the model predicts: a case of a few lines can ask for any number."""
+MOST_ROWS = 1_000_000
+"""What the operators of a query may make, up to which the model predicts: a case of a few lines can ask for any number."""
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 State: TypeAlias = Any
 """The state of an operator; immutable."""
 
 
-def bounded(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows that an operator makes, at most ``MOST_ROWS``."""
-    left = iter(rows)
-    yield from islice(left, MOST_ROWS)
-    if next(left, None) is not None:
-        raise Unpredictable(f"a micro-batch in which an operator makes more than {MOST_ROWS:,} rows")
+class Effort:
+    """What the operators of a query have made so far, restarts included: rows of windows and tables, pairs that a join compares, and the
+    rows in state after each micro-batch."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+
+    def add(self, rows: int = 1) -> None:
+        self._rows += rows
+        if self._rows > MOST_ROWS:
+            raise Unpredictable(f"a query whose operators make more than {MOST_ROWS:,} rows")
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ class OperatorContext:
     silent: frozenset[str]
     """The streams without new rows."""
     rules: Rules
+    effort: Effort
 
     @property
     def evicting_ms(self) -> int:
@@ -170,6 +175,18 @@ def is_late(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> 
     if time is None:
         return rules.null_is_late
     return rules.is_late(rules.late_time_of_window(time) if _is_window(column) else time, watermark_ms)
+
+
+def late_and_fresh(
+    rows: Iterable[Row], column: Attribute | None, context: OperatorContext
+) -> tuple[list[Row], list[Row]]:
+    """The rows that are late by an event-time column, and the others; without a column none is late."""
+    late: list[Row] = []
+    fresh: list[Row] = []
+    for row in rows:
+        is_fresh = column is None or not is_late(row[column.id], column, context.late_ms, context.rules)
+        (fresh if is_fresh else late).append(row)
+    return late, fresh
 
 
 def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:

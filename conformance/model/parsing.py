@@ -14,7 +14,7 @@ from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, W
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
-from conformance.model.functions import AGGREGATES, DISTINCT, INTERVAL, UNITS_US, type_of
+from conformance.model.functions import AGGREGATES, DISTINCT, INTERVAL, MOST_CHARACTERS, UNITS_US, type_of
 from conformance.model.rules import Rules
 from conformance.query.syntax import NotReadable, expression
 
@@ -238,7 +238,10 @@ class _ExpressionParser:
         ]
         args = tuple(self.read(value) for _, value in named)
         fields = tuple(Field(name, arg.type) for (name, _), arg in zip(named, args, strict=True))
-        return Expression("call", DataType("struct", fields), args, "struct")
+        struct = DataType("struct", fields)
+        if len(str(struct)) > MOST_CHARACTERS:
+            raise Unpredictable(f"a type of more than {MOST_CHARACTERS:,} characters")
+        return Expression("call", struct, args, "struct")
 
     def _in(self, tree: exp.In) -> Expression:
         if not tree.expressions:

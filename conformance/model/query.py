@@ -164,6 +164,7 @@ class Query:
             self._settings.mode,
             of_batch.needed,
             rules,
+            self.checkpoint.effort,
         )
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)

@@ -11,6 +11,7 @@ from conformance.model.columns import BIGINT, Attribute
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate, unchanged
 from conformance.model.frame import Frame
+from conformance.model.operators import MOST_ROWS
 from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
 from conformance.query import syntax
@@ -147,6 +148,8 @@ def _range(tree: exp.Anonymous, near: Frame) -> Frame:
     bounds = [evaluate(read(item, (), near.rules).expression, {}) for item in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
+    if bounds[1] - bounds[0] > MOST_ROWS:
+        raise Unpredictable(f"range of more than {MOST_ROWS:,} numbers")
     columns = (Attribute(near.ids.next(), "id", BIGINT),)
     return near.of(LocalRelation(columns, tuple((number,) for number in range(*bounds))))
 

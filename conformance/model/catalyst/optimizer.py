@@ -93,6 +93,8 @@ def _renamed_by(named: Iterable[NamedExpression], conditions: Iterable[Expressio
             yield substitute(condition, names)
 
 
+MOST_CONDITIONS = 100
+"""The conditions that hold below a join, up to which the model predicts: each equality multiplies them."""
 IGNORING_DUPLICATES = frozenset(
     {"max", "min", "first", "last", "first ignoring nulls", "last ignoring nulls", "collect_set"}
 )
@@ -355,9 +357,13 @@ def _with_conditions_placed(join: logical.Join, rules: Rules) -> logical.Join:
 def _with_inferred(join: logical.Join, rules: Rules) -> logical.Join:
     """The join with filters on a column applied to the column it is compared with, unless the join preserves that side."""
     sides = {"left": join.left, "right": join.right}
+    known = {*constraints(join.left), *constraints(join.right)}
     for part in inferred(join):
         side = _side_of(part, join.left, join.right)
-        if side is not None and side not in PRESERVED[join.how]:
+        if side is not None and side not in PRESERVED[join.how] and part not in known:
+            known.add(part)
+            if len(known) > MOST_CONDITIONS:
+                raise Unpredictable(f"joins whose conditions imply more than {MOST_CONDITIONS:,} others")
             sides[side] = _place(part, sides[side], rules)
     return replace(join, left=sides["left"], right=sides["right"])
 

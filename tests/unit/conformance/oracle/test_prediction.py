@@ -78,7 +78,7 @@ def test_as_many_windows_as_the_model_predicts():
 
 def test_an_operator_that_makes_too_many_rows_is_not_predicted(monkeypatch):
     monkeypatch.setattr("conformance.model.operators.MOST_ROWS", 10)
-    with pytest.raises(Unpredictable, match="an operator makes more than 10 rows"):
+    with pytest.raises(Unpredictable, match="operators make more than 10 rows"):
         predict(case_of(counted("window(event_time, '10 seconds', '1 second')"), mode="complete"), VERSIONS[1])
 
 
@@ -94,7 +94,7 @@ def test_a_join_that_makes_too_many_rows_is_not_predicted(monkeypatch):
         },
         "hostile/b",
     )
-    with pytest.raises(Unpredictable, match="an operator makes more than 8 rows"):
+    with pytest.raises(Unpredictable, match="operators make more than 8 rows"):
         predict(case, VERSIONS[1])
 
 

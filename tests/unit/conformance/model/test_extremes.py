@@ -1,0 +1,143 @@
+"""Numbers in a case decide how much the model builds: whatever they are, it takes little memory and comes to an end."""
+
+import multiprocessing
+import resource
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from conformance.core.versions import SparkVersion
+from conformance.language import case_from
+from conformance.model import operators, sql
+from conformance.model.errors import ModelDefect, Unpredictable
+from conformance.oracle.prediction import predict
+from tests.support.effort import number
+
+V430 = SparkVersion.parse("4.3.0")
+FEWER_ROWS = 20_000
+"""Instead of the million up to which the model predicts, for tests that end in seconds."""
+MEMORY, SECONDS = 600_000_000, 60
+"""What a prediction may take beyond the modules that are loaded, in bytes; and of the processor."""
+OUT_OF_MEMORY = 3
+
+NUMBERS = st.sampled_from([0, 1, 2, 7, 40, 1_000, 10**5, 10**6, 10**9, 2**31, 2**63, 10**18, 10**30])
+UNITS = st.sampled_from(["microsecond", "millisecond", "second", "hour", "day", "week", "month", "year"])
+LENGTHS = st.builds("{} {}".format, NUMBERS, UNITS)
+EVENTS = "event_time TIMESTAMP, id INT, s STRING"
+
+
+def counted(*keys):
+    return {"groupBy": list(keys), "agg": ["count(*) AS n"]}
+
+
+def many(times, operation):
+    return [operation] * times
+
+
+def over(statement):
+    return [{"sql": statement, "as": "v"}]
+
+
+def equal_columns(streams, columns):
+    """Joins on several columns, each of which has a filter: what one column meets, the other columns meet, too."""
+    schemas = {
+        f"e{at}": f"t{at} TIMESTAMP, " + ", ".join(f"c{at}_{of} INT" for of in range(columns)) for at in range(streams)
+    }
+    query = [{"from": "e0"}, *({"where": f"c0_{of} > {of}"} for of in range(columns))]
+    for at in range(1, streams):
+        on = " AND ".join(f"c{at}_{of} = c{at - 1}_{of} AND c{at}_{of} = c0_0" for of in range(columns))
+        query.append({"join": [{"from": f"e{at}"}], "on": on})
+    return schemas, query, dict.fromkeys(schemas, 1)
+
+
+OPERATIONS = st.one_of(
+    st.builds("window(event_time, '{}')".format, LENGTHS).map(lambda window: [counted(window)]),
+    st.builds("window(event_time, '{}', '{}')".format, LENGTHS, LENGTHS).map(lambda window: [counted(window)]),
+    st.builds("window(event_time, '{}', '{}', '{}')".format, LENGTHS, LENGTHS, LENGTHS).map(
+        lambda w: [counted(w, "id")]
+    ),
+    st.builds("session_window(event_time, '{}')".format, LENGTHS).map(lambda session: [counted(session, "s")]),
+    st.builds("SELECT r.id FROM v JOIN range({}, {}) AS r ON v.id = r.id".format, NUMBERS, NUMBERS).map(over),
+    st.builds("SELECT r.id FROM v JOIN range(0, {}) AS r ON v.id + r.id < 0".format, NUMBERS).map(over),
+    st.builds("SELECT * FROM v LIMIT {}".format, NUMBERS).map(over),
+    st.builds("SELECT {} FROM v".format, st.integers(1, 400).map(lambda times: ", ".join(["*"] * times))).map(over),
+    NUMBERS.map(lambda rows: [{"limit": rows}]),
+    LENGTHS.map(lambda delay: [{"withWatermark": ["event_time", delay]}]),
+    st.sampled_from(["sequence(1, {})", "explode(sequence(1, {}))", "repeat(s, {})", "space({})", "lpad(s, {}, 'x')"])
+    .flatmap(lambda call: NUMBERS.map(call.format))
+    .map(lambda call: [{"select": ["event_time", f"{call} AS x"]}]),
+    st.builds("id * {} > 0 AND round(id / 3, {}) > 0".format, NUMBERS, NUMBERS).map(lambda where: [{"where": where}]),
+    LENGTHS.map(lambda length: [{"where": f"event_time + INTERVAL '{length}' > event_time"}]),
+    st.integers(1, 60).map(lambda times: many(times, {"withColumn": ["s", "concat(s, s)"]})),
+    st.integers(1, 60).map(lambda times: many(times, {"withColumn": ["id", "id * id"]})),
+    st.integers(1, 60).map(lambda times: [*many(times, {"withColumn": ["id", "id + id"]}), {"where": "id > 5"}]),
+    st.integers(1, 60).map(
+        lambda times: [
+            {"select": ["event_time", "struct(id, s) AS s"]},
+            *many(times, {"select": ["event_time", "struct(s, s) AS s"]}),
+        ]
+    ),
+    st.integers(1, 30).map(lambda parts: [{"where": f"concat(s, '{'a' * 60}') LIKE '%{'a%' * parts}b'"}]),
+    st.integers(1, 60).map(lambda times: [{"where": " AND ".join(f"id > {at}" for at in range(times))}]),
+)
+
+
+def of_one(operations, rows=3):
+    return {"events": EVENTS}, [{"from": "events"}, *operations], {"events": rows}
+
+
+def of_two(left, right, condition):
+    streams = {"a": EVENTS, "b": "t TIMESTAMP, n INT, u STRING"}
+    return streams, [{"from": "a"}, {"join": [{"from": "b"}], "on": condition}], {"a": left, "b": right}
+
+
+def queries():
+    """Streams, a query over them, and the number of rows of each."""
+    operations = st.lists(OPERATIONS, min_size=1, max_size=2).map(lambda drawn: [one for part in drawn for one in part])
+    watermark = {"withWatermark": ["event_time", "1 minute"]}
+    conditions = ["s = u", "s = u AND id + n < 0", "id = n AND event_time <= t + INTERVAL 1 HOUR"]
+    return st.one_of(
+        operations.map(lambda drawn: of_one([watermark, *drawn])),
+        st.builds(of_two, *[st.sampled_from([1, 200, 2_000])] * 2, st.sampled_from(conditions)),
+        st.builds(equal_columns, st.integers(2, 8), st.integers(1, 4)),
+    )
+
+
+def case_of(streams, query, rows, mode):
+    """Two micro-batches of these numbers of rows: an instant, numbers from 0, and a text."""
+    values = {"TIMESTAMP": lambda _: "12:00", "INT": lambda at: at, "STRING": lambda _: "x"}
+    kinds = {stream: [column.split()[1] for column in schema.split(", ")] for stream, schema in streams.items()}
+    arriving = {name: [[values[kind](at) for kind in kinds[name]] for at in range(n)] for name, n in rows.items()}
+    steps = [{"add": arriving}] * 2
+    return case_from({"title": "t", "streams": streams, "query": query, "outputMode": mode, "steps": steps}, "e/a")
+
+
+def _predict(streams, query, rows, mode):
+    operators.MOST_ROWS = sql.MOST_ROWS = FEWER_ROWS
+    loaded = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (loaded + MEMORY, loaded + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    try:
+        predict(case_of(streams, query, rows, mode), V430)
+    except MemoryError:
+        raise SystemExit(OUT_OF_MEMORY) from None
+    except ModelDefect as defect:
+        raise SystemExit(OUT_OF_MEMORY if isinstance(defect.__cause__, MemoryError) else 0) from None
+    except (Unpredictable, ValueError):  # not predicted, or no case
+        raise SystemExit(0) from None
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say how much memory is taken")
+@settings(max_examples=number(25, 600))
+@given(queries(), st.sampled_from(["append", "update", "complete"]))
+@example(of_one(over("SELECT id FROM range(0, 1000000000000)")), "append")
+@example(of_one(many(40, {"withColumn": ["s", "concat(s, s)"]})), "append")
+@example(of_one([*many(40, {"withColumn": ["id", "id + id"]}), {"where": "id > 5"}]), "append")
+@example(equal_columns(8, 3), "append")
+def test_whatever_the_numbers_a_prediction_takes_little_memory_and_time(query, mode):
+    process = multiprocessing.get_context("fork").Process(target=_predict, args=(*query, mode))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, {OUT_OF_MEMORY: "too much memory", -24: "too long"}.get(process.exitcode)
