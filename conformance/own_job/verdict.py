@@ -160,13 +160,15 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     flaky = any(cell.status == "flaky" for cell in cells)
     different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
     plan = _plan(seen)
+    handoffs = _handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else ()
     return JobVerdict(
         case=case,
         header=Header(suite=case.digest, cases=(case.id,), targets=run.engines, started=run.started, command=command),
         before=a,
         after=b,
         cells=cells,
-        handoffs=_handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else (),
+        # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
+        handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,

@@ -11,6 +11,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from conformance.cli.job_options import described
 from conformance.own_job.sample import UnusableSample, read_sample
 
 
@@ -177,3 +178,9 @@ def test_a_zone_that_nobody_knows_is_said(tmp_path: Path) -> None:
     for zone in ("Europe/Berln", "+99:00", "/etc/passwd"):
         with pytest.raises(UnusableSample, match="is none that is known here"):
             read_sample("orders", path, zone=zone)
+
+
+def test_rows_beyond_the_limit_are_told(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, *({"n": n} for n in range(5)))
+    assert described(read_sample("orders", path, most=3)).startswith("orders: 3 rows (the file has 2 more: --rows)")
+    assert described(read_sample("orders", path, most=5)).startswith("orders: 5 rows, no event time")

@@ -329,9 +329,24 @@ def test_a_silent_stream_is_told_apart(judged) -> None:
     assert [combined_exit_code(fine, silent) for silent in (None, fine, other)] == [0, 0, 1]
 
 
+def test_a_job_that_fails_says_nothing_of_its_checkpoints(judged) -> None:
+    fails = judged(ran(REFUSED, REFUSED, REFUSED, REFUSED))
+    assert (fails.handoffs, fails.exit_code) == ((), 2)
+    assert "checkpoint" not in summary(fails)
+    # Where only the handoffs fail, that is said.
+    assert judged(ran(ROWS, ROWS, REFUSED, REFUSED)).handoffs
+
+
 def test_what_the_earlier_version_does_not_survive_is_no_change(judged) -> None:
     fails = judged(ran(REFUSED, ROWS, REFUSED, REFUSED))
     told = silent_statement(fails)
     assert told.glyph == "▲"
     assert told.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
     assert combined_exit_code(judged(ran(ROWS, ROWS, ROWS, ROWS)), fails) == 0
+
+
+def test_late_rows_are_told_only_if_there_were_some(judged) -> None:
+    said = next(statements(judged(ran(ROWS, ROWS, ROWS, ROWS)), None)).text
+    assert said == "same rows, watermarks and state in 2 micro-batches"
+    late = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
+    assert "late rows" in next(statements(judged(ran(late, late, late, late)), None)).text
