@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -69,24 +70,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--spark"):
-        config.pluginmanager.register(_imported("conformance.pytest_items"))
-
-
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    if not config.getoption("--spark"):
-        return []
-    root = config.rootpath
-    own = [name for name in _NAMES if (root / name / "__init__.py").is_file() and root != _SITE]
-    return [
-        f"conformance: with --spark, {name} is its package; tests that import yours ({root / name}) fail: run them without --spark"
-        for name in own
-    ]
+        config.pluginmanager.register(_imported(config, "conformance.pytest_items"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "conformance_target" in metafunc.fixturenames:
         try:
-            targets = _imported("conformance.pytest_engines").chosen_targets(metafunc.config)
+            targets = _imported(metafunc.config, "conformance.pytest_engines").chosen_targets(metafunc.config)
         except pytest.UsageError as error:
             # Shown without a traceback, and other files still run.
             raise pytest.Collector.CollectError(str(error)) from None
@@ -104,19 +94,46 @@ def conformance_target(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> Iterator[Any]:
     """``watermark_case(build, orders="order_time TIMESTAMP")``: a case on a function of yours, on each version of ``--spark``."""
-    cases = _imported("conformance.pytest_engines").CasesOfATest(request, conformance_target)
+    cases = _imported(request.config, "conformance.pytest_engines").CasesOfATest(request, conformance_target)
     yield cases
     cases.fail_unless_run()
 
 
-def _imported(name: str) -> Any:
-    """A module of ours; UsageError if Python finds a package of the user's that has the name of one of ours."""
+def _imported(config: pytest.Config, name: str) -> Any:
+    """A module of ours; UsageError if a package of the user's with the name of one of ours cannot be shared."""
     for package in _NAMES:
-        package_spec = sys.modules.get(package) or PathFinder.find_spec(package)
-        file = getattr(package_spec, "__file__", None) or getattr(package_spec, "origin", None)
-        if file is not None and Path(file).resolve().parents[1] != _SITE.resolve():
-            raise pytest.UsageError(
-                f"conformance: the package {Path(file).parent} hides its own package {package}: "
-                "start pytest where Python does not find yours first, or run cases with `conformance run`"
-            )
+        _share(package, config.rootpath)
     return import_module(name)
+
+
+def _share(package: str, root: Path) -> None:
+    """Where a project has a package of this name, let it have our modules, too: ``import`` knows one package of a name.
+
+    The project's is that of its root or, if there is none, the one that Python finds first.
+    """
+    ours = _SITE / package
+    module = sys.modules.get(package)
+    if module is None:
+        spec = PathFinder.find_spec(package, [str(root), *sys.path])
+        if spec is None or spec.loader is None or spec.origin is None or _is_ours(spec.origin, ours):
+            return
+        module = module_from_spec(spec)
+        sys.modules[package] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise pytest.UsageError(f"conformance: {spec.origin} cannot be imported: {error!r}") from error
+    if module.__file__ is None or _is_ours(module.__file__, ours) or str(ours) in getattr(module, "__path__", ()):
+        return
+    theirs = [Path(folder) for folder in getattr(module, "__path__", ())]
+    both = {file.stem for folder in theirs for file in folder.iterdir()} & {file.stem for file in ours.iterdir()}
+    if clash := sorted(both - {"__init__", "__pycache__"}):
+        raise pytest.UsageError(
+            f"conformance: your package {Path(module.__file__).parent} and its own package {package} both have a module "
+            f"{clash[0]}: rename yours, or run cases with `conformance run`"
+        )
+    module.__path__ = [*map(str, theirs), str(ours)]
+
+
+def _is_ours(file: str, ours: Path) -> bool:
+    return Path(file).resolve().parent == ours.resolve()

@@ -83,12 +83,12 @@ def check(
     an answer.
     """
     job = job_run.Job(function, one_of(job_run.MODES, output_mode, "--output-mode"))
-    samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
+    where = job_options.options_of_job(engines, settings, speed, code)
+    samples = job_options.read_samples(sample, schema, rows, where, event_time=event_time)
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
-    where = job_options.options_of_job(engines, settings, speed, code)
     own_code = where.runtime.own_code
     parameters = job_run.check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
     case = job_run.write_job(job, samples, output, batches=batches)

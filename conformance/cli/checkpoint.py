@@ -124,9 +124,9 @@ def resume(
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
     job = Job(call, one_of(MODES, output_mode, "--output-mode"))
-    samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
-    target, notes = engine_options.one_target(to, "--to")
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
+    samples = job_options.read_samples(sample, schema, rows, where_to_run, allow_silent=True)
+    target, notes = engine_options.one_target(to, "--to")
     own_code = where_to_run.runtime.own_code
     parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
     errors = errors_console([*notes, *parameters])

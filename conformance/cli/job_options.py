@@ -48,6 +48,7 @@ def read_samples(
     given: Sequence[str],
     schemas: Sequence[str] | None,
     rows: int,
+    use: EngineUse,
     *,
     event_time: Sequence[str] | None = None,
     allow_silent: bool = False,
@@ -57,7 +58,7 @@ def read_samples(
     Args:
         allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
     """
-    files = _pairs(given, "--sample")
+    files, zone = _pairs(given, "--sample"), use.runtime.conf.get("spark.sql.session.timeZone")
     times, ddl = _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
     for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
         if strange := sorted(named.keys() - files.keys()):
@@ -65,7 +66,7 @@ def read_samples(
                 f"there is no sample {strange[0]}; samples are {', '.join(files)}", param_hint=name
             )
     read = tuple(
-        read_sample(stream, Path(file), event_time=times.get(stream), ddl=ddl.get(stream), most=rows)
+        read_sample(stream, Path(file), event_time=times.get(stream), ddl=ddl.get(stream), most=rows, zone=zone)
         for stream, file in files.items()
     )
     return (*read, *(silent(stream, text) for stream, text in ddl.items() if stream not in files))

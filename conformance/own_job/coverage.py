@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
-from conformance.core.observation import DROPPED_ROWS, Observation
+from conformance.core.observation import DROPPED_ROWS, BatchSeen, Observation
+from conformance.query.reading import read_plan
 
 _TITLES = {
     "stateStoreSave": "the aggregation",
@@ -23,17 +25,35 @@ def never_shown(seen: Observation) -> Iterator[str]:
     has_watermark = any(batch.watermark for batch in every)
     batches = [batch for batch in every if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
+    batches = [batch for batch in batches if len(batch.state) == operators]
+    plans = (step.plan for step in seen.steps if step.plan)
+    times_out = any(function.times_out for plan in plans for function in read_plan(plan).state_functions)
     for place in range(operators):
-        progress = [batch.progress["stateOperators"][place] for batch in batches if len(batch.state) == operators]
+        progress = [batch.progress["stateOperators"][place] for batch in batches]
         name = str(progress[-1].get("operatorName", ""))
         operator = _TITLES.get(name, f"the operator {name}" if name else f"stateful operator {place}")
         rows = [int(each["numRowsTotal"]) for each in progress]
         removed = any(later < earlier for earlier, later in pairwise(rows))
+        removed = removed or any(int(each.get("numRowsRemoved") or 0) for each in progress)
         if not any(rows):
             yield f"{operator} never had a row in its state: add rows that reach it"
-        elif has_watermark and not removed and not any(int(each.get("numRowsRemoved") or 0) for each in progress):
-            yield f"{operator} never removed a row from its state: add rows that are later, so that the watermark passes the others"
+        elif has_watermark and not removed:
+            yield (
+                f"{operator} never removed a row from its state: none of its keys, conditions and timeouts depends on the "
+                "watermark, or the watermark has not passed them"
+            )
         # Old versions do not count the rows that they drop.
         dropped = [each.get(DROPPED_ROWS) for each in progress]
         if has_watermark and None not in dropped and not any(dropped):
-            yield f"{operator} never dropped a late row: add a row whose event time is behind the watermark"
+            yield (
+                f"{operator} never dropped a late row: no row that reached it was behind the watermark; "
+                "take a sample whose event times span more than the delay"
+            )
+        if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
+            yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
+
+
+def _timed_out(batch: BatchSeen, progress: Mapping[str, Any]) -> bool:
+    """Whether a key of an author's function timed out: a timer expired, or the function changed state without rows."""
+    changed = any(int(progress.get(count) or 0) for count in ("numRowsUpdated", "numRowsRemoved"))
+    return bool(progress.get("customMetrics", {}).get("numExpiredTimers")) or (batch.kind == "no-data" and changed)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import reduce
+from io import BytesIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
@@ -61,14 +64,21 @@ class Sample:
 
 
 def read_sample(
-    stream: str, path: Path, *, event_time: str | None = None, ddl: str | None = None, most: int = 200
+    stream: str,
+    path: Path,
+    *,
+    event_time: str | None = None,
+    ddl: str | None = None,
+    most: int = 200,
+    zone: str | None = None,
 ) -> Sample:
     """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row does not match the schema.
 
     Args:
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
-        ddl: the schema, ``order_time TIMESTAMP, user STRING``; None to infer it from the rows.
+        ddl: the schema, ``order_time TIMESTAMP, user STRING``; None for that of Parquet, or to infer it from the rows.
+        zone: the time zone of the session, in which times without one are; None for UTC.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
@@ -80,10 +90,12 @@ def read_sample(
         raise UnusableSample(path, "has no rows")
     schema = given
     if schema is None:
-        schema = _inferred(path, rows, event_time)
+        typed = _types_of_parquet(content) if path.suffix.lower() == ".parquet" else {}
+        schema = _inferred(path, rows, event_time, typed)
         rows = _rows(path, content, schema)[:most]
     column = _event_time(path, schema, event_time)
-    values = tuple(_row(path, schema, record, line) for line, record in rows)
+    in_zone = _zone(path, zone) if zone is not None else None
+    values = tuple(_row(path, schema, record, line, in_zone) for line, record in rows)
     return Sample(stream, schema, values, column, len(records) - len(rows))
 
 
@@ -121,11 +133,70 @@ def _given(path: Path, ddl: str) -> Schema:
         ) from None
 
 
-def _inferred(path: Path, rows: Sequence[tuple[int, Record]], event_time: str | None) -> Schema:
-    """The schema as Spark's JSON source infers it, with TIMESTAMP for text that holds instants."""
+def _zone(path: Path, name: str) -> tzinfo:
+    try:
+        offset = datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo if name[:1] in ("+", "-") else None
+        return offset or ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise UnusableSample(path, f"the session's time zone {name!r} is none that is known here") from None
+
+
+def _types_of_parquet(content: bytes) -> dict[str, DataType]:
+    """The types of the columns as Spark reads them; without those that it reads as no type of a case."""
+    # The rows were read, so pyarrow is there.
+    from pyarrow.parquet import read_schema
+
+    types = {field.name: _of_arrow(field.type) for field in read_schema(BytesIO(content))}
+    return {name: parse_schema(f"a {ddl}").fields[0].type for name, ddl in types.items() if ddl is not None}
+
+
+_OF_ARROW = {
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20,0)",
+    "float": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+}
+"""The type of Arrow → the type as which Spark reads it from Parquet."""
+
+
+def _of_arrow(type: Any) -> str | None:
+    name = str(type)
+    if name.startswith("timestamp["):
+        return "timestamp"
+    if name.startswith("decimal"):
+        return f"decimal({type.precision},{type.scale})"
+    if name.startswith(("list<", "large_list<")):
+        item = _of_arrow(type.value_type)
+        return item and f"array<{item}>"
+    if name.startswith("struct<"):
+        fields = [(field.name, _of_arrow(field.type)) for field in type]
+        known = all(ddl and field.isidentifier() for field, ddl in fields)
+        return f"struct<{','.join(f'{field}:{ddl}' for field, ddl in fields)}>" if known else None
+    return _OF_ARROW.get(name)
+
+
+def _inferred(
+    path: Path, rows: Sequence[tuple[int, Record]], event_time: str | None, typed: Mapping[str, DataType]
+) -> Schema:
+    """The schema as Spark's JSON source infers it, with TIMESTAMP for text that holds instants; ``typed``: types that the file has."""
     is_text = path.suffix.lower() == _CSV
     fields = []
     for name in dict.fromkeys(name for _, record in rows for name in record):
+        if name in typed and (name != event_time or typed[name] == _TIMESTAMP):
+            fields.append(Field(name, typed[name]))
+            continue
         type = _VOID
         for line, record in rows:
             value = _untexted(record.get(name)) if is_text else record.get(name)
@@ -154,10 +225,10 @@ def _event_time(path: Path, schema: Schema, event_time: str | None) -> int | Non
     return at
 
 
-def _row(path: Path, schema: Schema, record: Record, line: int) -> tuple[Json, ...]:
+def _row(path: Path, schema: Schema, record: Record, line: int, zone: tzinfo | None) -> tuple[Json, ...]:
     values = []
     for field in schema.fields:
-        value = _fitted(record.get(field.name), field.type)
+        value = _fitted(record.get(field.name), field.type, zone)
         try:
             canonical(value, field.type)
         except NotAValue as problem:
@@ -166,12 +237,16 @@ def _row(path: Path, schema: Schema, record: Record, line: int) -> tuple[Json, .
     return tuple(values)
 
 
-def _fitted(value: Json, type: DataType) -> Json:
-    """The value with null for the missing fields of its structs."""
+def _fitted(value: Json, type: DataType, zone: tzinfo | None) -> Json:
+    """The value with null for the missing fields of its structs, and with this zone for times without one."""
     if type.name == "struct" and isinstance(value, Mapping):
-        return {field.name: _fitted(value.get(field.name), field.type) for field in type.fields}
+        return {field.name: _fitted(value.get(field.name), field.type, zone) for field in type.fields}
     if type.name == "array" and isinstance(value, list):
-        return [_fitted(item, type.elements[0]) for item in value]
+        return [_fitted(item, type.elements[0], zone) for item in value]
+    if zone is not None and type == _TIMESTAMP and isinstance(value, str) and _DATED.match(value):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            return value if moment.tzinfo else moment.replace(tzinfo=zone).astimezone(UTC).isoformat(" ")
     return value
 
 

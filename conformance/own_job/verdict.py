@@ -25,7 +25,7 @@ from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
-from conformance.query.reading import read_plan, read_query
+from conformance.query.reading import read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes
@@ -118,6 +118,8 @@ class JobVerdict:
     """What no micro-batch of the earlier version showed."""
     late_rows: int = 0
     """The earlier version dropped this many late rows."""
+    not_fixed: tuple[str, ...] = ()
+    """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
 
     @property
     def to(self) -> SparkVersion:
@@ -150,19 +152,23 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     cells = _cell(before, case), _cell(after, case)
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
-    failures = tuple((target, why) for target, cell in ((a, cells[0]), (b, cells[1])) if (why := _failure(cell)))
+    not_fixed = tuple(dict.fromkeys(_not_fixed(_plan(seen), _plan(after.observation))))
+    both = ((a, cells[0]), (b, cells[1]))
+    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, not_fixed)))
     if not failures and not any(_emitted(cell.observation) for cell in cells):
         failures = tuple((target, NO_ROWS) for target in (a, b))
     flaky = any(cell.status == "flaky" for cell in cells)
     different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
-    plan = next((step.plan for step in seen.steps if step.plan), None) if seen is not None else None
+    plan = _plan(seen)
+    handoffs = _handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else ()
     return JobVerdict(
         case=case,
         header=Header(suite=case.digest, cases=(case.id,), targets=run.engines, started=run.started, command=command),
         before=a,
         after=b,
         cells=cells,
-        handoffs=_handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else (),
+        # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
+        handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
@@ -171,13 +177,34 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
         not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
         late_rows=sum(batch.dropped or 0 for step in seen.steps for batch in step.batches) if seen is not None else 0,
+        not_fixed=not_fixed,
     )
+
+
+_CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})
+_CLOCK = "current_batch_timestamp"
+"""What a plan shows of each function that asks the clock."""
+
+
+def _plan(seen: Observation | None) -> str:
+    return next((step.plan for step in seen.steps if step.plan), "") if seen is not None else ""
+
+
+def _not_fixed(plan: str, other: str) -> Iterator[str]:
+    """The calls that ask chance or the clock, by the plans of both versions; a seed that both show is one of the author's."""
+    seeded = {call.text for call in read_calls(plan)} & {call.text for call in read_calls(other)}
+    for call in read_calls(plan or other):
+        if call.function == _CLOCK:
+            yield f"the clock in {call.place}"
+        elif call.function in _CHANCE and call.text not in seeded:
+            yield f"{call.function}(…) in {call.place}"
 
 
 NOT_COMPARABLE = (
     "not comparable: the job ran twice on this version and did not do the same; what depends on the clock, on chance or on an order "
     "that is not fixed cannot be compared"
 )
+NOT_FIXED = "the sample does not fix this; it did the same in two runs, which proves nothing of others:"
 NO_ROWS = (
     "no micro-batch emitted a row, so there is nothing to compare: add rows to the sample that the query lets through"
 )
@@ -276,13 +303,13 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
     return cell_record(task, JudgeCases().verdict(run), run)
 
 
-def _failure(cell: Cell) -> str | None:
+def _failure(cell: Cell, not_fixed: Iterable[str]) -> str | None:
     """Says why a version has no answer, or with which error the job ends; None if it has one."""
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
         return "\n".join(seen.own_code_error.lines())
     if cell.status == "flaky":
-        return NOT_COMPARABLE
+        return "\n".join([NOT_COMPARABLE, *not_fixed])
     if not has_behaviour(cell):
         return "; ".join(cell.notes) or cell.status
     if seen is None or seen.error is None:
@@ -463,6 +490,8 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
     for group in verdict.handoffs:
         yield _handoff(group, verdict)
+    if verdict.not_fixed and verdict.answer in ("same", "differs"):
+        yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:
         yield Statement("unsupported", "–", "not covered, because this sample never showed it:", verdict.not_shown)
     if about is not None and verdict.features:
@@ -542,6 +571,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
         else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
         "columns": list(verdict.columns),
         "not_covered": list(verdict.not_shown),
+        "not_fixed": list(verdict.not_fixed),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
         "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
         "features": list(verdict.features),

@@ -127,6 +127,8 @@ class StateFunction:
 
     operation: str
     function: str
+    times_out: bool = False
+    """Whether a plan shows that keys may time out by event time."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +199,13 @@ def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReadin
 
 PHYSICAL_PLAN = "== Physical Plan =="
 """The head of the part of an extended plan that says what runs."""
+_ANALYZED_PLAN = "== Analyzed Logical Plan =="
+"""The head of the part in which the clock is not a constant yet."""
 
-_NODE = re.compile(r"^(?P<indent>[\s:+-]*)(?:\*\s*\(\d+\)\s*)?(?P<name>[A-Za-z]\w*)(?P<arguments>.*)$")
+_NODE = re.compile(r"^(?P<indent>[\s:+-]*)(?:\*\s*\(\d+\)\s*|[~!])*(?P<name>[A-Za-z]\w*)(?P<arguments>.*)$")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\(")
+_ALIAS = re.compile(r" AS (\w+)#\d+L?\W*$")
+_PLACES = {"Project": "projection", "Filter": "filter", "Aggregate": "aggregation", "Join": "join"}
 _JOIN_KINDS: Mapping[str, JoinKind] = {
     "LeftOuter": "leftOuter",
     "RightOuter": "rightOuter",
@@ -248,6 +255,50 @@ def read_plan(text: str) -> QueryReading:
     return QueryReading(tuple(of for root in physical_plan(text) for node in root.upwards() for of in _operators(node)))
 
 
+class Call(NamedTuple):
+    """A call of a function in a plan."""
+
+    function: str
+    """The name in lower case."""
+    text: str
+    """The call as it is printed: ``rand(-42)``."""
+    place: str
+    """The operator with the column that the call computes: ``the projection of r``."""
+
+
+def read_calls(text: str) -> Iterator[Call]:
+    """The calls of functions in an extended plan, before its optimizer makes constants of the clock and of others."""
+    for line in text.partition(_ANALYZED_PLAN)[2].partition("\n== ")[0].splitlines():
+        # The first line is the schema.
+        if (node := _NODE.match(line)) and not node["arguments"].startswith(":"):
+            place = "the " + _PLACES.get(node["name"], f"operator {node['name']}")
+            for expression in _expressions(node["arguments"]):
+                alias = _ALIAS.search(expression)
+                for call in _CALL.finditer(expression):
+                    whole = expression[call.start() : _end_of_call(expression, call.end())]
+                    yield Call(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
+
+
+def _expressions(arguments: str) -> Iterator[str]:
+    """The expressions of an operator, which commas divide outside of calls; lists of them stand in brackets."""
+    depth = start = 0
+    for at, sign in enumerate(arguments):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and depth <= 1:
+            yield arguments[start:at]
+            start = at + 1
+    yield arguments[start:]
+
+
+def _end_of_call(text: str, start: int) -> int:
+    depth = 1
+    for at in range(start, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if not depth:
+            return at + 1
+    return len(text)
+
+
 def _operators(node: PlanNode) -> Iterator[Operator]:
     match node.name:
         case "StateStoreSave" | "SessionWindowStateStoreSave":
@@ -271,7 +322,7 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
         case name if name in _JOINS_WITH_TABLES:
             yield Join(_join_kind(node), "", stateful=False)
         case name if _STATE_FUNCTIONS.fullmatch(name):
-            yield StateFunction(name, "")
+            yield StateFunction(name, "", times_out="EventTime" in node.arguments)
 
 
 def _join_kind(node: PlanNode) -> JoinKind:

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,13 +30,13 @@ def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
     for part in parts:
-        with as_file(files("harness") / part) as source:
-            copy = work / "engine" / into / part
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, copy)
+        # Of a package that a project has of the same name, `files("harness")` would be that.
+        source, copy = Path(__file__).parents[1] / part, work / "engine" / into / part
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, copy)
     return work
 
 

@@ -218,7 +218,7 @@ def driver_digest(state_functions: bool) -> str:
         state_functions: whether to include the named functions over state, which most cases do not run.
     """
     digest = hashlib.sha256()
-    for file in sorted((files("harness") / "driver").iterdir(), key=lambda file: file.name):
+    for file in sorted(files("harness.driver").iterdir(), key=lambda file: file.name):
         left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
         if file.name.endswith(".py") and file.name not in left_out:
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -404,7 +404,7 @@ class ContainerRuntime:
             daemon.remove_container(self._client.client.api, container.id)
 
     def _files(self, work: str) -> bytes:
-        with as_file(files("harness") / "driver") as driver:
+        with as_file(files("harness.driver")) as driver:
             trees = [("engine", driver.parent, tuple(driver.glob("*.py")))]
             return packed(work, [*trees, *(self._own_code.files() if self._own_code is not None else ())])
 

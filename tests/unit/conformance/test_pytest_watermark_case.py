@@ -164,21 +164,31 @@ def test_a_project_with_a_package_of_the_same_name_runs_its_own_tests(clash):
     assert "1 passed" in pytest_of_a_user(clash[1])
 
 
-def test_where_names_clash_one_line_says_so(clash):
+@pytest.mark.parametrize("mode", ["prepend", "importlib"])
+@pytest.mark.parametrize("installed", [True, False], ids=["pytest", "python -m pytest"])
+def test_a_package_of_the_same_name_is_shared(clash, mode, installed):
+    """The tests of a project get their own package, in `conftest.py` too, and the plugin gets ours."""
+    name, folder = clash
+    (folder / "conftest.py").write_text(f"from {name}.answer_key import ANSWER\n")
+    case = "def test_it(watermark_case):\n    with raises(WrongUsage, match='import the function'):\n        watermark_case(print)\n"
+    imports = f"from pytest import raises\nfrom {name}.answer_key import ANSWER\nfrom conformance.core.errors import WrongUsage\n"
+    (folder / "test_case.py").write_text(f"{imports}\n{case}")
+    arguments = ("--spark", "3.5.9", "--import-mode", mode, *(["-c", "own.ini"] if mode == "importlib" else []))
+    (folder / "own.ini").write_text("[pytest]\npythonpath = .\n")
+    said = pytest_of_a_user(folder, *arguments, installed=installed)
+    assert "2 passed" in said, said
+
+
+def test_a_module_of_the_same_name_is_told(clash):
     name, folder = clash
     (folder / "test_case.py").write_text("def test_it(watermark_case): ...\n")
+    taken = {"harness": "errors", "reports": "results"}[name]
+    (folder / name / f"{taken}.py").write_text("")
     for arguments in (("--spark", "3.5.9"), ("test_case.py",)):
         said = pytest_of_a_user(folder, *arguments)
-        line = f"conformance: the package {folder / name} hides its own package {name}: start pytest where"
+        line = (
+            f"conformance: your package {folder / name} and its own package {name} both have a module {taken}: rename"
+        )
         assert said.count(line) == 1, said
         assert "Traceback" not in said
         assert "pytest_plugin.py" not in said
-
-
-def test_where_ours_is_found_first_the_header_says_so(clash):
-    name, folder = clash
-    said = pytest_of_a_user(folder, "--spark", "3.5.9", installed=True)
-    line = f"conformance: with --spark, {name} is its package; tests that import yours ({folder / name}) fail"
-    assert said.count(line) == 1, said
-    assert f"No module named '{name}.answer_key'" in said
-    assert "conformance:" not in pytest_of_a_user(folder, installed=True)

@@ -11,6 +11,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from conformance.cli.job_options import described
 from conformance.own_job.sample import UnusableSample, read_sample
 
 
@@ -131,3 +132,55 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     (tmp_path / "no.parquet").write_bytes(b"PAR?")
     with pytest.raises(UnusableSample, match="not Parquet"):
         read_sample("orders", tmp_path / "no.parquet")
+
+
+def test_the_types_of_parquet_are_those_of_the_file(tmp_path: Path) -> None:
+    schema = pyarrow.schema(
+        [
+            ("t", pyarrow.timestamp("us", tz="UTC")),
+            ("price", pyarrow.decimal128(10, 2)),
+            ("n", pyarrow.int32()),
+            ("f", pyarrow.float32()),
+            ("day", pyarrow.date32()),
+            ("tags", pyarrow.list_(pyarrow.decimal128(4, 1))),
+            ("at", pyarrow.struct([("x", pyarrow.int16()), ("y", pyarrow.string())])),
+        ]
+    )
+    row = {"t": datetime(2026, 3, 1, 12, 1, tzinfo=UTC), "price": Decimal("1.50"), "n": 1, "f": 0.5}
+    row |= {"day": datetime(2026, 3, 1).date(), "tags": [Decimal("1.5")], "at": {"x": 1, "y": None}}
+    parquet.write_table(pyarrow.Table.from_pylist([row], schema), tmp_path / "orders.parquet")
+    sample = read_sample("orders", tmp_path / "orders.parquet")
+    assert [str(field.type) for field in sample.schema.fields] == [
+        "timestamp",
+        "decimal(10,2)",
+        "int",
+        "float",
+        "date",
+        "array<decimal(4,1)>",
+        "struct<x:smallint,y:string>",
+    ]
+    # A number of seconds is an event time only if that is said.
+    assert read_sample("orders", tmp_path / "orders.parquet", event_time="n").event_time == 2
+
+
+@pytest.mark.parametrize(("zone", "hour"), [(None, 12), ("Asia/Kathmandu", 6), ("+02:00", 10)], ids=str)
+def test_times_without_a_zone_are_in_that_of_the_session(tmp_path: Path, zone: str | None, hour: int) -> None:
+    text = "time,s\n2026-03-01 12:15:00,2026-03-01 12:15 o'clock\n2026-03-01 12:15:00Z,x\n"
+    sample = read_sample("orders", written(tmp_path, "orders.csv", text), zone=zone)
+    minute = 30 if zone == "Asia/Kathmandu" else 15
+    moments = [datetime(2026, 3, 1, hour, minute, tzinfo=UTC), datetime(2026, 3, 1, 12, 15, tzinfo=UTC)]
+    assert [sample.instant(row) for row in sample.rows] == [moment.timestamp() * 1_000_000 for moment in moments]
+    assert sample.rows[0][1] == "2026-03-01 12:15 o'clock"
+
+
+def test_a_zone_that_nobody_knows_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.csv", "time\n2026-03-01 12:15:00\n")
+    for zone in ("Europe/Berln", "+99:00", "/etc/passwd"):
+        with pytest.raises(UnusableSample, match="is none that is known here"):
+            read_sample("orders", path, zone=zone)
+
+
+def test_rows_beyond_the_limit_are_told(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, *({"n": n} for n in range(5)))
+    assert described(read_sample("orders", path, most=3)).startswith("orders: 3 rows (the file has 2 more: --rows)")
+    assert described(read_sample("orders", path, most=5)).startswith("orders: 5 rows, no event time")

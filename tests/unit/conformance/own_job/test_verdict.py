@@ -17,6 +17,7 @@ from conformance.own_job.job_run import JobRun, Outcome, workaround_cells
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
+    NOT_FIXED,
     combined_exit_code,
     grouped,
     record,
@@ -24,6 +25,7 @@ from conformance.own_job.verdict import (
     statements,
     summary,
 )
+from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Target
@@ -214,12 +216,46 @@ def test_an_operator_that_did_all_is_covered() -> None:
 def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
     assert told(operators(0)) == [
         "the aggregation never had a row in its state: add rows that reach it",
-        "the aggregation never dropped a late row: add a row whose event time is behind the watermark",
+        "the aggregation never dropped a late row: no row that reached it was behind the watermark; take a sample whose event times "
+        "span more than the delay",
     ]
     (never,) = told(
         operators(1, dropped=None, name="symmetricHashJoin"), operators(2, dropped=None, name="symmetricHashJoin")
     )
     assert never.startswith("the join never removed a row from its state")
+
+
+FUNCTION = "applyInPandasWithState"
+TIMES_OUT = f"{PHYSICAL_PLAN}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L], 2, Append, EventTimeTimeout, 17, 0\n"
+
+
+def told_of_a_function(plan: str | None, *, kind: str = "no-data", **counts: object) -> list[str]:
+    last = {"operatorName": FUNCTION, "numRowsTotal": 1, DROPPED_ROWS: 1, **counts}
+    batches = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
+    return [
+        *never_shown(
+            observed(
+                step(
+                    1,
+                    batches,
+                    batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]}),
+                    plan=plan,
+                )
+            )
+        )
+    ]
+
+
+def test_a_function_whose_keys_never_timed_out_is_said() -> None:
+    said = [
+        f"no key of the operator {FUNCTION} was seen to time out: add rows after which the watermark passes its timeout"
+    ]
+    assert told_of_a_function(TIMES_OUT) == said
+    # With rows, a function may change state without a timeout.
+    assert told_of_a_function(TIMES_OUT, kind="data", numRowsUpdated=1) == said
+    assert told_of_a_function(TIMES_OUT.replace("EventTime", "No")) == []
+    assert told_of_a_function(TIMES_OUT, numRowsRemoved=1) == []
+    assert told_of_a_function(TIMES_OUT, kind="data", customMetrics={"numExpiredTimers": 2}) == []
 
 
 def test_without_a_watermark_no_row_is_late_and_none_leaves() -> None:
@@ -238,6 +274,50 @@ def test_a_job_that_does_not_do_the_same_twice_is_not_comparable(judged) -> None
     assert [why for _, why in found.failures] == [NOT_COMPARABLE]
 
 
+def plan_of(*projected: str) -> str:
+    lines = [
+        "== Analyzed Logical Plan ==",
+        "n: bigint",
+        f"~Project [{', '.join(projected)}]",
+        "+- Relation [n#1L] json",
+    ]
+    return "\n".join(["== Parsed Logical Plan ==", *lines, "", PHYSICAL_PLAN, "*(1) Project [n#1L]"])
+
+
+UUID = plan_of(
+    "n#1L", "upper(uuid(Some(-42))) AS u#2", "rand(7) AS r#3", "current_batch_timestamp(17, DateType, Some(UTC)) AS d#4"
+)
+OTHER_UUID = UUID.replace("-42", "-43")
+
+
+def with_plan(seen: Observation, plan: str) -> Observation:
+    return seen.model_copy(update={"steps": (seen.steps[0].model_copy(update={"plan": plan}), *seen.steps[1:])})
+
+
+def test_what_the_sample_does_not_fix_is_named_from_the_plan(judged) -> None:
+    names = ("uuid(…) in the projection of u", "the clock in the projection of d")
+    found = judged(ran(with_plan(ROWS, UUID), with_plan(ROWS, OTHER_UUID), ROWS, ROWS))
+    # Both versions show the seed of rand, so it is the author's.
+    assert (found.answer, found.not_fixed) == ("same", names)
+    (told,) = (each for each in statements(found, None) if each.text == NOT_FIXED)
+    assert (told.kind, told.details) == ("unsupported", names)
+    assert record(found, None)["not_fixed"] == [*names]
+
+
+def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
+    run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
+    first, *others = run.outcomes
+    twice = replace(first, run=replace(first.run, observations=(first.run.observations[0], OTHER_ROWS)))
+    found = judged(replace(run, outcomes=(twice, *others)))
+    ((_, why),) = found.failures
+    assert why.splitlines() == [
+        NOT_COMPARABLE,
+        "uuid(…) in the projection of u",
+        "rand(…) in the projection of r",
+        "the clock in the projection of d",
+    ]
+
+
 def test_a_silent_stream_is_told_apart(judged) -> None:
     fine, other = judged(ran(ROWS, ROWS, ROWS, ROWS)), judged(ran(ROWS, OTHER_ROWS, ROWS, ROWS))
     told = silent_statement(fine)
@@ -249,9 +329,24 @@ def test_a_silent_stream_is_told_apart(judged) -> None:
     assert [combined_exit_code(fine, silent) for silent in (None, fine, other)] == [0, 0, 1]
 
 
+def test_a_job_that_fails_says_nothing_of_its_checkpoints(judged) -> None:
+    fails = judged(ran(REFUSED, REFUSED, REFUSED, REFUSED))
+    assert (fails.handoffs, fails.exit_code) == ((), 2)
+    assert "checkpoint" not in summary(fails)
+    # Where only the handoffs fail, that is said.
+    assert judged(ran(ROWS, ROWS, REFUSED, REFUSED)).handoffs
+
+
 def test_what_the_earlier_version_does_not_survive_is_no_change(judged) -> None:
     fails = judged(ran(REFUSED, ROWS, REFUSED, REFUSED))
     told = silent_statement(fails)
     assert told.glyph == "▲"
     assert told.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
     assert combined_exit_code(judged(ran(ROWS, ROWS, ROWS, ROWS)), fails) == 0
+
+
+def test_late_rows_are_told_only_if_there_were_some(judged) -> None:
+    said = next(statements(judged(ran(ROWS, ROWS, ROWS, ROWS)), None)).text
+    assert said == "same rows, watermarks and state in 2 micro-batches"
+    late = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
+    assert "late rows" in next(statements(judged(ran(late, late, late, late)), None)).text

@@ -16,6 +16,7 @@ from conformance.query.reading import (
     Watermark,
     Window,
     physical_plan,
+    read_calls,
     read_plan,
 )
 
@@ -86,3 +87,35 @@ def test_a_plan_is_a_tree() -> None:
 )
 def test_the_column_of_a_watermark_with_and_without_the_id_of_4_1(line: str, column: str, delay: str) -> None:
     assert read_plan(f"{PHYSICAL_PLAN}\n{line}\n").watermarks == (Watermark(None, column, delay),)
+
+
+ANALYZED = """== Parsed Logical Plan ==
+Project [uuid(Some(1)) AS other#1]
+
+== Analyzed Logical Plan ==
+d: decimal(10,2), r: double
+~Project [named_struct(a, Rand(-4), b, f(n#1L, 2)) AS s#2, n#1L]
++- *(1) Filter (rand(5) < cast(n#1L as double))
+   +- Aggregate [k#3], [k#3, max(n#1L) AS m#9L]
+
+== Optimized Logical Plan ==
+Project [randn(3)]
+"""
+
+
+def test_calls_are_those_of_the_analysed_plan_with_their_place():
+    assert [(call.function, call.text, call.place) for call in read_calls(ANALYZED)] == [
+        ("named_struct", "named_struct(a, Rand(-4), b, f(n#1L, 2))", "the projection of s"),
+        ("rand", "Rand(-4)", "the projection of s"),
+        ("f", "f(n#1L, 2)", "the projection of s"),
+        ("rand", "rand(5)", "the filter"),
+        ("cast", "cast(n#1L as double)", "the filter"),
+        ("max", "max(n#1L)", "the aggregation of m"),
+    ]
+    assert [*read_calls(PHYSICAL)] == []
+
+
+def test_an_operator_whose_input_is_marked_as_missing_is_read():
+    """Spark marks the operators of functions in Python so, because their plan does not show all that they take."""
+    plan = f"{PHYSICAL}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L], 2, Append, EventTimeTimeout, 17, 0\n"
+    assert read_plan(plan).operators == (StateFunction("FlatMapGroupsInPandasWithState", "", times_out=True),)
