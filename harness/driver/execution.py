@@ -15,7 +15,7 @@ from .files import prepare
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_in_text
-from .permission import check_frame
+from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, reported
 from .query_starts import allowed
 from .request import CaseRequest, Step
@@ -292,7 +292,7 @@ class Execution:
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             if self._code is None:
-                check_frame(self._session, self._frame)
+                check_plan(analysed_plan(self._session, self._frame))
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
