@@ -340,6 +340,8 @@ class Execution:
             while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
                 time.sleep(0.02)
                 self._query.processAllAvailable()  # raises what the query failed with
+            if not self._query.isActive:
+                raise DriverFailure("the query was stopped before it had read everything")
             self._own_queries.drain()
 
     def _await_termination(self) -> None:
@@ -347,6 +349,8 @@ class Execution:
             self._wait(self._query.awaitTermination)
             if self._by_the_clock:
                 self._query.stop()
+            if not self._backend.is_alive():
+                raise DriverFailure("the engine was stopped while the query ran")
             self._own_queries.drain()
             self._own_queries.stop()
 

@@ -11,6 +11,7 @@ import time
 from concurrent import futures
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from harness.driver.errors import DriverFailure
 from harness.driver.progress import executed, milliseconds
 
 if TYPE_CHECKING:
@@ -141,3 +142,5 @@ def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None
             break
         futures.wait([waiting], _POLL_S)
     waiting.result()
+    if not query.isActive:
+        raise DriverFailure("the query was stopped before it had read everything")

@@ -11,7 +11,7 @@ import pytest
 
 from harness.driver import execution
 from harness.driver.dataframe import UnknownOperation
-from harness.driver.errors import DriverFailure, reason_of
+from harness.driver.errors import DriverFailure, EngineLost, reason_of
 from harness.driver.files import LocalFiles
 
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
@@ -292,3 +292,21 @@ def test_what_such_a_query_failed_with_is_its_error(tmp_path):
     with pytest.raises(execution.QueryFailed) as caught:
         running._drain()
     assert isinstance(caught.value.cause, TypeError)
+
+
+def test_a_query_that_something_else_stopped_has_not_read_everything(tmp_path):
+    """Spark then says that everything is processed."""
+    running = waiting(tmp_path, Query(active=False))
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._drain()
+    with pytest.raises(DriverFailure, match="stopped before it had read everything"):
+        running._describe(caught.value)
+
+
+@pytest.mark.parametrize("trigger", ["once", "default"])
+def test_an_engine_that_loses_its_context_is_lost(tmp_path, trigger):
+    running = waiting(tmp_path, Query(active=False), alive=False, trigger=trigger)
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._await_termination() if trigger == "once" else running._drain()
+    with pytest.raises(EngineLost):
+        running._describe(caught.value)
