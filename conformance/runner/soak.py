@@ -16,7 +16,6 @@ from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invarian
 from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
-from harness.engine.protocol import Rows
 from harness.runtimes.options import RuntimeOptions
 from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
@@ -66,7 +65,7 @@ def ask(
         *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
-    answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
+    answers = engine.rows(request)
     (totals,) = answers["totals"].rows
     verdicts = tuple(
         judge(
