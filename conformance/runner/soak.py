@@ -17,7 +17,6 @@ from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import EngineUse, OptionsClash, interruptible, single_target, working_folder
 from harness.engine.engine import DriverFailed
-from harness.engine.protocol import Rows
 from harness.errors import HarnessError
 from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
@@ -62,7 +61,7 @@ def ask(
         *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
-    answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
+    answers = engine.rows(request)
     (totals,) = answers["totals"].rows
     verdicts = tuple(
         judge(

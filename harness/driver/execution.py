@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .backend import Backend, Emitted
 from .checkpoint import ASKED, Checkpoint, stored_state
@@ -15,8 +16,8 @@ from .files import prepare
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_in_text
-from .permission import check_frame
-from .progress import at_rest, batch_seen, executed, reported
+from .permission import analysed_plan, check_plan
+from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
 from .query_starts import allowed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -105,6 +106,7 @@ class Execution:
         self._capture: Capture
         self._entries = 0
         self._has_executed = False
+        self._by_the_clock = False
         self._watermark: str | None = None
         self._executors = backend.executors()
         self.columns: list[dict[str, str]] = []
@@ -291,8 +293,10 @@ class Execution:
             self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
+            plan = analysed_plan(self._session, self._frame)
             if self._code is None:
-                check_frame(self._session, self._frame)
+                check_plan(plan)
+        self._by_the_clock = self._trigger != "once" and runs_by_the_clock(plan)
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
@@ -332,17 +336,36 @@ class Execution:
 
     def _drain(self) -> None:
         with self._running():
-            self._query.processAllAvailable()
+            self._wait(self._query.processAllAvailable)
             while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
                 time.sleep(0.02)
                 self._query.processAllAvailable()  # raises what the query failed with
+            if not self._query.isActive:
+                raise DriverFailure("the query was stopped before it had read everything")
             self._own_queries.drain()
 
     def _await_termination(self) -> None:
         with self._running():
-            self._query.awaitTermination()
+            self._wait(self._query.awaitTermination)
+            if self._by_the_clock:
+                self._query.stop()
+            if not self._backend.is_alive():
+                raise DriverFailure("the engine was stopped while the query ran")
             self._own_queries.drain()
             self._own_queries.stop()
+
+    def _wait(self, wait: Callable[[], object]) -> None:
+        """Call what returns once the query has nothing left to do. If it runs by the clock, that is never: wait until it is idle."""
+        if not self._by_the_clock:
+            wait()
+            return
+        waiting = futures.ThreadPoolExecutor(1).submit(wait)
+        before = self._recent()[1]
+        while not waiting.done():
+            if is_idle(executed(self._backend.recent(self._query, before)[0]), self._capture.rows):
+                return
+            futures.wait([waiting], 0.05)
+        waiting.result()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -367,8 +390,8 @@ class Execution:
         """The micro-batches since the last call. ``tolerant``: leave out those whose logs are gone."""
         recent, self._entries = self._recent()
         entries = executed(recent)
-        if self._trigger == REAL_TIME:
-            entries, self._watermark = reported(entries, self._watermark)
+        if self._trigger == REAL_TIME or self._by_the_clock:
+            entries, self._watermark = reported(entries, self._watermark, self._capture.rows)
         self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:

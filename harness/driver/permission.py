@@ -1,18 +1,19 @@
 """Refuses, on Spark's own plans, what a case may do only with ``--allow-code``.
 
 The host has checked the text of every query before (``conformance/language/permission.py``). This is the second lock: Spark itself
-says what it has understood. Through Connect there is no plan here, so only the first one holds.
+says what it has understood, in this process or, through Connect, in the text of ``EXPLAIN``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Optional
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional
 
 from .errors import NotPermitted
 
-_NODE = re.compile(r"^[\s:+\-'!*]*([A-Za-z]\w*)", re.MULTILINE)
-"""The name of the operator of each line of a plan."""
+_NODE = re.compile(r"^[\s:+\-'!*~]*([A-Za-z]\w*)", re.MULTILINE)
+"""The name of the operator of each line of a plan; since 4.3 it has a ``~`` before it if it is of a stream."""
 _COMMAND = re.compile(
     r"(Insert|Create|Drop|Alter|Add|Set[A-Z]|Merge|Delete|UpdateTable|Replace|Truncate|Load|Refresh|Cache|Uncache|Describe|Show|Execute"
     r"|Declare|Analyze|Repair|Recover|Comment|Reset|Explain|CompoundBody|SingleStatement)\w*$|\w+(Command|Statement)$"
@@ -30,6 +31,7 @@ _HIDDEN_COLUMN = re.compile(r"(?<!\w)_metadata#")
 """A column of every source of files, since 3.3; it shows paths."""
 _ALL_FIELDS = "spark.sql.debug.maxToStringFields"
 """The setting with the number of fields that a plan shows."""
+_HEADING = "== {} Logical Plan ==\n"
 
 
 def refused_statement(plan: str) -> Optional[str]:
@@ -62,29 +64,44 @@ def check_statement(session: Any, text: str) -> None:
         NotPermitted: it is no query.
     """
     inner = getattr(session, "_jsparkSession", None)
-    if inner is None:
-        return
-    try:
-        parsed = inner.sessionState().sqlParser().parsePlan(text)
-    except Exception:  # the caller gets the same error, which belongs to the case
-        return
-    _refuse(refused_statement(_shown(session, parsed)))
+    with _all_fields(session):
+        if inner is None:
+            # It executes nothing. What it cannot parse is not executed either.
+            explained = session.sql("EXPLAIN EXTENDED " + text).collect()[0][0]
+            parsed = explained.rpartition(_HEADING.format("Analyzed"))[0] or explained
+        else:
+            try:
+                parsed = str(inner.sessionState().sqlParser().parsePlan(text).toString())
+            except Exception:  # the caller gets the same error, which belongs to the case
+                return
+    _refuse(refused_statement(parsed))
 
 
-def check_frame(session: Any, frame: Any) -> None:
-    """Check a query before it starts.
+def check_plan(plan: str) -> None:
+    """Check the analysed plan of a query before it starts.
 
     Raises:
         NotPermitted: it does more than compute.
     """
-    if getattr(session, "_jsparkSession", None) is not None:
-        _refuse(refused_plan(_shown(session, frame._jdf.queryExecution().analyzed())))
+    _refuse(refused_plan(plan))
 
 
-def _shown(session: Any, plan: Any) -> str:
+def analysed_plan(session: Any, frame: Any) -> str:
+    """The analysed plan of a query, as Spark prints it, with all fields."""
+    with _all_fields(session):
+        if getattr(session, "_jsparkSession", None) is not None:
+            return str(frame._jdf.queryExecution().analyzed().toString())
+        explained = str(frame._explain_string(extended=True))
+    # A text in the query may look like a heading: then this is more than the plan, and never less.
+    plan = explained.partition(_HEADING.format("Analyzed"))[2].rpartition(_HEADING.format("Optimized"))[0]
+    return plan.partition("\n")[2] or explained  # without the line of the columns
+
+
+@contextmanager
+def _all_fields(session: Any) -> Iterator[None]:
     session.conf.set(_ALL_FIELDS, str((1 << 31) - 1))
     try:
-        return str(plan.toString())
+        yield
     finally:
         session.conf.unset(_ALL_FIELDS)
 

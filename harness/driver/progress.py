@@ -1,11 +1,12 @@
 """From Spark's progress entries to executed micro-batches.
 
-A real-time query runs micro-batches without end, also while nothing arrives: ``reported`` selects those that show something, and
-``at_rest`` decides when to go on.
+Some queries run micro-batches without end, also while nothing arrives: ``reported`` selects those that show something, and ``at_rest``
+(of a real-time query) and ``is_idle`` (of one that runs by the clock) decide when to go on.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 Entry = Dict[str, Any]
 
+IDLE_MICRO_BATCHES = 3
+"""After so many micro-batches in a row that do nothing, a query that runs by the clock is idle.
+
+The first may have been planned before the last rows arrived.
+"""
+_BY_THE_CLOCK = re.compile(r"\bProcessingTime(Timeout)?\b")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -71,19 +78,22 @@ def _dropped(operators: list[Entry]) -> int | None:
     return None if operators and not counts else sum(counts)
 
 
-def reported(entries: list[Entry], before: str | None) -> tuple[list[Entry], str | None]:
-    """Select the micro-batches that can show something, and return the watermark of the last of all.
+def reported(
+    entries: list[Entry], before: str | None, rows: Callable[[int], list[Any]]
+) -> tuple[list[Entry], str | None]:
+    """Select the micro-batches that show something, and return the watermark of the last of all.
 
-    They read rows, are the first after a move of the watermark, or remove state, which incremental cleanup does a micro-batch later, by
-    the watermark for late rows. The others, which the engine runs for as long as nothing arrives, cannot do anything.
+    They read rows, are the first after a move of the watermark, remove state, which incremental cleanup does a micro-batch later, by the
+    watermark for late rows, or emit rows. The others, which the engine runs for as long as nothing arrives, do nothing.
 
-    ``before``: the watermark of the micro-batch before the first entry, None if there is none.
+    ``before``: the watermark of the micro-batch before the first entry, None if there is none; ``rows``: what a micro-batch emitted.
     """
     selected = []
     for entry in entries:
         watermark = _watermark(entry)
         removes_state = any(operator.get("numRowsRemoved", 0) for operator in entry.get("stateOperators", []))
-        if _is_data(entry) or (before is not None and watermark != before) or removes_state:
+        moved = before is not None and watermark != before
+        if _is_data(entry) or moved or removes_state or rows(entry["batchId"]):
             selected.append(entry)
         before = watermark
     return selected, before
@@ -97,6 +107,17 @@ def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
     if len(entries) < 2 or behind(entries[-1]) or _is_data(entries[-1]):
         return False
     return _watermark(entries[-2]) == _watermark(entries[-1])
+
+
+def runs_by_the_clock(plan: str) -> bool:
+    """Whether an operator of an analysed plan asks for another micro-batch after each, for the sake of processing time."""
+    return _BY_THE_CLOCK.search(plan) is not None
+
+
+def is_idle(entries: list[Entry], rows: Callable[[int], list[Any]]) -> bool:
+    """Whether the last of these executed micro-batches read nothing and emitted nothing. ``rows``: what a micro-batch emitted."""
+    last = entries[-IDLE_MICRO_BATCHES:]
+    return len(last) == IDLE_MICRO_BATCHES and not any(_is_data(entry) or rows(entry["batchId"]) for entry in last)
 
 
 def _is_data(entry: Entry) -> bool:

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverConnection
-from harness.engine.engine import EngineDied
-from harness.engine.protocol import AnyAnswer, Done, Emitted, Message, Progressed
+from harness.engine.engine import EngineDied, EngineFailed
+from harness.engine.protocol import Done, Emitted, Message, Progressed, Rows
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
@@ -25,9 +25,6 @@ from harness.targets.targets import Target
 
 Late: TypeAlias = Literal["own batch", "batch before"]
 """Whose watermark decides which rows are late: that of their micro-batch or of the one before (SPARK-40925)."""
-
-CASE = "soak"
-"""The case that messages of a soak name."""
 
 
 class Stream(BaseModel):
@@ -61,19 +58,22 @@ class InvariantQuery(Message):
 
 
 class _SoakRequest(Message):
-    case: str = CASE
+    case: str
+    """The name of the request, which its answers repeat."""
     folder: str
     """Holds the soak's files: an absolute path, the same on every machine that takes part."""
     stream: Stream
 
 
 class Generate(_SoakRequest):
+    case: str = "generate"
     kind: Literal["generate"] = "generate"
 
 
 class Run(_SoakRequest):
     """Run the query, or resume it, until everything is read."""
 
+    case: str = "run"
     kind: Literal["run"] = "run"
     attempt: int
     """Number of this engine, from 0."""
@@ -82,6 +82,7 @@ class Run(_SoakRequest):
 class Ask(_SoakRequest):
     """Run SQL over the results."""
 
+    case: str = "ask"
     kind: Literal["ask"] = "ask"
     late: Late
     questions: tuple[InvariantQuery, ...]
@@ -94,7 +95,7 @@ class SoakEngine(DriverConnection):
     """Sends one engine a request at a time.
 
     Args:
-        patience: seconds without a message after which it counts as lost.
+        patience: seconds without a message that says something new after which it counts as lost.
     """
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
@@ -128,17 +129,40 @@ class SoakEngine(DriverConnection):
         secrets = secrets_of({**settings, **options.variables}, urls)
         return cls(transport, patience=patience, redact=without_secrets(secrets))
 
-    def ask(self, request: Request) -> Iterator[AnyAnswer]:
-        """The answers to a request, until it is carried out.
+    def ask(self, request: Request) -> Iterator[Emitted | Progressed | Rows]:
+        """The answers to a request, each once, until it is carried out.
 
         Raises:
             DriverFailed: the request failed; the engine keeps running.
-            EngineFailed: the engine died, was silent for too long or broke the protocol; it was ended.
+            EngineFailed: the engine died, said nothing new for too long or broke the protocol; it was ended.
         """
         doing = f"{request.kind!r} of the soak"
-        with self.conversation(CASE, request) as mailbox:
-            while not isinstance(answer := self.next_answer(mailbox, self._patience, doing), Done):
-                yield answer
+        heard: set[tuple[str, int | str]] = set()
+        deadline = time.monotonic() + self._patience
+        with self.conversation(request.case, request) as mailbox:
+            while True:
+                answer = self.next_answer(mailbox, self._patience, doing, deadline=deadline)
+                if not isinstance(answer, Emitted | Progressed | Rows | Done) or answer.case != request.case:
+                    raise self.unexpected(answer, doing)
+                if isinstance(answer, Done):
+                    return
+                about = answer.name if isinstance(answer, Rows) else answer.batch
+                if (answer.kind, about) not in heard:
+                    heard.add((answer.kind, about))
+                    deadline = time.monotonic() + self._patience
+                    yield answer
+
+    def rows(self, request: Ask) -> dict[str, Rows]:
+        """The answer to each question, by its name.
+
+        Raises:
+            EngineFailed: as `ask`, or a question has no answer.
+        """
+        answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, Rows)}
+        missing = [question.name for question in request.questions if question.name not in answers]
+        if missing:
+            raise EngineFailed(f"the engine of the soak gave no answer to {missing[0]!r}", log=self.log_tail())
+        return answers
 
 
 _EARLIEST, _LATEST = 0.05, 0.9

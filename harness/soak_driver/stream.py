@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
+from concurrent import futures
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from harness.driver.errors import DriverFailure
 from harness.driver.progress import executed, milliseconds
 
 if TYPE_CHECKING:
@@ -121,19 +122,10 @@ def run(engine: Classic, folder: str, stream: Stream, attempt: int, send: Callab
 
 
 def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None]) -> None:
-    failures: list[Exception] = []
-
-    def wait() -> None:
-        try:
-            query.processAllAvailable()
-        except Exception as error:
-            failures.append(error)
-
-    waiting = threading.Thread(target=wait, daemon=True)
-    waiting.start()
+    waiting = futures.ThreadPoolExecutor(1).submit(query.processAllAvailable)
     seen = 0
     while True:
-        over = not waiting.is_alive()
+        over = waiting.done()
         entries, seen = engine.recent(query, seen)
         for entry in executed(entries):
             progress.write(json.dumps(entry) + "\n")
@@ -148,6 +140,7 @@ def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None
             )
         if over:
             break
-        waiting.join(_POLL_S)
-    if failures:
-        raise failures[0]
+        futures.wait([waiting], _POLL_S)
+    waiting.result()
+    if not query.isActive:
+        raise DriverFailure("the query was stopped before it had read everything")

@@ -6,17 +6,19 @@ import subprocess
 import textwrap
 
 import pytest
-import yaml
 
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from harness.engine.alignment import check_alignment
 from harness.engine.engine import DriverFailed, EngineDied
 from harness.engine.request import request_for
+from harness.environments import provision
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import OwnCode
+from harness.targets.targets import Targets
 from tests.engine.own_job import check_own_job, own_job
+from tests.engine.refused import REFUSED, check_refused
 from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
@@ -139,31 +141,9 @@ def test_code_that_reads_a_source_of_its_own_does_not_run_the_case(engine, targe
     assert "no micro-batch of the query has it as a source; it reads" in verdict.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("operation", "why"),
-    [
-        ({"sql": "SELECT TRANSFORM(n) USING 'touch {ran}' FROM v", "as": "v"}, "runs a script"),
-        ({"sql": "SELECT v.n FROM v JOIN text.`{file}` ON true", "as": "v"}, "reads a table or a file"),
-        ({"sql": "CREATE TABLE made AS SELECT 1 AS n", "as": "v"}, "is no query"),
-        ({"select": ["n", "reflect('java.lang.System', 'getProperty', 'user.name') AS home"]}, "calls reflect"),
-        ({"select": [*["n"] * 40, "input_file_name() AS f"]}, "calls input_file_name"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "why"), REFUSED)
 def test_spark_itself_says_what_only_permission_runs(engine, tmp_path, operation, why):
-    """The host refuses these by their text; here they reach the driver all the same."""
-    ran, file = tmp_path / "ran", tmp_path / "file"
-    file.write_text("secret")
-    if "sql" in operation:
-        operation = {**operation, "sql": operation["sql"].format(ran=ran, file=file)}
-    query = [{"from": "a"}, operation]
-    text = yaml.safe_dump(
-        {"title": "x", "streams": {"a": "n INT"}, "query": query, "steps": [{"add": {"a": [[4]]}}]}, sort_keys=False
-    )
-    case = case_of(tmp_path, text)
-    assert case.needs_code
-    with pytest.raises(DriverFailed, match=why):
-        observe(engine, case)
-    assert not ran.exists()
+    check_refused(engine, tmp_path, operation, why)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +187,60 @@ def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
 def test_udfs_of_the_authors_modules_work_and_their_mistakes_are_named(target, tmp_path):
     code, cases = own_job(tmp_path)
     check_own_job(LocalRuntime(tmp_path, own_code=code), target, cases)
+
+
+CLOCK_JOB = """
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+
+class Numbering(StatefulProcessor):
+    def init(self, handle):
+        self._count = handle.getValueState("count", "count BIGINT")
+
+    def handleInputRows(self, key, rows, timerValues):
+        count = self._count.get()[0] if self._count.exists() else 0
+        for count, _ in enumerate(rows, count + 1):
+            yield Row(k=key[0], n=count)
+        self._count.update((count,))
+
+    def close(self):
+        pass
+
+def numbered(spark, frame):
+    return frame.groupBy("k").transformWithState(Numbering(), "k STRING, n BIGINT", "append", "ProcessingTime")
+"""
+
+
+@pytest.mark.parametrize("trigger", ["default", "availableNow"])
+def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, trigger):
+    """Spark runs one micro-batch after the other for as long as it runs, and never says that everything is processed."""
+    (target,) = Targets.load().select(["newest"], obstacle=provision.obstacle)
+    (tmp_path / "clock_job.py").write_text(CLOCK_JOB)
+    case = case_of(
+        tmp_path,
+        f"""
+        title: x
+        streams: {{a: "t TIMESTAMP, k STRING"}}
+        query: [{{from: a}}, {{call: "clock_job:numbered"}}]
+        trigger: {trigger}
+        conf:
+          spark.sql.streaming.stateStore.providerClass: org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
+        steps: [{{add: {{a: [[10, x]]}}}}, {{add: {{a: [[11, x]]}}}}, {{idle: {{}}}}, {{restart: graceful}}, {{add: {{a: [[12, x]]}}}}]
+        """,
+    )
+    engine = LocalRuntime(tmp_path, own_code=OwnCode.at([tmp_path])).start(target, on_progress=ignore_progress)
+    try:
+        steps = observe(engine, case, str(tmp_path)).steps
+    finally:
+        engine.close()
+    assert [[batch.rows for batch in step.batches if batch.rows] for step in steps] == [
+        [(("x", 1),)],
+        [(("x", 2),)],
+        [],
+        [],
+        [(("x", 3),)],
+    ]
+    assert sum(len(step.batches) for step in steps) == 3
 
 
 def test_a_sink_of_the_authors_writes_what_is_captured(target, tmp_path):

@@ -20,6 +20,7 @@ from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar
 from tests.engine.own_job import check_own_job, own_job
+from tests.engine.refused import REFUSED, check_refused
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
@@ -212,3 +213,12 @@ def test_a_checkpoint_moves_between_a_classic_session_and_connect(tmp_path, newe
 def test_the_servers_workers_get_the_functions_of_a_job_of_ones_own(tmp_path, newest, server):
     code, cases = own_job(tmp_path)
     check_own_job(ConnectRuntime(tmp_path, Endpoint.parse(server.url), own_code=code), newest, cases)
+
+
+def test_spark_itself_says_here_too_what_only_permission_runs(tmp_path, newest, server):
+    engine = ConnectRuntime(tmp_path, Endpoint.parse(server.url)).start(newest, on_progress=ignore_progress)
+    try:
+        for operation, why in REFUSED:
+            check_refused(engine, tmp_path, operation, why)
+    finally:
+        engine.close()

@@ -7,13 +7,9 @@ import queue
 import time
 
 from harness.engine.transport import TransportClosed
-from harness.soak.soak import CASE, SoakEngine
+from harness.soak.soak import SoakEngine
 
 IDENTITY = {"protocol": 1, "spark": "3.5.9", "scala": "2.12", "java": "17", "python": "3.11", "os": "Linux", "apis": []}
-
-
-def message(kind, **fields):
-    return json.dumps({"kind": kind, "case": CASE, **fields})
 
 
 class FakeTransport:
@@ -55,8 +51,11 @@ class FakeTransport:
         self._lines = queue.SimpleQueue()
         self._lines.put(json.dumps({"kind": "hello", "identity": IDENTITY}) + "\n")
 
+    def _message(self, kind, **fields):
+        return json.dumps({"kind": kind, "case": self.requests[-1]["case"], **fields})
+
     def _send(self, kind, **fields):
-        self._lines.put(message(kind, **fields) + "\n")
+        self._lines.put(self._message(kind, **fields) + "\n")
 
     def write(self, line):
         if self.killed:
@@ -93,14 +92,14 @@ class FakeTransport:
                 if batch == self.dies_at:
                     return
                 if self.fails is not None:
-                    yield message("failed", message=self.fails, reason="driver-error")
+                    yield self._message("failed", message=self.fails, reason="driver-error")
                     return
-                yield message("emitted", batch=batch)
+                yield self._message("emitted", batch=batch)
                 time.sleep(0.02)
                 if self.killed:
                     return
                 self.folder["over"] = batch + 1
-                yield message("progressed", batch=batch, rows=self.rows, watermark=1000 * batch, ms=self.ms)
+                yield self._message("progressed", batch=batch, rows=self.rows, watermark=1000 * batch, ms=self.ms)
                 self._wait_until_heard(batch)
             else:
                 yield line

@@ -1,11 +1,14 @@
 """How engines are killed and followed by others, with an engine of a few lines in place of Spark."""
 
+import json
+import random
 import threading
 
 import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
-from harness.soak.soak import Generate, Soak, SoakEngine, Stream, kill_moments
+from harness.errors import HarnessError
+from harness.soak.soak import Ask, Generate, InvariantQuery, Run, Soak, SoakEngine, Stream, kill_moments
 from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
 
 STREAM = Stream(rows=200, seed=1, batches=20, files=1)
@@ -99,3 +102,100 @@ def test_moments_follow_from_the_seed():
         assert [moment.rows for moment in found] == sorted(moment.rows for moment in found)
         assert all(50 <= moment.rows <= 900 for moment in found)
         assert found[0].when == "emitted"
+
+
+class Talking(FakeTransport):
+    """Says these lines in answer to a request, whatever it is."""
+
+    def __init__(self, *lines):
+        super().__init__({})
+        self._said = lines
+
+    def write(self, line):
+        self.requests.append(json.loads(line))
+        for said in self._said:
+            self._lines.put(json.dumps({"case": self.requests[-1]["case"], **said}) + "\n")
+
+
+def told(request, *lines):
+    engine = SoakEngine(Talking(*lines), patience=0.2)
+    try:
+        return [*engine.ask(request)] if not isinstance(request, Ask) else engine.rows(request)
+    finally:
+        engine.close()
+
+
+RUN = Run(folder="/soak", stream=STREAM, attempt=0)
+EMITTED, DONE = {"kind": "emitted", "batch": 0}, {"kind": "done", "columns": []}
+
+
+def test_the_answer_to_an_earlier_request_that_comes_again_does_not_end_the_query():
+    with pytest.raises(EngineFailed, match="unexpected 'done' at 'run' of the soak"):
+        told(RUN, {**DONE, "case": Generate(folder="/soak", stream=STREAM).case}, DONE)
+
+
+def test_an_answer_that_comes_twice_counts_once():
+    assert [answer.batch for answer in told(RUN, EMITTED, EMITTED, DONE, DONE)] == [0]
+
+
+def test_an_engine_that_says_the_same_for_ever_is_ended():
+    class Repeating(Talking):
+        def answers(self):
+            yield self._lines.get()  # the introduction
+            while not self.killed and not self.closed:
+                if self.requests:
+                    yield json.dumps({**EMITTED, "case": RUN.case}) + "\n"
+                threading.Event().wait(0.01)
+
+    engine = SoakEngine(Repeating(), patience=0.3)
+    with pytest.raises(EngineFailed, match=r"no answer within 0\.3 s"):
+        list(engine.ask(RUN))
+
+
+@pytest.mark.parametrize("first", [(), ({"kind": "rows", "name": "b", "columns": [], "rows": []},)])
+def test_a_question_without_an_answer_is_told(first):
+    request = Ask(
+        folder="/soak", stream=STREAM, late="own batch", questions=(InvariantQuery(name="a", sql="SELECT 1"),)
+    )
+    late = {"kind": "rows", "name": "a", "columns": [], "rows": []}
+    with pytest.raises(EngineFailed, match="gave no answer to 'a'"):
+        told(request, *first, DONE, late)
+
+
+class Unruly(FakeTransport):
+    """Says some lines twice, some after the next, and some not at all."""
+
+    def __init__(self, folder, seed, **kind):
+        super().__init__(folder, **kind)
+        self._chance, self._held = random.Random(seed), None
+
+    def answers(self):
+        for line in super().answers():
+            # Its introduction has a time limit of minutes.
+            fate = self._chance.choice(("said", "said", "said", "twice", "later", "lost")) if self.requests else "said"
+            if fate == "later" and self._held is None:
+                self._held = line
+                continue
+            if fate != "lost":
+                yield from [line] * (2 if fate == "twice" else 1)
+            if self._held is not None:
+                yield self._held
+                self._held = None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_an_engine_says_a_soak_ends_in_an_answer_or_an_error_with_a_name(seed):
+    transports = []
+
+    def start():
+        transports.append(Unruly(folder, 100 * seed + len(transports), batches=4))
+        return SoakEngine(transports[-1], patience=0.3)
+
+    folder = {}
+    stream = STREAM.model_copy(update={"rows": 40, "batches": 4, "seed": seed})
+    try:
+        done = Soak(start, "/soak", stream, 1, Watching()).run()
+    except HarnessError:
+        done = None
+    assert done is None or done.rows <= 40
+    assert all(transport.closed for transport in transports)

@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.dataframe import build
+from harness.driver.own_code import OwnCode
 
 
 class Recorded:
@@ -50,7 +51,7 @@ def whole(calls, *operations):
         return Recorded(calls, made)
 
     session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
-    return build(list(operations), read, session).text
+    return build(list(operations), read, session, OwnCode([])).text
 
 
 @pytest.mark.parametrize(

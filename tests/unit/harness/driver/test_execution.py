@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import threading
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from harness.driver import execution
 from harness.driver.dataframe import UnknownOperation
-from harness.driver.errors import DriverFailure, reason_of
+from harness.driver.errors import DriverFailure, EngineLost, reason_of
 from harness.driver.files import LocalFiles
 
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
@@ -238,3 +239,74 @@ def test_a_release_that_cannot_divide_state_says_so_where_the_query_would_start(
     (step,) = repartitioned(tmp_path, lambda session, *_: execution.method(session, "_streamingCheckpointManager"))
     assert (step["error"]["stage"], step["error"]["classes"]) == ("start", ["AttributeError"])
     assert "_streamingCheckpointManager" in step["error"]["message"]
+
+
+class Query:
+    """As much of a running query as the driver asks for."""
+
+    def __init__(self, *, rests=True, active=True):
+        self.isActive, self.stopped = active, threading.Event()
+        self._rests = rests
+
+    def processAllAvailable(self):  # noqa: N802
+        if not self._rests:
+            assert self.stopped.wait(5), "it runs for ever"
+
+    awaitTermination = processAllAvailable  # noqa: N815
+
+    def stop(self):
+        self.stopped.set()
+
+
+def waiting(tmp_path, query, entries=(), *, alive=True, trigger="default"):
+    """An execution of this query, which runs micro-batches by the clock if it never rests."""
+    there = backend(frame(REFUSES))
+    there.is_alive = lambda: alive
+    there.cause = lambda _query, _capture, error: error
+    progress = [{"batchId": number, "durationMs": {"addBatch": 1}, "sources": []} for number in range(9)]
+    there.recent = lambda _, seen: ([*entries, *progress][seen:], 0)
+    running = execution.Execution(there, request(tmp_path, {"where": "x"}))
+    running._query, running._by_the_clock, running._trigger = query, not query._rests, trigger
+    running._capture = SimpleNamespace(rows=lambda _: [])
+    return running
+
+
+def test_a_query_that_time_alone_keeps_running_is_idle_once_it_does_nothing(tmp_path):
+    query = Query(rests=False)
+    waiting(tmp_path, query)._drain()
+    assert not query.stopped.is_set()
+    query.stop()
+
+
+def test_such_a_query_is_stopped_where_every_action_is_a_run(tmp_path):
+    query = Query(rests=False)
+    waiting(tmp_path, query, trigger="availableNow")._await_termination()
+    assert query.stopped.is_set()
+
+
+def test_what_such_a_query_failed_with_is_its_error(tmp_path):
+    query = Query(rests=False)
+    query.processAllAvailable = lambda: "a" + 1
+    running = waiting(tmp_path, query)
+    running._backend.recent = lambda *_: ([], 0)
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._drain()
+    assert isinstance(caught.value.cause, TypeError)
+
+
+def test_a_query_that_something_else_stopped_has_not_read_everything(tmp_path):
+    """Spark then says that everything is processed."""
+    running = waiting(tmp_path, Query(active=False))
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._drain()
+    with pytest.raises(DriverFailure, match="stopped before it had read everything"):
+        running._describe(caught.value)
+
+
+@pytest.mark.parametrize("trigger", ["once", "default"])
+def test_an_engine_that_loses_its_context_is_lost(tmp_path, trigger):
+    running = waiting(tmp_path, Query(active=False), alive=False, trigger=trigger)
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._await_termination() if trigger == "once" else running._drain()
+    with pytest.raises(EngineLost):
+        running._describe(caught.value)

@@ -7,7 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver.errors import NotPermitted, reason_of
-from harness.driver.permission import check_frame, check_statement, refused_plan, refused_statement
+from harness.driver.permission import (
+    analysed_plan,
+    check_plan,
+    check_statement,
+    refused_plan,
+    refused_statement,
+)
 
 STREAM = """\
 Project [window#27.start AS start#31, total#24L]
@@ -43,6 +49,8 @@ Filter key#1 IN (list#5 [])
 REFLECTION = "Project [reflect(java.lang.System, getenv, HOME, true) AS home#1]\n+- OneRowRelation\n"
 NAMES = "Project [input_file_name() AS f#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1]\n"
 USER = "Project [current_user() AS current_user()#1]\n+- OneRowRelation\n"
+SCRIPT_OF_A_STREAM = "~ScriptTransformation sh -c id, [b#1]\n+- StreamingRelation FileSource[/w], [a#1]\n"
+"""As Spark 4.3 shows it."""
 PATHS = (
     "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
 )
@@ -69,7 +77,21 @@ def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES, USER, PATHS, XML, XML_OF_ROWS, CATALOG]
+    "plan",
+    [
+        SCRIPT,
+        SCRIPT_OF_A_STREAM,
+        FILE,
+        FILE_ON_3_0,
+        FILE_IN_A_SUBQUERY,
+        REFLECTION,
+        NAMES,
+        USER,
+        PATHS,
+        XML,
+        XML_OF_ROWS,
+        CATALOG,
+    ],
 )
 def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
     assert refused_plan(plan) is not None
@@ -111,9 +133,69 @@ def test_the_host_hears_why() -> None:
     analysed = SimpleNamespace(toString=lambda: FILE)
     frame = SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: SimpleNamespace(analyzed=lambda: analysed)))
     with pytest.raises(NotPermitted, match="reads a table or a file"):
-        check_frame(Session(""), frame)
+        check_plan(analysed_plan(Session(""), frame))
 
 
-def test_through_connect_there_is_no_plan_to_check() -> None:
-    check_statement(SimpleNamespace(), "ADD JAR '/x'")
-    check_frame(SimpleNamespace(), object())
+EXPLAINED = """\
+== Parsed Logical Plan ==
+{parsed}
+
+== Analyzed Logical Plan ==
+Address: string
+{analysed}
+
+== Optimized Logical Plan ==
+org.apache.spark.sql.AnalysisException: Queries with streaming sources must be executed with writeStream.start().;
+FileSource[/w/events]
+"""
+
+
+class ConnectSession:
+    """A session without a JVM, whose ``EXPLAIN`` shows these plans; it keeps what it is asked to run."""
+
+    def __init__(self, parsed: str = "", analysed: str = "") -> None:
+        self.explained = EXPLAINED.format(parsed=parsed, analysed=analysed)
+        self.conf = SimpleNamespace(set=lambda *_: None, unset=lambda *_: None)
+        self.ran: list[str] = []
+
+    def sql(self, text: str) -> SimpleNamespace:
+        self.ran.append(text)
+        return SimpleNamespace(collect=lambda: [[self.explained]])
+
+    def frame(self) -> SimpleNamespace:
+        return SimpleNamespace(_explain_string=lambda *, extended: self.explained)
+
+
+@pytest.mark.parametrize("parsed", ["AddJarsCommand /x.jar", SCRIPT, "'UnresolvedExecuteImmediate SELECT 1"])
+def test_through_connect_a_statement_is_explained_and_not_executed(parsed: str) -> None:
+    session = ConnectSession(parsed, "Project")
+    with pytest.raises(NotPermitted):
+        check_statement(session, "ADD JAR '/x.jar'")
+    assert session.ran == ["EXPLAIN EXTENDED ADD JAR '/x.jar'"]
+
+
+def test_a_text_in_a_statement_hides_nothing_behind_a_heading() -> None:
+    heading = "\n== Analyzed Logical Plan ==\n"
+    with pytest.raises(NotPermitted, match="AddJarsCommand"):
+        check_statement(ConnectSession(f"'Project [{heading} AS a]\n+- AddJarsCommand"), "")
+
+
+@pytest.mark.parametrize("plan", [FILE, REFLECTION, PATHS])
+def test_through_connect_the_plan_of_a_query_is_checked_before_it_starts(plan: str) -> None:
+    session = ConnectSession(analysed=plan)
+    with pytest.raises(NotPermitted):
+        check_plan(analysed_plan(session, session.frame()))
+
+
+@pytest.mark.parametrize("plan", [STREAM, CONSTANTS])
+def test_through_connect_a_query_that_only_computes_may_run(plan: str) -> None:
+    session = ConnectSession(plan, plan)
+    check_statement(session, "SELECT 1")
+    check_plan(analysed_plan(session, session.frame()))
+
+
+def test_a_server_that_explains_in_another_way_is_checked_whole() -> None:
+    session = ConnectSession()
+    session.explained = f"the plan:\n{FILE}"
+    with pytest.raises(NotPermitted):
+        check_plan(analysed_plan(session, session.frame()))
