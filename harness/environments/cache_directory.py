@@ -15,6 +15,7 @@ import psutil
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
+from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 Made = TypeVar("Made")
@@ -37,18 +38,27 @@ def answers_file(environ: Mapping[str, str] = os.environ) -> Path:
 def make_once(
     path: Path, ready: Callable[[], Made | None], make: Callable[[], Made], on_progress: ProgressCallback
 ) -> Made:
-    """What stands at a path of the cache; one process at a time makes it if it is not ready, and the others say that they wait."""
+    """What stands at a path of the cache; one process at a time makes it if it is not ready, and the others say that they wait.
+
+    Raises:
+        HarnessError: the cache cannot be read or written, besides what ``make`` raises.
+    """
     if (made := ready()) is not None:
         return made
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{path}.lock")
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        on_progress(f"waiting for another process that is making {path.name}")
-        lock.acquire()
-    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            on_progress(f"waiting for another process that is making {path.name}")
+            lock.acquire()
         return make() if (made := ready()) is None else made
+    except OSError as error:
+        why = f"{error.filename or path}: {error.strerror or error}"
+        raise HarnessError(
+            f"the cache cannot be used: {why}. CONFORMANCE_CACHE names another folder for it."
+        ) from error
     finally:
         lock.release()
 
@@ -86,7 +96,7 @@ def remove_environment(environment: StoredEnvironment) -> str | None:
     """Remove an environment and its class archives.
 
     Returns:
-        Why it is kept: an engine runs in it, or another process makes it; None if it is gone.
+        Why it is kept, or a part of it: an engine runs in it, another process makes it, a file cannot be removed; None if it is gone.
     """
     try:
         with FileLock(f"{environment.root}.lock", timeout=0):
@@ -98,6 +108,8 @@ def remove_environment(environment: StoredEnvironment) -> str | None:
             shutil.rmtree(gone)
     except Timeout:
         return "another process makes it"
+    except OSError as error:
+        return f"{error.filename or environment.root}: {error.strerror or error}"
     return None
 
 

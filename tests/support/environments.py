@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,6 +47,20 @@ echo "    java.version = {version}" >&2
 echo "    java.vm.name = a fake" >&2""",
     )
     return home
+
+
+def uv_wheel(folder: Path, program: str) -> str:
+    """Write a wheel named uv, version 99.0, with this shell script as its program; returns its sha256."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "uv-99.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        entry = zipfile.ZipInfo("uv-99.0.data/scripts/uv")
+        entry.external_attr = 0o100755 << 16
+        wheel.writestr(entry, f"#!/bin/sh\n{program}\n")
+        wheel.writestr("uv-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: uv\nVersion: 99.0\n")
+        wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("uv-99.0.dist-info/RECORD", "")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class FakeInstaller(Uv):

@@ -11,6 +11,13 @@ MODULES = (
     "venv",
     "sitecustomize",
     "usercustomize",
+    "conftest",
+    "tomllib",
+    "shlex",
+    "tempfile",
+    "csv",
+    "lzma",
+    "sqlite3",
     "json",
     "typing",
     "ast",
@@ -71,14 +78,18 @@ def hostile_checkout(root: Path, canary: Path) -> Path:
             (root / name / file).write_text(code + "\n", encoding="utf-8")
     for name in PROGRAMS:
         script(root / "bin" / name, f"echo {name} >> '{canary}'")
-    (root / "start.pth").write_text(f"import builtins; {code}\n", encoding="utf-8")
+    for name in ("start.pth", "distutils-precedence.pth"):
+        (root / name).write_text(f"import builtins; {code}\n", encoding="utf-8")
     pyspark_wheel(root / "wheels", "3.5.9", f"import builtins; {code}\n")
     source = f'find-links = ["{root / "wheels"}"]\nno-index = true\n'
     (root / "uv.toml").write_text(source, encoding="utf-8")
     (root / "pyproject.toml").write_text(
-        f"[build-system]\nrequires = []\nbuild-backend = 'setup'\nbackend-path = ['.']\n[tool.uv]\n{source}",
+        f"[build-system]\nrequires = []\nbuild-backend = 'setup'\nbackend-path = ['.']\n[tool.uv]\n{source}"
+        "[tool.conformance]\ncode = '.'\nconf = {'spark.plugins' = 'org.example.Evil'}\n"
+        "[tool.pytest.ini_options]\naddopts = '-p setup'\n",
         encoding="utf-8",
     )
+    (root / "conformance.yaml").write_text("images: {all: 'localhost/evil:{spark}'}\n", encoding="utf-8")
     (root / "pip.conf").write_text(f"[global]\nno-index = true\nfind-links = {root / 'wheels'}\n", encoding="utf-8")
     (root / ".python-version").write_text("2.7\n", encoding="utf-8")
     return root

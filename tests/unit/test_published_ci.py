@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.support import environments as fakes
+from tests.support.effort import sample
 from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
 
 ROOT = Path(__file__).parents[1].parent
@@ -25,25 +29,86 @@ FILES = [
 ]
 
 
+INSTALL = "Install the suite in an environment of its own"
+# Programs of the workflows that run code of the checkout on purpose: it is our own, and a pull request may not write anything.
+OUR_OWN = frozenset(
+    {
+        *(".github/install.sh", "pytest", "pre-commit", "uv", "coverage", "mkdocs", "docker", "git", "gh", "twine"),
+        *("python .github", "python -m tools", "python -P", "venv/bin/pip", ". venv/bin/activate"),
+    }
+)
+# What belongs to the shell.
+SHELL = (
+    "if ",
+    "fi",
+    "exit ",
+    "apt-get ",
+    "test ",
+    "branch=",
+    "echo ",
+    "FROM ",
+    "RUN ",
+    "python3 ",
+    "END",
+    "--",
+    "set ",
+)
+
+
 def _script(name: str) -> str:
     steps = yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
     (found,) = (step["run"] for step in steps if step.get("name") == name)
     return str(found)
 
 
-def _run(script: str, cwd: Path, **environ: str) -> None:
-    """As GitHub starts it."""
+def _run(script: str, cwd: Path, *, codes: tuple[int, ...] = (0,), **environ: str) -> str:
+    """As GitHub starts it. Returns what it writes."""
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-    done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(
+        command, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
-def test_the_action_installs_with_nothing_of_the_checkout(tmp_path: Path) -> None:
-    canary = tmp_path / "canary"
-    checkout = hostile_checkout(tmp_path / "checkout", canary)
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    return tmp_path / "canary"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, canary: Path) -> Path:
+    root = hostile_checkout(tmp_path / "checkout", canary)
+    (root / "cases").mkdir()
+    shutil.copy(ROOT / "tests" / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml", root / "cases")
+    shutil.copy(ROOT / "tests" / "browser" / "sample" / "results.jsonl", root / "results-3.5.9.jsonl")
+    return root
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """A runner with the suite, whose package index and container engine cannot be reached."""
+    fakes.script(tmp_path / "programs" / "pip", "exit 0")
+    program = tmp_path / "programs" / "conformance"
+    program.write_text(f"#!{sys.executable}\nfrom conformance.cli.main import app\napp()\n", encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "home").mkdir()
+    return {
+        "PATH": f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
+        "HOME": str(tmp_path / "home"),
+        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
+        "PIP_CONFIG_FILE": "/dev/null",
+        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
+        "UV_HTTP_RETRIES": "0",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "DOCKER_HOST": "tcp://127.0.0.1:9",
+    }
+
+
+def test_the_action_installs_with_nothing_of_the_checkout(checkout: Path, canary: Path, tmp_path: Path) -> None:
     pyspark_wheel(tmp_path / "mirror", "1.0")
     _run(
-        _script("Install the suite in an environment of its own"),
+        _script(INSTALL),
         checkout,
         PATH=f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
         HOME=str(tmp_path),
@@ -53,6 +118,95 @@ def test_the_action_installs_with_nothing_of_the_checkout(tmp_path: Path) -> Non
         PIP_CONFIG_FILE="/dev/null",
     )
     assert not canary.exists(), canary.read_text()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_action_installs_what_its_own_lockfile_says(
+    known: bool, checkout: Path, canary: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """With a uv of a known hash, in the folder of the action."""
+    program = f'echo "$PWD" "$UV_PROJECT_ENVIRONMENT" "$@" > "{tmp_path}/called"'
+    digest = fakes.uv_wheel(tmp_path / "index", program)
+    action = tmp_path / "action"
+    (action / "harness" / "environments").mkdir(parents=True)
+    line = f"uv==99.0 --hash=sha256:{digest if known else '0' * 64}\n"
+    (action / "harness" / "environments" / "hashes.txt").write_text(f"# Hashes.\n{line}", encoding="utf-8")
+    (tmp_path / "temporary").mkdir()
+    found = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "PACKAGE": ""}
+    places = {"OF_THIS_REVISION": str(action), "RUNNER_TEMP": str(tmp_path / "temporary")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    said = _run(_script(INSTALL), checkout, codes=(0 if known else 1,), **{**environ, "PATH": path, **found, **places})
+    assert not canary.exists(), canary.read_text()
+    if not known:
+        assert "DO NOT MATCH THE HASHES" in said
+        return
+    folder, environment, *arguments = (tmp_path / "called").read_text(encoding="utf-8").split()
+    assert (folder, environment) == (str(action), str(tmp_path / "temporary" / "watermark-conformance"))
+    assert arguments[0] == "sync"
+    assert {"--frozen", "--no-python-downloads", f"--python {environment}/bin/python".split()[1]} <= {*arguments}
+
+
+@pytest.mark.parametrize("spark", ["3.5.9", ""], ids=["a run", "the published results"])
+def test_no_step_of_the_action_runs_code_of_the_checkout(
+    spark: str, checkout: Path, canary: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    inputs = {"CASES": "cases", "SPARK": spark, "ALLOW_CODE": "false", "OPTIONS": "", "ACCEPT": ""}
+    environ |= inputs | {"FROM": "" if spark else "3.5", "TO": "" if spark else "4.3", "RUNNER_TEMP": str(tmp_path)}
+    environ |= {name: str(tmp_path / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    _run(_script("Run the cases"), checkout, **environ)
+    outputs = (tmp_path / "github_output").read_text(encoding="utf-8").splitlines()
+    folder, ran = (line.partition("=")[2] for line in outputs)
+    assert ran == ("3" if spark else "0")
+    environ |= {"FOLDER": folder, "RAN": ran}
+    _run(_script("Gate the upgrade"), checkout, **environ)
+    _run(_script("Report, step summary and annotations"), checkout, **environ)
+    gated = (tmp_path / "github_output").read_text(encoding="utf-8").splitlines()[-1].partition("=")[2]
+    assert gated == ("0" if spark else "1")
+    _run(_script("Outcome"), checkout, codes=(int(max(ran, gated)),), **environ, GATED=gated)
+    assert not canary.exists(), canary.read_text()
+
+
+@pytest.mark.parametrize(("job", "codes"), [("conformance-run", (3,)), ("conformance-matrix", (1,))])
+def test_no_job_of_the_component_runs_code_of_the_checkout(
+    job: str, codes: tuple[int, ...], checkout: Path, canary: Path, environ: dict[str, str]
+) -> None:
+    body = yaml.safe_load(
+        re.sub(r"\$\[\[ inputs\.\w+ \]\]", "x", TEMPLATE.read_text(encoding="utf-8").partition("\n---\n")[2])
+    )
+    lines = "\n".join(line for part in ("before_script", "script") for line in body[job][part])
+    variables = {"CASES": "cases", "OPTIONS": "", "SPARK": "3.5.9", "GATE": "--from 3.3.4 --to 3.5.9", "PACKAGE": "x"}
+    _run(lines, checkout, codes=codes, **environ, **variables)
+    assert not canary.exists(), canary.read_text()
+
+
+def test_the_hook_runs_no_code_of_the_checkout(checkout: Path, canary: Path, environ: dict[str, str]) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert "1 case, no problems" in _run(f"{hook['entry']} cases/windows.yaml", checkout, **environ)
+    assert not canary.exists(), canary.read_text()
+
+
+def _lines_of_workflows() -> Iterator[str]:
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+            for step in job.get("steps", ()):
+                yield from (line.strip() for line in re.split(r"\n| \|\| | && ", step.get("run", "")))
+
+
+def test_what_the_workflows_run_is_the_suite_or_our_own_code_on_purpose() -> None:
+    others = [line for line in _lines_of_workflows() if not line.startswith(("conformance ", *OUR_OWN, *SHELL))]
+    assert [line for line in others if line] == []
+
+
+def test_no_command_of_the_workflows_runs_code_of_the_checkout(
+    checkout: Path, canary: Path, environ: dict[str, str]
+) -> None:
+    commands = {line for line in _lines_of_workflows() if line.startswith("conformance ")}
+    commands -= {line for line in commands if line.startswith(("conformance report ", "conformance export json "))}
+    assert len(commands) >= 7  # those two take longest, and are among all commands in test_hostile_checkout
+    variables = {"SPARK": "3.5.9", "SEARCH_TIME": "1s"}
+    for command in sample(sorted(commands), 3):
+        _run(f"{command} || true", checkout, **environ, **variables)
+        assert not canary.exists(), (command, canary.read_text())
 
 
 def test_the_action_takes_no_option_for_a_path_and_no_path_for_an_option(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,47 +13,47 @@ import pytest
 from conformance.cli.main import app
 from tests.support.hostile_checkout import hostile_checkout
 
-CASE = """\
-title: Counts
-why: A test.
-streams: {s: event_time TIMESTAMP}
-"""
-# Commands that start no process at all are only imported, with --help: a shadowed module would run then.
+SUPPORT = Path(__file__).parents[4] / "tests" / "support"
+CASE = SUPPORT / "miniature" / "cases" / "late-drops" / "windows.yaml"
+RESULTS = SUPPORT.parent / "browser" / "sample" / "results.jsonl"
 COMMANDS = [
     "new case.yaml",
     "validate cases",
-    "schema --help",
-    "record --help",
-    "explain --help",
-    "eviction --help",
-    "run cases --spark 3.5.9",
-    "run cases --spark 3.5.9 --runtime container",
-    "run --all --list --since HEAD",
-    "soak --spark 3.5.9 --time 1s",
-    "crash --help",
+    "schema",
+    "record cases/windows.yaml --spark 3.5.9",
+    "explain cases/windows.yaml",
+    "eviction 't BETWEEN u AND u + INTERVAL 1 HOUR' --left 't 1 minute' --right 'u 1 minute'",
+    "run cases --spark 3.5.9 -o new.jsonl",
+    "run cases --spark 3.5.9 --runtime container -o other.jsonl",
+    "run cases --since HEAD",
+    "run cases --policy-engine flink -o policies.jsonl",
+    "soak --spark 3.5.9 --rows 1000",
+    "crash cases --spark 3.5.9",
     "fuzz --spark 3.5.9 --time 1s",
-    "check json:build --from 3.5.9 --to 4.3.0",
-    "gate --help",
-    "diff --help",
-    "upgrade --help",
-    "checkpoint explain cases",
-    "report --help",
-    "specification --help",
-    "export json results.jsonl",
+    "check job:build --from 3.5.9 --to 4.3.0 --sample s=rows.csv",
+    "gate --from 3.5.9 --to 4.3.0",
+    "diff results.jsonl results.jsonl",
+    "upgrade cases --from 3.5.9 --to 4.3.0",
+    "checkpoint inspect cases",
+    "checkpoint resume cases --call job:build --to 4.3.0 --sample s=rows.csv",
+    "report results.jsonl -o site",
+    "specification",
+    "export summary results.jsonl",
     "combine results.jsonl -o combined.jsonl",
-    "columns --help",
+    "columns",
+    "targets",
     "targets prepare 3.5.9",
     "targets build 3.5.9",
     "targets clean",
-    "policies --help",
+    "policies",
 ]
 ALL_IN_ONE_PROCESS = """\
-import contextlib, json, os, sys
+import json, shlex, sys
 from conformance.cli.main import app
 for command in json.loads(sys.argv[1]):
     print("COMMAND", command, flush=True)
     try:
-        app(command.split(), standalone_mode=False)
+        app(shlex.split(command), standalone_mode=False)
     except (SystemExit, Exception) as problem:
         print("ENDED", repr(problem), flush=True)
 """
@@ -74,7 +75,11 @@ def canary(tmp_path: Path) -> Path:
 def checkout(tmp_path: Path, canary: Path) -> Path:
     root = hostile_checkout(tmp_path / "checkout", canary)
     (root / "cases").mkdir()
-    (root / "cases" / "counts.yaml").write_text(CASE, encoding="utf-8")
+    shutil.copy(CASE, root / "cases")
+    shutil.copy(RESULTS, root)
+    job = f"open({str(canary)!r}, 'a').write(__name__)\ndef build(spark, s):\n    return s\n"
+    (root / "job.py").write_text(job, encoding="utf-8")
+    (root / "rows.csv").write_text("t,n\n2024-01-01 12:00:00,1\n", encoding="utf-8")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     return root
 
@@ -107,4 +112,5 @@ def test_no_command_runs_code_of_the_checkout(checkout: Path, canary: Path, tmp_
         check=False,
     )
     assert done.stdout.count("COMMAND ") == len(COMMANDS), done.stdout
+    assert "Try '" not in done.stdout, "a command did not get past its options"
     assert not canary.exists(), canary.read_text()

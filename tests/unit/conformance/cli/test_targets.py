@@ -171,6 +171,19 @@ class TestClean:
         assert answer.stdout.count("removed: environment") == 1
         assert [file for file in theirs if not file.is_file()] == []
 
+    def test_one_that_cannot_be_removed_keeps_no_other(
+        self, run: Run, with_java: dict[str, str], tmp_path: Path
+    ) -> None:
+        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
+        assert root is not None
+        stuck = root.with_name("3.0.0-0123456789ab")
+        stuck.mkdir()
+        (stuck / "pyvenv.cfg").touch()
+        Path(f"{stuck}.lock").mkdir()
+        answer = run("clean", "--environments")
+        assert (answer.exit_code, root.exists(), stuck.exists()) == (0, False, True)
+        assert f"○ kept: environment {stuck.name}: {stuck}.lock: Is a directory" in answer.stdout
+
     def test_other_names_of_an_image_stay(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         removed: list[str] = []
         tags = ["registry/team/spark:3.5.9", "watermark-conformance/spark:3.5.9", "watermark-conformance/sparkling:1"]

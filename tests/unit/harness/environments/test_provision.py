@@ -255,6 +255,26 @@ def test_a_host_that_gets_a_java_later_gets_an_environment_without_one(bare: dic
     assert hosts.java_home == tmp_path / "new"
 
 
+@pytest.mark.parametrize(
+    "broken", ["cache", "cache/environments", "cache/environments/{}", "cache/environments/{}.lock"]
+)
+def test_a_cache_that_cannot_be_used_breaks_the_cells_of_a_version_and_not_the_run(
+    broken: str, with_java: dict[str, str], tmp_path: Path
+) -> None:
+    """As on a read-only disk, or with a file of the user in its place; the error of a system alone would end the run."""
+    root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
+    assert root is not None
+    shutil.rmtree(tmp_path / "cache")
+    place = tmp_path / broken.format(root.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.mkdir() if place.suffix == ".lock" else place.touch()
+    with pytest.raises(
+        HarnessError, match=r"the cache cannot be used: .*CONFORMANCE_CACHE names another folder"
+    ) as caught:
+        prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    assert str(place) in str(caught.value)
+
+
 def test_the_marker_tells_a_person_what_was_asked_for(with_java: dict[str, str]) -> None:
     prepare(TARGET, environ=with_java, installer=FakeInstaller())
     said = json.loads((_root(with_java) / "environment.json").read_text())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,15 +25,7 @@ def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
 def environ(tmp_path: Path, no_uv: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A machine without uv, and an index with the one whose hash is known."""
     index = tmp_path / "index"
-    index.mkdir()
-    with zipfile.ZipFile(index / "uv-99.0-py3-none-any.whl", "w") as wheel:
-        program = zipfile.ZipInfo("uv-99.0.data/scripts/uv")
-        program.external_attr = 0o100755 << 16
-        wheel.writestr(program, "#!/bin/sh\necho uv 99.0\n")
-        wheel.writestr("uv-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: uv\nVersion: 99.0\n")
-        wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("uv-99.0.dist-info/RECORD", "")
-    digest = hashlib.sha256((index / "uv-99.0-py3-none-any.whl").read_bytes()).hexdigest()
+    digest = fakes.uv_wheel(index, "echo uv 99.0")
     monkeypatch.setattr(installer, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{digest}"})
     return {
         "PATH": "",

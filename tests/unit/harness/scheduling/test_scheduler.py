@@ -10,6 +10,7 @@ from conformance.core.case import NeedsCode, Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
+from harness.errors import HarnessError
 from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
 from harness.scheduling.scheduler import Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
@@ -60,6 +61,16 @@ class Counting(MiniatureRuntime):
 def cases(number):
     (case,) = discovery.load([CASES]).cases
     return [case.model_copy(update={"id": f"late-drops/{name}"}) for name in range(number)]
+
+
+def test_a_path_that_is_no_text_does_not_end_a_run():
+    """Linux allows any bytes in a path; a results file is UTF-8."""
+
+    def fails():
+        raise HarnessError("no space left below /caché\udce9")
+
+    run = completed(CellTask(cases(1)[0], (SPARK_359,)), [fails], allow_code=True)
+    assert run.failure == "no space left below /caché\\udce9"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -95,6 +95,13 @@ def test_what_is_built(program, environ, tmp_path):
     assert said == ["#7 [4/4] RUN pip install"]
 
 
+def test_a_base_image_may_be_named_by_digest(program, environ, tmp_path):
+    program("docker")
+    base = f"registry.example:5000/debian@sha256:{'0' * 64}"
+    build(target(), base=base, environ=environ)
+    assert f"--build-arg BASE_IMAGE={base} " in (tmp_path / "called").read_text()
+
+
 def test_the_bundle_and_the_index_of_this_machine_go_along_as_secrets(program, environ, tmp_path):
     program("docker")
     (tmp_path / "ca.pem").touch()
