@@ -227,7 +227,7 @@ def compare(step: SeenStep) -> Iterator[Finding | str]:
 
 
 def _rows(step: SeenStep) -> Iterator[Finding | str]:
-    """Of all micro-batches of the step together; in complete mode of the last one."""
+    """The rows of all micro-batches of the step count; in complete mode, those of the last."""
     wanted, batches = step.expected.expectation, step.seen.batches
     if step.expected.rows_from_batches and wanted.batches is not None and len(wanted.batches) == len(batches):
         return  # each is compared by itself
@@ -340,7 +340,7 @@ def _compare_state(
 
 
 def _event_time(step: SeenStep) -> Iterator[Finding | str]:
-    """Of the last data batch, in milliseconds."""
+    """The statistics of the last data batch count, in milliseconds."""
     wanted = step.expected.expectation.event_time
     batch = next((seen for seen in reversed((*step.before, *step.seen.batches)) if seen.kind == "data"), None)
     if wanted is None:

@@ -38,7 +38,7 @@ class Prediction:
     steps: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
-    """Of the last query of the case."""
+    """What the last query of the case emits."""
     read: RulesRead = field(compare=False)
     """The rules that decided it."""
     with_all_metrics: Observation = field(compare=False, repr=False)
