@@ -63,11 +63,7 @@ class CasePredictions:
         self._verdicts: dict[tuple[int, int | None, frozenset[str]], Verdict] = {}
 
     def on(self, version: SparkVersion) -> Prediction:
-        """As ``predict``.
-
-        Raises:
-            Unpredictable, ModelDefect: as ``predict``.
-        """
+        """As ``predict``, also in what it raises."""
         for made in self._made:
             if self._is_same_run(made.version, version, made.read):
                 return self._with_metrics_of(version, made)
