@@ -144,7 +144,7 @@ class NamedAnswer:
 class AnswerDifference:
     one: NamedAnswer
     other: NamedAnswer
-    """Of another oracle, or the model's prediction for the version of the first one."""
+    """The answer of another oracle, or what the model predicts for the version of the first."""
     what: str
     """``rows``, ``watermark`` …: see ``conformance.judging.divergence``."""
     rules: RuleNames = ()

@@ -54,7 +54,7 @@ class Divergence:
     """None if the whole step differs."""
     what: Aspect
     a: Value
-    """Of ``rows``, those that only this answer has."""
+    """For ``rows``, the rows that only this answer has."""
     b: Value
 
     @property

@@ -227,7 +227,7 @@ def compare(step: SeenStep) -> Iterator[Finding | str]:
 
 
 def _rows(step: SeenStep) -> Iterator[Finding | str]:
-    """Of all micro-batches of the step together; in complete mode of the last one."""
+    """The rows of all micro-batches of the step count; in complete mode, those of the last."""
     wanted, batches = step.expected.expectation, step.seen.batches
     if step.expected.rows_from_batches and wanted.batches is not None and len(wanted.batches) == len(batches):
         return  # each is compared by itself
@@ -248,9 +248,15 @@ def _compare_rows(
         yield RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
 
 
-def _unequal(place: FindingLocation, aspect: str, expected: Json, observed: Json) -> Iterator[Finding]:
+def _unequal(
+    place: FindingLocation,
+    aspect: str,
+    expected: Json,
+    observed: Json,
+    shown: Callable[[Json], Json] = lambda same: same,
+) -> Iterator[Finding]:
     if expected != observed:
-        yield ValueDiffers(place=place, aspect=aspect, expected=expected, observed=observed)
+        yield ValueDiffers(place=place, aspect=aspect, expected=shown(expected), observed=shown(observed))
 
 
 def _batches(step: SeenStep) -> Iterator[Finding | str]:
@@ -273,7 +279,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
     if "watermark" in entry.model_fields_set:
         wanted = None if entry.watermark is None else instant_ms(entry.watermark)
         # A query without a watermark has 0 in the offset log, which is not a watermark.
-        yield from _unequal(place, "watermark it ran with", show_ms(wanted), show_ms(batch.watermark))
+        yield from _unequal(place, "watermark it ran with", wanted, batch.watermark, show_ms)
     if "dropped" in entry.model_fields_set:
         yield from _compare_dropped(entry.dropped, (batch,), step, place)
     if entry.state is not None:
@@ -282,7 +288,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
 
 def _watermark(step: SeenStep) -> Iterator[Finding | str]:
     wanted = instant_ms(step.expected.expectation.watermark)
-    yield from _unequal(step.place, "watermark", show_ms(wanted), show_ms(step.seen.watermark))
+    yield from _unequal(step.place, "watermark", wanted, step.seen.watermark, show_ms)
 
 
 def _dropped(step: SeenStep) -> Iterator[Finding | str]:
@@ -340,7 +346,7 @@ def _compare_state(
 
 
 def _event_time(step: SeenStep) -> Iterator[Finding | str]:
-    """Of the last data batch, in milliseconds."""
+    """The statistics of the last data batch count, in milliseconds."""
     wanted = step.expected.expectation.event_time
     batch = next((seen for seen in reversed((*step.before, *step.seen.batches)) if seen.kind == "data"), None)
     if wanted is None:
@@ -352,8 +358,8 @@ def _event_time(step: SeenStep) -> Iterator[Finding | str]:
         return
     for key in ("min", "max", "avg"):
         if (value := getattr(wanted, key)) is not None:
-            seen = show_ms(getattr(batch.event_time, key))
-            yield from _unequal(step.place, f"eventTime.{key}", show_ms(instant_ms(value)), seen)
+            seen = getattr(batch.event_time, key)
+            yield from _unequal(step.place, f"eventTime.{key}", instant_ms(value), seen, show_ms)
 
 
 def _progress(step: SeenStep) -> Iterator[Finding | str]:

@@ -38,7 +38,7 @@ class Prediction:
     steps: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
-    """Of the last query of the case."""
+    """What the last query of the case emits."""
     read: RulesRead = field(compare=False)
     """The rules that decided it."""
     with_all_metrics: Observation = field(compare=False, repr=False)
@@ -63,11 +63,7 @@ class CasePredictions:
         self._verdicts: dict[tuple[int, int | None, frozenset[str]], Verdict] = {}
 
     def on(self, version: SparkVersion) -> Prediction:
-        """As ``predict``.
-
-        Raises:
-            Unpredictable, ModelDefect: as ``predict``.
-        """
+        """As ``predict``, also in what it raises."""
         for made in self._made:
             if self._is_same_run(made.version, version, made.read):
                 return self._with_metrics_of(version, made)

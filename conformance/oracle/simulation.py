@@ -169,7 +169,7 @@ class CaseSimulation:
 
     @property
     def observation(self) -> Observation:
-        """Of the steps so far, with every metric: ``without_metrics`` makes it that of a version that lacks some."""
+        """What the steps so far show, with every metric: ``without_metrics`` removes those that a version lacks."""
         return Observation.of(self._case.id, self.columns, tuple(self._steps_seen))
 
     def _batches(self, step: Step) -> Iterator[BatchProgress]:
@@ -414,6 +414,6 @@ def _instant(millis: int) -> str:
 
 
 def _time_modes(pipeline: Pipeline) -> list[str]:
-    """Of the processors over state, which keep theirs over a restart."""
+    """The time modes of the processors over state, each of which keeps its own over a restart."""
     processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
     return [processor.arguments["transformWithState"].get("timeMode", "None") for processor in processors]

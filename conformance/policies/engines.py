@@ -290,7 +290,7 @@ class IdleTimeout(Policy):
 
     policy: Policy
     timeout: int
-    """In the unit of the clock; 0: never idle."""
+    """An input is never idle if this is 0. In the unit of the clock."""
     idle_from: int = MIN
 
     @property
@@ -381,7 +381,7 @@ class WithIdleness(Policy):
     policy: Policy
     timer: IdlenessTimer
     is_idle: bool = False
-    """As the output has it."""
+    """What the output says of the input."""
     told: bool = False
     """Whether the output has been marked idle since the last event: it is marked once, even if its clock went back between."""
 

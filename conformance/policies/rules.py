@@ -118,7 +118,7 @@ class Frames:
 
     length: int
     offset: int = 0
-    """From 0 to the length, exclusive: borders are at multiples of the length plus the offset."""
+    """Borders are at multiples of the length plus the offset, which is less than the length."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.offset < self.length:
@@ -237,7 +237,7 @@ class EngineRules:
     """``limiting-lag-and-lull``: a key of ``engines.POLICIES``."""
     engine: str
     policy: Policy
-    """Of each input, in its initial state."""
+    """The policy of each input, in its initial state."""
     lateness: Lateness
     coalescing: Coalescing = field(default_factory=Lowest)
     throttle: Throttle = field(default_factory=SuppressDuplicates)

@@ -47,7 +47,7 @@ MARK = "@"
 """Separates the id of a case from the name of the variant; no case id contains it."""
 
 Back: TypeAlias = Callable[[Observation], Observation]
-"""From the observation of the changed case to that of the original."""
+"""Turns the observation of the changed case into that of the original."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ _ABSOLUTE = re.compile(
     r"\d\d:\d\d|\d{4}-\d\d|TIMESTAMP\s*['(]|DATE|YEAR|MONTH|DAY\(|HOUR|_seconds|_millis|_micros|unix|epoch|current_|now\(|string|BIGINT|DOUBLE|INT\)",
     re.IGNORECASE,
 )
-"""In an expression: a possible constant time, or a conversion from or to a time."""
+"""What may be a constant time in an expression, or a conversion from or to a time."""
 _INSTANTS = ("timestamp", "timestamp_ntz")
 
 
