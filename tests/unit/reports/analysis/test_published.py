@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from reports.analysis import published
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import change, differs
@@ -79,6 +81,18 @@ def test_an_answer_to_another_case_does_not_count(baselines: Path) -> None:
     (baselines / "patches" / "3.jsonl.xz").write_bytes(lzma.compress(forged(list(map(json.loads, changed))).encode()))
     assert published.published_results(["3.5.8"]).header.cases == ("f/a", "f/new")
     assert published.published_results(["3.5.4"]).header.cases == ()
+
+
+def test_results_that_are_gone_or_damaged_are_named(baselines: Path) -> None:
+    lines = baselines / "lines.jsonl.xz"
+    content = lines.read_bytes()
+    for damaged in (b"", content[:-40], content[:80] + b"\xff" + content[81:]):
+        lines.write_bytes(damaged)
+        with pytest.raises(UnusableResults, match=re.escape(str(lines))):
+            published.published_results()
+    lines.unlink()
+    with pytest.raises(UnusableResults, match="there are no published results; install the suite again"):
+        published.published_results()
 
 
 def test_the_releases_between_two() -> None:
