@@ -16,10 +16,13 @@ from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
 from reports.analysis import published
 from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.published import BASELINES
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
+from reports.results.compression import plain_end
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
+from reports.results.records import RECORD, Footer
 from tests.support import cells as a
 from tests.support.observations import change, differs
 from tests.support.runs import forged
@@ -188,3 +191,12 @@ def test_since_when_a_version_behaves_as_it_does_is_told_by_its_patch_releases(b
     assert [str(turn.since) for turn in coarse.turns["f/a"]] == ["4.0.5"]
     assert [str(turn.since) for turn in fine.turns["f/a"]] == ["4.0.2"]
     assert [turn.place for turn in fine.turns["f/a"]] == [2]
+
+
+def test_every_published_file_has_the_digest_of_its_cells() -> None:
+    files = sorted(BASELINES.rglob("*.jsonl.xz"))
+    assert len(files) >= 6
+    for file in files:
+        footer = RECORD.validate_json(plain_end(file).splitlines()[-1])
+        assert isinstance(footer, Footer)
+        assert footer.digest is not None, file
