@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-import yaml
-from pydantic import ConfigDict, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted, printable
 from conformance.judging.verdict import Status
+from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.published import BASELINES
 from reports.results.errors import UnusableResults
@@ -37,20 +37,23 @@ class UnusableColumn(WrongUsage):
         super().__init__("\n".join(f"{path}: {problem}" for problem in self.reasons))
 
 
+Said: TypeAlias = Annotated[Name, Field(min_length=1, max_length=500)]
+
+
 class Provenance(FrozenRecord):
     """Where the results come from: what stands in ``NAME.yaml`` beside ``NAME.jsonl.xz``."""
 
     model_config = ConfigDict(str_strip_whitespace=True)
 
-    title: Name
-    by: Name
-    build: Name
+    title: Said
+    by: Said
+    build: Said
     """What identifies the build: the digest of an image, a commit, the release of a service."""
     suite: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|\d+\.\d+\.\d+)$")]
     """The commit of the suite in full, or its release."""
     run: Annotated[str, StringConstraints(pattern=r"^https://[^\s\"<>]+$")] | None = None
     covers: Literal["all", "part"] = "all"
-    note: Name | None = None
+    note: Said | None = None
     """Why only a part ran, how the results were made if no CI run made them, and whatever else a reader must know."""
 
     def problems(self) -> Iterator[str]:
@@ -95,12 +98,16 @@ def read_column(path: Path) -> Column:
 
     Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
+    report = Report(path)
+    content = read_yaml(path, report)
+    if report.problems:
+        reasons = [
+            f"line {problem.line}: {problem.message}" if problem.line else problem.message
+            for problem in report.problems
+        ]
+        raise UnusableColumn(path, reasons)
     try:
-        provenance = Provenance.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UnusableColumn(path, [f"the file cannot be read ({error.strerror})"]) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UnusableColumn(path, [f"not YAML: {str(error).splitlines()[0]}"]) from None
+        provenance = Provenance.model_validate(content and content.plain())
     except ValidationError as invalid:
         problems = [
             f"{'.'.join(map(str, error['loc'])) or 'the file'}: {error['msg']}"

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.core.versions import NotAVersion, SparkVersion
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results, header_of
 from reports.results.records import Cell
 from reports.results.status import NO_RESULT
@@ -35,6 +36,8 @@ def published_results(releases: Iterable[str] = ()) -> Results:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
             is added. Any other text is ignored. Only cases that have an answer on each release remain: see ``left_out``.
     """
+    if not published():
+        raise UnusableResults(BASELINES, "there are no published results", "install the suite again")
     results = Results.read_all(list(published()))
     if UPGRADES.is_file():
         digests = {cell.case: cell.case_digest for cell in results.cells}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from conformance.core.output_file import FileKind, OtherContent, write_file
+from conformance.core.errors import WrongUsage
+from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, write_file
 from reports.analysis.gate import DRAFT, Gate, draft, gate
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
@@ -22,6 +24,16 @@ from reports.results.status import Statement
 
 def asset(name: str) -> str:
     return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
+        Path(os.path.realpath(folder)).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWriteFile(folder, error) from None
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
@@ -129,7 +141,7 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     """
     whole = dossier(report, before, after)
     pair = whole.comparison.pair
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
     drawn = templates().get_template("dossier.svg").render(found=whole)
     write_standalone(

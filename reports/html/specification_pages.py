@@ -27,7 +27,7 @@ from reports.analysis.specification import (
     Variation,
 )
 from reports.html.addresses import InAFolder, case_key
-from reports.html.dossier import write_standalone
+from reports.html.dossier import make_folder, write_standalone
 from reports.html.texts import block, code, link, sources, text
 from reports.results.status import MARKS
 
@@ -208,7 +208,7 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
     `conformance.core.output_file.write_file`.
     """
     rendered = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for name, content in rendered.markdown().items():
         write_file(folder / name, content, _MARKDOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
@@ -13,14 +14,13 @@ from tempfile import TemporaryDirectory
 
 from markupsafe import Markup
 
-from conformance.core.errors import WrongUsage
 from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, OutputFile, any_content, write_file
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.gate import DRAFT
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.dossier import PICTURE, asset, page_kind, write_dossier
+from reports.html.dossier import PICTURE, asset, make_folder, page_kind, write_dossier
 from reports.html.overview_pages import feed
 from reports.html.pages import TABS, Page, renderings, templates
 
@@ -37,18 +37,14 @@ def write(report: Report, out: Path) -> Path:
 
     Raises WrongUsage: the folder is a file; otherwise as `conformance.core.output_file.write_file`.
     """
-    _check_folder(out)
     addresses = InAFolder()
     front = out / addresses.file(TABS[0][0])
-    if out.exists():
-        # In a folder that has a first page of somebody else's, nothing is written at all.
-        OutputFile(front, PAGE).discard()
-    rendered = [*renderings(report, addresses)]
-    report.find_shared()
-    with _beside(out) as folder:
+    with _beside(out, front) as folder:
+        report.find_shared()
         dossiers = [partial(_dossier, report, pair, folder / addresses.upgrades) for pair in report.pairs]
+        rendered = [partial(_write, render, folder, addresses) for render in renderings(report, addresses)]
         # What takes longest comes first.
-        divide([*dossiers, *(partial(_write, render, folder, addresses) for render in rendered)], _do)
+        divide([*dossiers, *rendered], _do)
         _put(folder / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
         for name in ASSETS:
             _put(folder / name, asset(name))
@@ -56,25 +52,39 @@ def write(report: Report, out: Path) -> Path:
 
 
 @contextmanager
-def _beside(out: Path) -> Iterator[Path]:
+def _beside(out: Path, front: Path) -> Iterator[Path]:
     """A folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
-    is_new = not out.exists()
+    is_new = not os.path.lexists(out)
+    make_folder(out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".report-", dir=out) as folder:
+        # In a folder that has a first page of somebody else's, nothing is written at all.
+        OutputFile(front, PAGE).discard()
+        with _temporary_folder_in(out) as folder:
             yield Path(folder)
-            files = [file for file in sorted(Path(folder).rglob("*")) if file.is_file()]
-            places = [(file, out / file.relative_to(folder)) for file in files]
-            for file, place in [(file, place) for file, place in places if _may_take(place)]:
-                with suppress(FileNotFoundError):
-                    shutil.copymode(place, file)
-                file.replace(place.resolve())
-    except OSError as error:
-        raise CannotWriteFile(out, error) from None
+            _move(Path(folder), out)
     finally:
         if is_new:
             with suppress(OSError):
                 out.rmdir()
+
+
+def _temporary_folder_in(out: Path) -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix=".report-", dir=out)
+    except OSError as error:
+        raise CannotWriteFile(out, error) from None
+
+
+def _move(folder: Path, out: Path) -> None:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    places = [(file, out / file.relative_to(folder)) for file in files]
+    for file, place in [(file, place) for file, place in places if _may_take(place)]:
+        try:
+            with suppress(FileNotFoundError):
+                shutil.copymode(place, file)
+            file.replace(place.resolve())
+        except OSError as error:
+            raise CannotWriteFile(place, error) from None
 
 
 def _may_take(place: Path) -> bool:
@@ -93,7 +103,7 @@ def write_one_file(report: Report, out: Path) -> Path:
 
     Raises: as ``write``.
     """
-    _check_folder(out)
+    make_folder(out)
     style, script = asset("report.css"), asset("report.js")
     text = (
         templates()
@@ -136,11 +146,6 @@ def _dossier(report: Report, pair: Changes, folder: Path) -> None:
 def _do(jobs: Iterable[Callable[[], None]]) -> None:
     for job in jobs:
         job()
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
 
 
 def _put(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -114,10 +115,39 @@ def test_results_must_be_of_one_engine_that_is_not_apaches(make: Make, tmp_path:
     assert "cannot be decompressed" in why(path)[0]
     (tmp_path / "acme.jsonl.xz").unlink()
     assert why(path) == ("there must be one file acme.jsonl.xz or acme.jsonl",)
-    path.write_text("[")
-    assert "not YAML" in why(path)[0]
     path.unlink()
-    assert "cannot be read" in why(path)[0]
+    assert why(path) == ("cannot read the file: it is not a regular file",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[", "line 1: "),
+        (b"[" * 3000, "line 1: nested more than 60 levels deep"),
+        (b"title: a\ntitle: b\n", "line 2: duplicate key 'title', first used in line 1"),
+        (b"title: \xff\n", "line 1: byte 0xff is not UTF-8"),
+        (b"!!python/object/apply:os.system [x]", "line 1: tag !!python/object/apply:os.system is not allowed"),
+        (b"- title", "the file: Input should be a valid dictionary"),
+        (b"title: ''", "title: Value should have at least 1 item"),
+        (b"title: '  '", "title: Value should have at least 1 item"),
+        (b"title: " + b"x" * 501, "title: Value should have at most 500 items"),
+        (b"by: '" + "\u202e".encode() + b"x'", "by: Value error, must be text on one line"),
+    ],
+)
+def test_a_hostile_file_is_named(make: Make, content: bytes, said: str) -> None:
+    path = make()
+    path.write_bytes(content)
+    assert any(problem.startswith(said) for problem in why(path)), why(path)
+
+
+def test_a_file_without_end_is_not_read(make: Make) -> None:
+    path = make()
+    with path.open("r+b") as file:
+        file.truncate(5 * 1024**3)
+    assert why(path) == ("line 1: the file has more than 2000000 bytes, the limit",)
+    path.unlink()
+    os.mkfifo(path)
+    assert why(path) == ("cannot read the file: it is not a regular file",)
 
 
 def test_what_keeps_a_column_from_being_published(make: Make) -> None:

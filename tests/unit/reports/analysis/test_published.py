@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,13 @@ from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
 from reports.analysis import published
 from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.published import BASELINES
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
+from reports.results.compression import plain_end
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
+from reports.results.records import RECORD, Footer
 from tests.support import cells as a
 from tests.support.observations import change, differs
 from tests.support.runs import forged
@@ -79,6 +84,18 @@ def test_an_answer_to_another_case_does_not_count(baselines: Path) -> None:
     (baselines / "patches" / "3.jsonl.xz").write_bytes(lzma.compress(forged(list(map(json.loads, changed))).encode()))
     assert published.published_results(["3.5.8"]).header.cases == ("f/a", "f/new")
     assert published.published_results(["3.5.4"]).header.cases == ()
+
+
+def test_results_that_are_gone_or_damaged_are_named(baselines: Path) -> None:
+    lines = baselines / "lines.jsonl.xz"
+    content = lines.read_bytes()
+    for damaged in (b"", content[:-40], content[:80] + b"\xff" + content[81:]):
+        lines.write_bytes(damaged)
+        with pytest.raises(UnusableResults, match=re.escape(str(lines))):
+            published.published_results()
+    lines.unlink()
+    with pytest.raises(UnusableResults, match="there are no published results; install the suite again"):
+        published.published_results()
 
 
 def test_the_releases_between_two() -> None:
@@ -174,3 +191,12 @@ def test_since_when_a_version_behaves_as_it_does_is_told_by_its_patch_releases(b
     assert [str(turn.since) for turn in coarse.turns["f/a"]] == ["4.0.5"]
     assert [str(turn.since) for turn in fine.turns["f/a"]] == ["4.0.2"]
     assert [turn.place for turn in fine.turns["f/a"]] == [2]
+
+
+def test_every_published_file_has_the_digest_of_its_cells() -> None:
+    files = sorted(BASELINES.rglob("*.jsonl.xz"))
+    assert len(files) >= 6
+    for file in files:
+        footer = RECORD.validate_json(plain_end(file).splitlines()[-1])
+        assert isinstance(footer, Footer)
+        assert footer.digest is not None, file

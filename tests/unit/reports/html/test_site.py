@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from conformance.cli.main import main
-from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen
 from conformance.core.output_file import CannotWriteFile, OutputFile
 from conformance.suite import discovery
@@ -402,11 +401,43 @@ class TestAFullDisk:
             write(sample(), tmp_path / "new")
         assert not (tmp_path / "new").exists()
 
-    def test_a_file_is_no_folder(self, folder: Path, tmp_path: Path) -> None:
-        out = tmp_path / "site"
-        out.write_text("")
-        with pytest.raises(WrongUsage, match="is a file"):
-            write(sample(), out)
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        ("file", "file is a file: give --output a folder, new or not"),
+        ("link", "link is a file"),
+        ("file/below", "cannot write .*below: Not a directory"),
+        ("n" * 300, "cannot write n+: File name too long"),
+        ("loop", "cannot write loop: "),
+        ("pipe", "pipe is a file"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    ["report r", "report r --single-file", "report r --from 3.5.9 --to 4.3.0", "specification r"],
+)
+def test_what_is_no_folder_is_named(
+    command: str,
+    out: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "r")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "-o", out])
+    assert (ended.value.code, (tmp_path / "file").read_text()) == (2, "mine")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.match(f"conformance: {told}", line), line
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_link_stays_a_link_and_reasons_stay(folder: Path, tmp_path: Path) -> None:
@@ -414,6 +445,7 @@ def test_a_link_stays_a_link_and_reasons_stay(folder: Path, tmp_path: Path) -> N
     shutil.copytree(folder, site)
     (site / "index.html").rename(front)
     (site / "index.html").symlink_to(front)
+    (tmp_path / "new").symlink_to("target")
     accepted = next((site / DOSSIERS).glob("*.yaml"))
     accepted.write_text("accepted:\n  - case: late/a\n    because: we looked at it\n")
     reasons = accepted.read_text()
@@ -421,3 +453,5 @@ def test_a_link_stays_a_link_and_reasons_stay(folder: Path, tmp_path: Path) -> N
     assert (site / "index.html").is_symlink()
     assert front.read_bytes() == (folder / "index.html").read_bytes()
     assert accepted.read_text() == reasons
+    write(sample(), tmp_path / "new")
+    assert digests(tmp_path / "target") == digests(folder)
