@@ -4,7 +4,8 @@ What cannot be read, such as own code, is named in ``QueryReading.unread``: noth
 does nothing.
 
 A plan is all that is known of a query that own code built: the text that ``explain(extended=True)`` prints, the only form in which
-every version from 3.0 on gives it. The names of its operators are those of Spark's ``statefulOperators.scala`` and
+every version from 3.0 on gives it. The JSON of a plan (``toJSON``) has null for the delay of a watermark, on 3.5.9 as on 4.3.0, and
+Connect does not give it. The names of its operators are those of Spark's ``statefulOperators.scala`` and
 ``StreamingSymmetricHashJoinExec``, the same from 3.0 to 4.3.
 """
 

@@ -213,18 +213,12 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 
 def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
-    parts = (node for expression in expressions(plan) for node in expression.walk())
-    if rules.comparisons_with_rand_are_decided and any(map(_compares_rand, parts)):
+    """A comparison may be replaced by its value. Source: `OptimizeRand`, SPARK-39651."""
+    parts = (node for expression in expressions(plan) for node in expression.walk() if node.name in ORDERINGS)
+    if rules.comparisons_with_rand_are_decided and any(
+        any(side.name == "rand" for side in node.args) and any(side.is_constant for side in node.args) for node in parts
+    ):
         raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
-
-
-def _compares_rand(node: Expression) -> bool:
-    """Whether it may be replaced by its value. Source: `OptimizeRand`, SPARK-39651."""
-    return (
-        node.name in ORDERINGS
-        and any(side.name == "rand" for side in node.args)
-        and any(side.is_constant for side in node.args)
-    )
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
