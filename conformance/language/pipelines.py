@@ -29,6 +29,7 @@ from conformance.language.streams import IDENTIFIER, NAME
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
 TIME_MODES = ("None", "ProcessingTime", "EventTime")
+MAX_OPERATIONS = 1_000
 OTHER_SIDES = ("join", "union")
 """Operations whose value is another pipeline."""
 
@@ -55,6 +56,10 @@ class _Pipeline(Shape):
             return self.reject(node, report)
         if not node.items:
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
+        if len(node.items) > MAX_OPERATIONS:
+            return self.reject(
+                node, report, f"a pipeline has at most {MAX_OPERATIONS} operations, not {len(node.items)}"
+            )
         valid = [OPERATION.check(item, report) for item in node.items]
         if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
             hint = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"

@@ -97,7 +97,10 @@ class _Follower:
         match name:
             case "from":
                 schema = self.streams.get(text_of(value) or "")
-                return Frame(tuple(Column(field.name, field.type) for field in schema.fields) if schema else None)
+                known = schema is not None and len(schema.fields) <= _MOST_COLUMNS
+                return Frame(
+                    tuple(Column(field.name, field.type) for field in schema.fields) if schema and known else None
+                )
             case "alias":
                 return replace(frame, qualifiers=frame.qualifiers | {(text_of(value) or "").lower()})
             case "withWatermark":
@@ -166,11 +169,18 @@ class _Follower:
     def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
         """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
         made: list[Columns | None] = []
+        aliases: set[str] | None = set()
+        types = frame.types
         for item in items:
             text = text_of(item) or ""
-            aliases = {column.name.lower() for column in _together(*made) or ()} if with_aliases else ()
-            self._check(item, frame, aliases)
-            made.append(frame.columns if text.strip() == "*" else made_of(readable(text), frame.types))
+            self._check(item, frame, (aliases if with_aliases else None) or ())
+            columns = frame.columns if text.strip() == "*" else made_of(readable(text), types)
+            made.append(columns)
+            # After an expression whose columns are not known, no alias is known.
+            if columns is None:
+                aliases = None
+            elif aliases is not None:
+                aliases.update(column.name.lower() for column in columns)
         return _together(*made)
 
     def _names(self, items: Iterable[Node], frame: Frame) -> None:
@@ -282,6 +292,8 @@ def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""
+_MOST_COLUMNS = 1_000
+"""Of a stream whose columns are followed: every operation looks at all of them."""
 _LONGEST = 200
 """Characters of a duration that is checked."""
 _WITH_ALIAS = ("select", "groupBy", "agg", "sql")

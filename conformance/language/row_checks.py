@@ -29,7 +29,7 @@ from conformance.language.source import (
     text_of,
     unknown,
 )
-from conformance.language.steps import step_number, triggers_of
+from conformance.language.steps import step_numbers, triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
 REAL_TIME = "realTime"
@@ -211,9 +211,10 @@ def _expectations(case: Node) -> Iterator[_Expected]:
         ran.append((query, mode == "complete"))
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *ran[-1])
+    numbered = step_numbers(steps)
     for entry in items_of(child(case, "differs")):
         for step_entry in entries_of(child(entry, "steps")):
-            number = step_number(step_entry.key.value, steps)
+            number = numbered(step_entry.key.value)
             if number is not None:
                 yield _Expected(step_entry.value, *ran[number - 1])
 

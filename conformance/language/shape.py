@@ -7,6 +7,7 @@ model holds. The shapes of single values come first, then those of lists and map
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -273,11 +274,12 @@ class ListOf(Shape):
         if len(node.items) < self.at_least:
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
         valid = [self.item.check(item, report) for item in node.items]
-        seen: list[Json] = []
+        seen: set[str] = set()
         for item in node.items if self.distinct else ():
-            if item.plain() in seen:
+            text = json.dumps(item.plain(), sort_keys=True, default=str)
+            if text in seen:
                 report.add(item, f"duplicate {literal(item)}")
-            seen.append(item.plain())
+            seen.add(text)
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:

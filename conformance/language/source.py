@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -157,11 +157,13 @@ def inside(node: Node, path: tuple[str | int, ...]) -> Node:
 
 SHOWN = 30
 """How many allowed names a message lists."""
+LOOKED_AT = 2_000
+"""How many names are compared with a word at most, which is slow."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The most similar known name, ignoring case; None if none is similar."""
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {name.lower(): name for name in islice(known, LOOKED_AT)}
     return next((by_lower[near] for near in get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)), None)
 
 
@@ -226,7 +228,13 @@ class Report:
     _invalid: set[int] = field(default_factory=set)
 
     def add(self, place: SourceLocation, message: str) -> None:
+        """Add a problem; raises `InvalidCase` after so many that nobody reads more."""
         self.problems.append(Problem(self.path, place.line, place.column, message))
+        if len(self.problems) == MAX_PROBLEMS:
+            self.problems.append(
+                Problem(self.path, 0, 0, f"more than {MAX_PROBLEMS} problems; the rest is not looked for")
+            )
+            raise InvalidCase(self.problems)
 
     def forbid(self, node: Node | None, key: str, message: str) -> bool:
         """Report a key that a mapping must not have here; whether it has it."""
@@ -246,6 +254,7 @@ class Report:
 
 MAX_BYTES = 2_000_000
 MAX_DEPTH = 60
+MAX_PROBLEMS = 1_000
 MAX_VALUES = 100_000
 """The most values a file may hold after its aliases are expanded; an alias bomb has far more."""
 _MAX_DIGITS = 400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from conformance.core.case import (
@@ -316,12 +316,12 @@ def check_steps(case: Node, report: Report) -> None:
                 report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")
 
 
-def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
-    """The number of the step with this number or name; None if there is no such step."""
-    if isinstance(reference, int) and not isinstance(reference, bool):
-        return reference if 1 <= reference <= len(steps) else None
+def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
+    """What tells the number of the step with a number or name; None if there is no such step."""
     names = [text_of(child(step, "name")) for step in steps]
-    return names.index(reference) + 1 if isinstance(reference, str) and reference in names else None
+    numbers: dict[object, int] = {name: number for number, name in reversed([*enumerate(names, 1)]) if name is not None}
+    numbers |= {number: number for number in range(1, len(steps) + 1)}
+    return lambda reference: numbers.get(reference) if type(reference) in (int, str) else None
 
 
 def triggers_of(case: Node) -> set[str | None]:
@@ -362,8 +362,9 @@ def _check_kill(restart: Node | None, report: Report) -> None:
 def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
     """Steps after an expected error need a version for which ``differs`` removes the error."""
     number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
+    numbered = step_numbers(steps)
     changes = (change for entry in items_of(child(case, "differs")) for change in entries_of(child(entry, "steps")))
-    errors = (child(change.value, "error") for change in changes if step_number(change.key.value, steps) == number)
+    errors = (child(change.value, "error") for change in changes if numbered(change.key.value) == number)
     removed = any(isinstance(error, Scalar) and error.value is None for error in errors)
     if number < len(steps) and not removed:
         message = f"step {number + 1} never runs: on every version, the case ends at the error of step {number}"

@@ -10,9 +10,9 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -38,6 +38,7 @@ from conformance.language.shape import (
 )
 from conformance.language.source import (
     Entries,
+    Entry,
     Items,
     Node,
     Report,
@@ -338,11 +339,13 @@ def with_rows(case: Node, report: Report) -> Node:
     """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file. The report, whose path is that of the
     case, gets a problem for each file that cannot be read."""
 
+    streams = child(case, "streams")
+
+    def of_stream(entry: Entry) -> Entry:
+        return Entry(entry.key, _with_rows(child(streams, str(entry.key.value)), report, entry.value))
+
     def arrival(node: Node) -> Node:
-        for entry in entries_of(node):
-            stream = str(entry.key.value)
-            node = changed(node, (stream,), partial(_with_rows, child(case, "streams", stream), report))
-        return node
+        return replace(node, entries=tuple(map(of_stream, node.entries))) if isinstance(node, Entries) else node
 
     for path in (("add",), ("backlog", "*"), ("restart", "add")):
         case = changed(case, ("steps", "*", *path), arrival)

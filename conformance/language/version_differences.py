@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -44,7 +44,7 @@ from conformance.language.source import (
     nearest,
     text_of,
 )
-from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_number
+from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_numbers
 
 
 class _OneRange(Shape):
@@ -281,6 +281,7 @@ def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str
 def check_differs(case: Node, report: Report) -> None:
     applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
     steps = items_of(child(case, "steps"))
+    numbered = step_numbers(steps)
     taken: dict[tuple[SparkVersion, str], int] = {}
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         spark = child(entry, "spark")
@@ -299,20 +300,21 @@ def check_differs(case: Node, report: Report) -> None:
         expect = child(entry, "expect")
         if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
             report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
-        _check_changes(entry, steps, report)
-        _check_reached(entry, steps, report)
+        _check_changes(entry, steps, numbered, report)
+        _check_reached(entry, steps, numbered, report)
 
 
 def check_upgrades(case: Node, report: Report) -> None:
     """Entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
     steps = items_of(child(case, "steps"))
+    numbered = step_numbers(steps)
     for entry in items_of(child(case, "upgrades")):
         if not isinstance(entry, Entries):
             continue
         _check_link(entry, report)
         check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
         for change in entries_of(child(entry, "steps")):
-            number = step_number(change.key.value, steps)
+            number = numbered(change.key.value)
             if number is None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
@@ -332,12 +334,15 @@ def _shown(spark: Node) -> str:
     return repr(str(VersionRange.parse(spark.plain())))
 
 
-def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
+Numbered: TypeAlias = Callable[[object], int | None]
+
+
+def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
     seen: dict[int, object] = {}
     for change in entries_of(child(entry, "steps")):
         if isinstance(change.key.value, bool | None):
             continue
-        number = step_number(change.key.value, steps)
+        number = numbered(change.key.value)
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue
@@ -351,9 +356,9 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None
             report.add(error, f"`error: null` has no effect: step {number} expects no error")
 
 
-def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
+def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
     """On its versions the case ends at the first error, so a change after it has no effect."""
-    changes = {step_number(change.key.value, steps): change for change in entries_of(child(entry, "steps"))}
+    changes = {numbered(change.key.value): change for change in entries_of(child(entry, "steps"))}
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
