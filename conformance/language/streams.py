@@ -269,6 +269,9 @@ def _json_lines(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
 def _csv(content: bytes, columns: Mapping[str, DataType]) -> Rows:
     """The first line names the columns; an empty field is null."""
     reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    names = reader.fieldnames or ()
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise NotRows(f"line 1: the column {twice!r} is there twice")
     for row in reader:
         if None in row or None in row.values():
             raise NotRows(f"line {reader.line_num}: not as many fields as the first line")

@@ -20,7 +20,7 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import cuts
 from conformance.language.printing import printed
-from conformance.language.source import unknown
+from conformance.language.source import MAX_BYTES, unknown
 from conformance.own_job.sample import Arrival, Sample, arrivals
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
@@ -265,7 +265,12 @@ def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: P
         "outputMode": job.output_mode,
         "steps": [*steps],
     }
-    return _written(folder / f"{job.function.replace(':', '.')}.yaml", printed(written))
+    text = printed(written)
+    if len(text.encode()) > MAX_BYTES:
+        raise WrongUsage(
+            f"these rows make a case of more than {MAX_BYTES:,} bytes: take fewer with --rows, or shorter ones"
+        )
+    return _written(folder / f"{job.function.replace(':', '.')}.yaml", text)
 
 
 def _step(number: int, arrival: Arrival) -> dict[str, Json]:

@@ -92,6 +92,8 @@ def read_sample(
     if schema is None:
         typed = _types_of_parquet(content) if path.suffix.lower() == ".parquet" else {}
         schema = _inferred(path, rows, event_time, typed)
+        if not schema.fields:
+            raise UnusableSample(path, "its rows have no columns")
         rows = _rows(path, content, schema)[:most]
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
@@ -116,7 +118,8 @@ def _rows(path: Path, content: bytes, schema: Schema | None) -> list[tuple[int, 
     try:
         return list(rows_in(content, path.suffix, columns))
     except NotRows as problem:
-        raise UnusableSample(path, str(problem)) from None
+        hint = ": write it in UTF-8" if "codec can't decode" in str(problem) else ""
+        raise UnusableSample(path, f"{problem}{hint}") from None
 
 
 def silent(stream: str, ddl: str) -> Sample:
@@ -210,7 +213,7 @@ def _inferred(
                 raise UnusableSample(path, why, line or None) from None
         fields.append(Field(name, _settled(type)))
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
-    return Schema(ddl, parse_schema(ddl).fields)
+    return Schema(ddl, parse_schema(ddl).fields if fields else ())
 
 
 def _event_time(path: Path, schema: Schema, event_time: str | None) -> int | None:
@@ -243,6 +246,8 @@ def _fitted(value: Json, type: DataType, zone: tzinfo | None) -> Json:
         return {field.name: _fitted(value.get(field.name), field.type, zone) for field in type.fields}
     if type.name == "array" and isinstance(value, list):
         return [_fitted(item, type.elements[0], zone) for item in value]
+    if isinstance(value, float | Decimal) and not Decimal(value).is_finite():
+        return str(Decimal(value))
     if zone is not None and type == _TIMESTAMP and isinstance(value, str) and _DATED.match(value):
         with suppress(ValueError):
             moment = datetime.fromisoformat(value)
@@ -331,6 +336,7 @@ def _settled(type: DataType) -> DataType:
 
 Row: TypeAlias = tuple[Json, ...]
 
+_LAST_INSTANT: int = canonical("9999-12-31 23:59:59", _TIMESTAMP)
 FAR_AHEAD = timedelta(days=366)
 """How much later the last rows are: more than any delay, window or range, so that state is evicted and outer joins are answered."""
 
@@ -404,5 +410,7 @@ def _far_ahead(sample: Sample) -> Row | None:
     if not (timed := sample.timed(sample.rows)):
         return None
     latest, at = max(timed)
-    moved = show(latest + FAR_AHEAD // timedelta(microseconds=1))
-    return tuple(moved if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))
+    moved = latest + FAR_AHEAD // timedelta(microseconds=1)
+    if moved > _LAST_INSTANT:
+        return None
+    return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))

@@ -12,7 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from conformance.cli.job_options import described
-from conformance.own_job.sample import UnusableSample, read_sample
+from conformance.core.errors import WrongUsage
+from conformance.own_job.job_run import Job, write_job
+from conformance.own_job.sample import UnusableSample, arrivals, read_sample
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -184,3 +186,40 @@ def test_rows_beyond_the_limit_are_told(tmp_path: Path) -> None:
     path = json_lines(tmp_path, *({"n": n} for n in range(5)))
     assert described(read_sample("orders", path, most=3)).startswith("orders: 3 rows (the file has 2 more: --rows)")
     assert described(read_sample("orders", path, most=5)).startswith("orders: 5 rows, no event time")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"{}\n{}\n", "its rows have no columns"),
+        ("a.csv", b"a,b,a\n1,2,3\n", "line 1: the column 'a' is there twice"),
+        ("a.jsonl", '{"s": "\u00e9"}'.encode("latin-1"), "invalid continuation byte: write it in UTF-8"),
+        ("a.csv", "a\n1\n".encode("utf-16"), "invalid start byte: write it in UTF-8"),
+    ],
+)
+def test_a_hostile_file_is_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UnusableSample) as caught:
+        read_sample("orders", tmp_path / name)
+    assert str(caught.value).startswith(f"{tmp_path / name}: ")
+    assert str(caught.value).endswith(message)
+
+
+def test_what_is_no_number_is_written_as_cases_write_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.jsonl", '{"v": NaN}\n{"v": -Infinity}\n{"v": 1.5}\n')
+    sample = read_sample("orders", path)
+    assert sample.rows == (("NaN",), ("-Infinity",), (Decimal("1.5"),))
+    assert write_job(Job("jobs:build"), [sample], tmp_path).steps
+
+
+def test_rows_that_make_too_large_a_case_are_told(tmp_path: Path) -> None:
+    sample = read_sample("orders", json_lines(tmp_path, {"s": "x" * 2_500_000}))
+    with pytest.raises(WrongUsage, match="take fewer with --rows"):
+        write_job(Job("jobs:build"), [sample], tmp_path / "job")
+
+
+def test_no_row_is_later_than_the_last_year(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, *({"time": f"9999-12-31 23:59:{second}"} for second in (10, 20, 30)))
+    sample = read_sample("orders", path)
+    assert not [each for each in arrivals([sample], 2) if "much later" in each.name]
+    assert write_job(Job("jobs:build"), [sample], tmp_path / "job").steps
