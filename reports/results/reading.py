@@ -50,7 +50,6 @@ from reports.results.records import (
     Introduction,
     Target,
     UpgradeCell,
-    answer_of,
     cells_digest,
 )
 from reports.results.writing import ResultsWriter
@@ -393,7 +392,7 @@ class Results:
                 raise counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
-        if footer.digest not in (None, cells_digest(map(answer_of, cells.values()))):
+        if footer.digest not in (None, cells_digest(cells.values())):
             problem = "the cells are not those that the digest of the footer is about"
             raise UnusableResults(path, problem, "lines were changed, added or lost after they were written; run again")
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.

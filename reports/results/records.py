@@ -384,14 +384,19 @@ class Footer(_Record):
     """What ``cells_digest`` says of the cells before it; None in files of earlier releases."""
 
 
-def answer_of(cell: Cell | UpgradeCell) -> tuple[str, ...]:
-    """What identifies a cell, and its answer."""
-    return (*cell.key, cell.case_digest, cell.status, cell.behaviour or "")
+def cells_digest(cells: Iterable[Cell | UpgradeCell]) -> str:
+    """A digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
+    return digest_of(sum(map(answer_hash, cells)))
 
 
-def cells_digest(answers: Iterable[tuple[str, ...]]) -> str:
-    """SHA-256 over the answers of all cells, in any order: it finds cells that went, came or changed, not a forger."""
-    return hashlib.sha256(json.dumps(sorted(answers)).encode()).hexdigest()
+def answer_hash(cell: Cell | UpgradeCell) -> int:
+    """SHA-256 of one cell as a number: these are added, so that their order does not count and none is kept."""
+    answer = (*cell.key, cell.case_digest, cell.status, cell.behaviour)
+    return int.from_bytes(hashlib.sha256(json.dumps(answer).encode()).digest())
+
+
+def digest_of(hashes: int) -> str:
+    return f"{hashes % 2**256:064x}"
 
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer

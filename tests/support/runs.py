@@ -12,7 +12,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.verdict import Status, Verdict, broken, judge, not_run
-from reports.results.records import RECORD, Cell, Header, Target, UpgradeCell, answer_of, cells_digest
+from reports.results.records import RECORD, Cell, Header, Target, UpgradeCell, cells_digest
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
@@ -74,7 +74,7 @@ def forged(lines: list[dict[str, Any]]) -> str:
             if line["observation"] is not None and line["behaviour"] is not None:
                 line["behaviour"] = Observation.model_validate(line["observation"]).behaviour_digest
             cells.append(RECORD.validate_python(line))
-    lines[-1]["digest"] = cells_digest(answer_of(cell) for cell in cells if isinstance(cell, Cell | UpgradeCell))
+    lines[-1]["digest"] = cells_digest(cell for cell in cells if isinstance(cell, Cell | UpgradeCell))
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
