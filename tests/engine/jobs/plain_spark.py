@@ -25,7 +25,7 @@ class NotAligned(Exception):
 
 
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -38,7 +38,7 @@ FILE_MANAGER = "org.apache.spark.sql.execution.streaming.{}FileSystemBasedCheckp
 
 
 def start_spark():
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[1]")
     package = "checkpointing." if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1) else ""
     manager = {"spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER.format(package)}
     for key, value in {**SETTINGS, **manager}.items():

@@ -22,13 +22,6 @@ def without_zone(spark, readings):
     return timed.groupBy(window("t", "6 hours"), "sensor").count()
 
 
-def since_midnight(spark, readings):
-    minutes = expr("(unix_timestamp(at) - unix_timestamp(date_trunc('DAY', at))) / 60").alias("minutes")
-    return readings.withWatermark("at", "2 hours").select(
-        "sensor", minutes, expr("date_add(date(at), 1)").alias("next")
-    )
-
-
 def stamped(spark, readings):
     """With the time at which it ran."""
     return readings.select("sensor", "celsius", expr("current_timestamp()").alias("read"))

@@ -1,7 +1,6 @@
-"""Joins of two and three streams, and of a stream with a table."""
+"""Joins of two and three streams."""
 
-from pyspark.sql.functions import col, expr, window
-from pyspark.sql.functions import count as number
+from pyspark.sql.functions import expr
 
 
 def marked(orders, payments):
@@ -63,21 +62,3 @@ def three_streams_outer(spark, orders, payments, clicks):
     both = left.join(right, expr(f"order_id = of AND {SOON}"), "leftOuter")
     near = expr("order_id = clicked AND click_time BETWEEN ts - INTERVAL 10 MINUTES AND ts")
     return both.join(seen, near, "leftOuter").select("order_id", "page", "amount")
-
-
-def paid_per_window(spark, orders, payments):
-    """A join, then windows of what it found."""
-    joined = paid_orders_with_time(orders, payments)
-    return joined.groupBy(window("ts", "10 minutes")).agg(number("*").alias("paid"))
-
-
-def paid_orders_with_time(orders, payments):
-    left, right = marked(orders, _renamed(payments))
-    return left.join(right, expr(f"order_id = of AND {SOON}")).select("ts", "amount")
-
-
-def with_names(spark, orders):
-    """A table on the other side."""
-    table = spark.createDataFrame([("north", "North Street"), ("east", "East Street")], "shop STRING, street STRING")
-    joined = orders.withWatermark("ts", "10 minutes").join(table, "shop", "left")
-    return joined.groupBy(window("ts", "10 minutes"), col("street")).agg(number("*").alias("orders"))

@@ -27,17 +27,3 @@ def activity(spark, orders, clicks):
     """A union of two streams, in CTEs."""
     _views(orders=orders.withWatermark("ts", "10 minutes"), clicks=clicks.withWatermark("click_time", "10 minutes"))
     return spark.sql(_sql("activity"))
-
-
-def paid_in_sql(spark, orders, payments):
-    """A join in a CTE."""
-    _views(orders=orders.withWatermark("ts", "10 minutes"), payments=payments.withWatermark("paid_at", "10 minutes"))
-    return spark.sql(_sql("paid_in_sql"))
-
-
-def visits_in_sql(spark, clicks):
-    _views(clicks=clicks.withWatermark("click_time", "10 minutes"))
-    return spark.sql(
-        "SELECT session_window.start AS came, who, count(*) AS clicks FROM clicks "
-        "GROUP BY session_window(click_time, '6 minutes'), who"
-    )

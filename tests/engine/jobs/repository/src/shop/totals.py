@@ -7,9 +7,6 @@ from pyspark.sql.functions import (
     collect_set,
     count,
     expr,
-    first,
-    last,
-    max_by,
     sort_array,
     struct,
     window,
@@ -62,12 +59,6 @@ def names(spark, orders):
     return per_shop(orders).agg(lowest("who"), highest("code"), everybody, approx_count_distinct("who").alias("about"))
 
 
-def first_and_last(spark, orders):
-    return per_shop(orders).agg(
-        first("code", ignorenulls=True).alias("first"), last("code").alias("last"), max_by("who", "price").alias("who")
-    )
-
-
 def sliding(spark, orders):
     return per_shop(orders, "20 minutes", "10 minutes").agg(total("qty").alias("qty"), highest("price").alias("price"))
 
@@ -75,15 +66,6 @@ def sliding(spark, orders):
 def ever(spark, orders):
     """All of time, for complete mode."""
     return orders.groupBy("shop").agg(count("*").alias("orders"), total("price").alias("revenue"))
-
-
-def second_tag(spark, orders):
-    """Some orders have one tag only."""
-    return (
-        orders.withWatermark("ts", "10 minutes")
-        .groupBy(window("ts", "10 minutes"), expr("tags[1]").alias("tag"))
-        .count()
-    )
 
 
 def paid_back(spark, orders):

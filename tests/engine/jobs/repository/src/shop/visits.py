@@ -63,23 +63,3 @@ def gone(spark, clicks):
             GroupStateTimeout.EventTimeTimeout,
         )
     )
-
-
-def spent(spark, orders):
-    """State in decimals and nested structs."""
-
-    def add(key, frames, state):
-        cents, name = state.get if state.exists else (0, "")
-        for frame in frames:
-            cents += int(sum(int(price * 100) for price in frame["price"]))
-            name = max([name, *frame["who"]])
-        state.update((cents, name))
-        yield pd.DataFrame({"shop": [key[0]], "cents": [cents], "name": [name]})
-
-    return orders.groupBy("shop").applyInPandasWithState(
-        add,
-        "shop STRING, cents BIGINT, name STRING",
-        "cents BIGINT, name STRING",
-        "update",
-        GroupStateTimeout.NoTimeout,
-    )
