@@ -1,0 +1,115 @@
+"""Holds what ``conformance check`` says of a job against what plain PySpark does with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tests.engine.jobs.catalogue import REPOSITORY, Job, sample
+from tests.engine.jobs.plain import Plain, Resumed
+
+Answer: TypeAlias = Mapping[str, Any]
+"""What ``conformance check --json`` prints."""
+BATCHES = 2
+
+
+def check(job: Job, before: str, after: str, folder: Path) -> Answer:
+    """Ask the command, in the repository of the job; it writes its case and results to ``folder``."""
+    streams = [
+        option
+        for stream, ddl in job.schemas.items()
+        for option in ("--sample", f"{stream}={sample(stream)}", "--schema", f"{stream}={ddl}")
+    ]
+    settings = [option for key, value in job.conf.items() for option in ("--conf", f"{key}={value}")]
+    command = [str(Path(sys.executable).with_name("conformance")), "check", f"shop.{job.function}", "--code", "src"]
+    versions = ["--from", before, "--to", after, "--output-mode", job.mode, "--batches", str(BATCHES)]
+    rest = ["--no-silent-streams", "--json", "-o", str(folder)]
+    done = subprocess.run(
+        [*command, *versions, *streams, *settings, *rest], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    if not done.stdout:
+        raise RuntimeError(f"{job.name}: exit code {done.returncode}, no answer: {done.stderr[-2000:]}")
+    answer: Answer = {**json.loads(done.stdout), "exit_code": done.returncode}
+    return answer
+
+
+def rows_of(answer: Answer) -> str:
+    """In the words of `Plain.rows`."""
+    change = answer["change"]
+    return "metrics" if change is not None and change["meaning"] == "metric" else str(answer["rows"])
+
+
+def met_in(answer: Answer) -> set[str]:
+    return {checkpoint["met"] for checkpoint in answer["checkpoints"]} - {"unknown"}
+
+
+def met_by(resumed: Iterable[Resumed]) -> set[str]:
+    return {each.met for each in resumed} - {"unknown"}
+
+
+def disagreements(plain: Plain, answer: Answer) -> Iterator[str]:
+    """Each way in which the verdict is not what plain PySpark does."""
+    if rows_of(answer) != plain.rows:
+        yield f"rows: {plain.rows}, check says {rows_of(answer)}"
+    if bool(answer["columns"]) == plain.same_columns:
+        yield f"columns: {'same' if plain.same_columns else 'other'}, check says {answer['columns'] or 'same'}"
+    yield from _checkpoints(plain, answer)
+    yield from _workarounds(plain, answer)
+
+
+def _checkpoints(plain: Plain, answer: Answer) -> Iterator[str]:
+    met, said = met_by(plain.checkpoints), met_in(answer)
+    errors = {name for each in plain.checkpoints for name in each.errors}
+    if plain.errors[0] != plain.errors[1]:
+        # The error of a row: whether it comes before, in or after the first micro-batch depends on how the sample is divided.
+        errors.update(plain.errors)
+        sides = bool(met & {"refused", "fails"}), bool(said & {"refused", "fails"})
+        if sides[0] != sides[1]:
+            yield "checkpoints: {}, check says {}".format(*("an error" if side else "none" for side in sides))
+    elif met != said:
+        yield f"checkpoints: {_listed(met)}, check says {_listed(said)}"
+    for checkpoint in answer["checkpoints"]:
+        if checkpoint["error"] is not None and checkpoint["error"] not in errors:
+            yield f"error: {_listed(errors)}, check says {checkpoint['error']}"
+
+
+def _workarounds(plain: Plain, answer: Answer) -> Iterator[str]:
+    for checkpoint in answer["checkpoints"]:
+        for tried in checkpoint["tried"]:
+            setting, helps = tried["setting"], set(tried["outcomes"]) == {"resumed"}
+            if setting not in plain.workarounds:
+                yield f"{setting}: not tried, check says {_listed(tried['outcomes'])}"
+            elif (met_by(plain.workarounds[setting]) == {"resumed"}) is not helps:
+                met = _listed(met_by(plain.workarounds[setting]))
+                yield f"{setting}: {met}, check says {_listed(tried['outcomes'])}"
+        named = checkpoint["workaround"]
+        if named is not None and met_by(plain.workarounds.get(named, ())) != {"resumed"}:
+            yield f"workaround {named}: {_listed(met_by(plain.workarounds.get(named, ())))}, check recommends it"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(sorted(set(words))) or "nothing"
+
+
+def shown_plain(plain: Plain) -> str:
+    """``rows same; refused; stateSchemaCheck=false: resumed``"""
+    helps = [f"{setting.rpartition('.')[2]}: {_listed(met_by(seen))}" for setting, seen in plain.workarounds.items()]
+    error = [f"ends with {plain.errors[1]}"] if plain.errors[1] and plain.errors[0] != plain.errors[1] else []
+    columns = [] if plain.same_columns else ["other columns"]
+    return "; ".join([f"rows {plain.rows}", *columns, *error, _listed(met_by(plain.checkpoints)), *helps])
+
+
+def shown_answer(answer: Answer) -> str:
+    """The same of a verdict."""
+    tried = {
+        each["setting"].rpartition(".")[2]: _listed(each["outcomes"])
+        for checkpoint in answer["checkpoints"]
+        for each in checkpoint["tried"]
+    }
+    columns = ["other columns"] if answer["columns"] else []
+    helps = [f"{setting}: {outcomes}" for setting, outcomes in tried.items()]
+    return "; ".join([f"rows {rows_of(answer)}", *columns, _listed(met_in(answer)), *helps])

@@ -1,0 +1,110 @@
+"""The jobs of ``repository``: what each reads, and the settings it runs with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent / "repository"
+
+BEFORE = "3.5.9"
+AFTERS = ("4.0.5", "4.3.0")
+SCHEMAS: Mapping[str, str] = {
+    "orders": (
+        "order_id BIGINT, ts TIMESTAMP, shop STRING, who STRING, cents STRING, qty INT, price DECIMAL(12,2), "
+        "customer STRUCT<name: STRING, address: STRUCT<city: STRING, floor: INT>>, tags ARRAY<STRING>, code STRING, discount INT"
+    ),
+    "payments": (
+        "pay_id BIGINT, paid_at TIMESTAMP, order_id BIGINT, order_text STRING, amount DECIMAL(12,2), method STRING"
+    ),
+    "clicks": "click_time TIMESTAMP, who STRING, page STRING, order_id BIGINT",
+    "readings": "at TIMESTAMP, sensor STRING, local STRING, celsius DOUBLE",
+    "lines": "logged TIMESTAMP, text STRING, other STRING, size INT",
+}
+"""Stream → its schema; the rows are in ``samples``, in the order in which they arrive."""
+
+ANSI_OFF = {"spark.sql.ansi.enabled": "false"}
+ANSI_ON = {"spark.sql.ansi.enabled": "true"}
+NEW_YORK = {"spark.sql.session.timeZone": "America/New_York"}
+KOLKATA = {"spark.sql.session.timeZone": "Asia/Kolkata"}
+ROCKSDB = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+}
+CHANGELOG = {**ROCKSDB, "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function of the repository, and how it runs."""
+
+    function: str
+    """``totals:revenue_of_text``, in the package ``shop``."""
+    streams: tuple[str, ...] = ("orders",)
+    conf: Mapping[str, str] = field(default_factory=dict)
+    mode: str = "append"
+    variant: str = ""
+    """What the settings are, where several jobs have one function."""
+
+    @property
+    def name(self) -> str:
+        """``totals:revenue_of_text, ANSI off``."""
+        return f"{self.function}{f', {self.variant}' if self.variant else ''}"
+
+    @property
+    def file_name(self) -> str:
+        """The name without what a file system may mind."""
+        return self.name.replace(":", ".").replace(", ", "-").replace(" ", "-")
+
+    @property
+    def schemas(self) -> dict[str, str]:
+        return {stream: SCHEMAS[stream] for stream in self.streams}
+
+
+def sample(stream: str) -> Path:
+    return REPOSITORY / "samples" / f"{stream}.jsonl"
+
+
+PAID = ("orders", "payments")
+
+JOBS: tuple[Job, ...] = (
+    Job("totals:revenue_of_text"),
+    Job("joins:paid_orders", PAID),
+    Job("totals:revenue_of_text", conf=ANSI_OFF, variant="ANSI off"),
+    Job("totals:revenue_of_text", conf=ANSI_ON, variant="ANSI on"),
+    Job("totals:revenue_of_text", conf=ROCKSDB, variant="RocksDB"),
+    Job("totals:revenue_in_decimals"),
+    Job("totals:share_in_decimals", conf=ANSI_ON, variant="ANSI on"),
+    Job("totals:by_code"),
+    Job("totals:by_city"),
+    Job("totals:by_customer", mode="update"),
+    Job("visits:visits", ("clicks",)),
+    Job("visits:spendings", conf=ROCKSDB, variant="RocksDB"),
+    Job("joins:unpaid_orders", PAID),
+    Job("joins:three_streams", ("orders", "payments", "clicks")),
+    Job("visits:gone", ("clicks",)),
+    Job("visits:running", ("clicks",), conf=ROCKSDB, mode="update", variant="RocksDB"),
+    Job("dedup:by_key_and_time"),
+    Job("dedup:within_watermark", conf=CHANGELOG, variant="RocksDB changelog"),
+    Job("reports:best_customers"),
+    Job("reports:activity", ("orders", "clicks")),
+    Job("days:by_day", ("readings",), conf=NEW_YORK, variant="New York"),
+    Job("days:from_text", ("readings",), conf=NEW_YORK, variant="New York"),
+    Job("totals:numbers_in_text", ("lines",)),
+    Job("totals:numbers_in_text", ("lines",), conf=ANSI_OFF, variant="ANSI off"),
+    Job("totals:names"),
+    Job("totals:sliding", conf=KOLKATA, mode="update", variant="Kolkata"),
+    Job("totals:ever", mode="complete"),
+    Job("joins:three_streams_outer", ("orders", "payments", "clicks")),
+    Job("joins:paid_by_text", PAID),
+    Job("joins:either", PAID, conf=ROCKSDB, variant="RocksDB"),
+    Job("joins:who_clicked", ("orders", "clicks")),
+    Job("dedup:then_windows", conf=ROCKSDB, variant="RocksDB"),
+    Job("dedup:text_times_number"),
+    Job("visits:visits_with_own_gap", ("clicks",)),
+    Job("days:stamped", ("readings",)),
+    Job("totals:paid_back"),
+    Job("totals:windows_of_windows", conf=CHANGELOG, variant="RocksDB changelog"),
+    Job("reports:cash_and_card", ("payments",)),
+    Job("days:without_zone", ("readings",), conf=KOLKATA, variant="Kolkata"),
+)

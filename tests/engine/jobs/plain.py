@@ -1,0 +1,219 @@
+"""Asks plain PySpark what a job does on two versions, and what becomes of its checkpoints; one JVM at a time, for many jobs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from harness.environments.provision import prepare
+from harness.targets.targets import Targets
+from tests.engine.jobs.catalogue import REPOSITORY, Job, sample
+
+ARRIVALS = 5
+"""Of a sample, as many rows in each."""
+CUTS = (2, 4)
+"""The arrivals after which checkpoints are resumed: before the late row and before the rows that close windows."""
+SETTINGS = ("spark.sql.ansi.enabled=false", "spark.sql.streaming.stateStore.stateSchemaCheck=false")
+"""With which refused checkpoints are resumed again."""
+
+Run: TypeAlias = Mapping[str, Any]
+"""What `plain_spark.run` gives."""
+Rows: TypeAlias = Literal["same", "metrics", "differs", "fails", "unknown"]
+"""``metrics``: the rows are the same, the watermark, the state or the late rows are not."""
+Met: TypeAlias = Literal["resumed", "other rows", "refused", "fails", "fails everywhere", "unknown"]
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What became of the checkpoint of the earlier version after some arrivals, on the later one."""
+
+    arrived: int
+    met: Met
+    errors: tuple[str, ...] = ()
+    """The conditions that its error names."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What plain PySpark does with a job on two versions."""
+
+    rows: Rows
+    same_columns: bool
+    checkpoints: tuple[Resumed, ...]
+    workarounds: Mapping[str, tuple[Resumed, ...]]
+    """Setting → what becomes with it of each checkpoint that is refused or fails without it."""
+    errors: tuple[str, str]
+    """With which the whole job ends on the earlier and on the later version."""
+
+
+class PlainSpark:
+    """Runs jobs in the environments of the versions.
+
+    Args:
+        work: for inputs and checkpoints; what a version wrote stays there for the next one.
+    """
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        self._done: dict[tuple[str, str, str], Run] = {}
+
+    def compare(self, jobs: Sequence[Job], before: str, afters: Iterable[str]) -> dict[tuple[str, str], Plain]:
+        """By name of the job and later version."""
+        self._run(before, [task for job in jobs for task in self._tasks(job, before, before)])
+        compared = {}
+        for after in afters:
+            self._run(after, [task for job in jobs for task in self._tasks(job, before, after)])
+            again = [task for job in jobs for task in self._again(job, before, after)]
+            if again:
+                self._run(after, again)
+            compared |= {(job.name, after): self._compared(job, before, after) for job in jobs}
+        return compared
+
+    def _folder(self, job: Job, before: str) -> Path:
+        return self._work / before / job.file_name
+
+    def _task(self, job: Job, before: str, on: str, name: str, arrived: int = 0, **more: Any) -> dict[str, Any]:
+        folder = self._folder(job, before)
+        return {
+            "name": f"{job.name}\n{name}",
+            "function": f"shop.{job.function}",
+            "schemas": job.schemas,
+            "arrivals": arrivals(job.streams),
+            "arrived": arrived,
+            "folder": str(folder),
+            "conf": dict(job.conf),
+            "mode": job.mode,
+            "resume": str(folder / "checkpoints" / str(arrived)) if arrived else None,
+            "keep": None,
+            **more,
+        }
+
+    def _tasks(self, job: Job, before: str, on: str) -> list[dict[str, Any]]:
+        """The whole job twice, and from each checkpoint of the earlier version on; that one keeps them."""
+        keep = {"keep": str(self._folder(job, before) / "checkpoints")} if on == before else {}
+        return [
+            self._task(job, before, on, "whole", **keep),
+            self._task(job, before, on, "again"),
+            *(self._task(job, before, on, f"resumed {arrived}", arrived) for arrived in CUTS),
+        ]
+
+    def _again(self, job: Job, before: str, after: str) -> list[dict[str, Any]]:
+        """Checkpoints that did not resume, with each setting that the job has not set itself."""
+        compared = self._compared(job, before, after)
+        failed = [each.arrived for each in compared.checkpoints if each.met in ("refused", "fails")]
+        return [
+            self._task(job, before, after, f"resumed {arrived} {setting}", arrived, conf={**job.conf, key: value})
+            for setting in SETTINGS
+            for key, _, value in [setting.partition("=")]
+            if key not in job.conf
+            for arrived in failed
+        ]
+
+    def _run(self, version: str, tasks: Sequence[Mapping[str, Any]]) -> None:
+        environment = prepare(Targets.load().select([version])[0])
+        file = self._work / f"tasks-{version}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(tasks))
+        script = Path(__file__).with_name("plain_spark.py")
+        environ = {**environment.environ(), "PYTHONPATH": str(REPOSITORY / "src")}
+        with (self._work / f"{version}.log").open("a") as log:
+            done = subprocess.run(
+                [str(environment.python), str(script), str(file)],
+                env=environ,
+                cwd=self._work,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                check=False,
+            )
+        for line in done.stdout.splitlines():
+            answer = json.loads(line)
+            name, _, what = answer["name"].partition("\n")
+            self._done[name, version, what] = answer
+        if done.returncode:
+            raise RuntimeError(f"plain PySpark {version} ended with {done.returncode}: see {log.name}")
+
+    def _compared(self, job: Job, before: str, after: str) -> Plain:
+        def run(version: str, what: str) -> Run | None:
+            return self._done.get((job.name, version, what))
+
+        whole, other = self._done[job.name, before, "whole"], self._done[job.name, after, "whole"]
+        stable = all(
+            behaviour(self._done[job.name, version, "whole"]) == behaviour(self._done[job.name, version, "again"])
+            for version in (before, after)
+        )
+        restarts = {
+            arrived: restart
+            for arrived in CUTS
+            if "skipped" not in (restart := self._done[job.name, before, f"resumed {arrived}"])
+        }
+        workarounds = {
+            setting: tuple(
+                resumed(arrived, restarts[arrived], seen)
+                for arrived in restarts
+                if (seen := run(after, f"resumed {arrived} {setting}")) is not None
+            )
+            for setting in SETTINGS
+        }
+        return Plain(
+            rows=rows(whole, other) if stable else "unknown",
+            same_columns=whole["columns"] == other["columns"] or None in (whole["columns"], other["columns"]),
+            checkpoints=tuple(
+                resumed(arrived, restarts[arrived], self._done[job.name, after, f"resumed {arrived}"])
+                for arrived in restarts
+            )
+            if stable
+            else (),
+            workarounds={setting: seen for setting, seen in workarounds.items() if seen},
+            errors=(error_names(whole), error_names(other)),
+        )
+
+
+def arrivals(streams: Sequence[str]) -> list[dict[str, list[str]]]:
+    """The lines of each stream's file that arrive together."""
+    lines = {stream: sample(stream).read_text().splitlines() for stream in streams}
+    return [
+        {stream: each[at * len(each) // ARRIVALS : (at + 1) * len(each) // ARRIVALS] for stream, each in lines.items()}
+        for at in range(ARRIVALS)
+    ]
+
+
+def emitted(run: Run) -> list[Any]:
+    """The rows of the micro-batches that emitted any."""
+    return [batch["rows"] for batch in run["batches"] if batch["rows"]]
+
+
+def behaviour(run: Run) -> Any:
+    return run["batches"], error_names(run)
+
+
+def error_names(run: Run) -> str:
+    """``CAST_INVALID_INPUT`` or the class of an error without a condition; empty without an error."""
+    error = run["error"]
+    return "" if error is None else (error["names"] or [error["type"]])[-1]
+
+
+def rows(before: Run, after: Run) -> Rows:
+    if before["error"] and after["error"] and before["batches"] == after["batches"]:
+        return "fails"
+    if not emitted(before) and not emitted(after):
+        return "unknown"
+    if emitted(before) != emitted(after) or error_names(before) != error_names(after):
+        return "differs"
+    return "same" if before["batches"] == after["batches"] else "metrics"
+
+
+def resumed(arrived: int, restart: Run, seen: Run) -> Resumed:
+    """What became of a checkpoint, compared with a restart on the version that wrote it."""
+    errors = tuple(seen["error"]["names"] or [seen["error"]["type"]]) if seen["error"] else ()
+    if restart["error"]:
+        return Resumed(arrived, "fails everywhere" if seen["error"] else "resumed", errors)
+    if seen["error"]:
+        return Resumed(arrived, "fails" if seen["batches"] else "refused", errors)
+    if not emitted(restart) and not emitted(seen):
+        return Resumed(arrived, "unknown")
+    return Resumed(arrived, "resumed" if emitted(restart) == emitted(seen) else "other rows")

@@ -1,0 +1,1 @@
+"""The streaming jobs of a shop, as people write them."""

@@ -1,0 +1,24 @@
+"""Deduplication."""
+
+from pyspark.sql.functions import sum as total
+from pyspark.sql.functions import window
+
+
+def by_key_and_time(spark, orders):
+    return orders.withWatermark("ts", "10 minutes").dropDuplicates(["who", "ts"]).select("who", "ts", "price")
+
+
+def within_watermark(spark, orders):
+    once = orders.withWatermark("ts", "10 minutes").dropDuplicatesWithinWatermark(["who"])
+    return once.select("who", "order_id")
+
+
+def then_windows(spark, orders):
+    once = orders.withWatermark("ts", "10 minutes").dropDuplicates(["who", "ts"])
+    return once.groupBy(window("ts", "10 minutes"), "shop").agg(total("price").alias("revenue"))
+
+
+def text_times_number(spark, orders):
+    """A key that is computed from text."""
+    keyed = orders.withWatermark("ts", "10 minutes").selectExpr("ts", "cents * qty AS paid")
+    return keyed.dropDuplicates(["paid", "ts"])
