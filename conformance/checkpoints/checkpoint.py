@@ -154,19 +154,13 @@ def read(files: Files) -> Checkpoint:
         state.operators(files),
         sum(files.sizes.values()),
     )
-    return _with_missing_state(files, checkpoint, planned)
-
-
-def _with_missing_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> Checkpoint:
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):
         return replace(checkpoint, missing=(PurePosixPath("state"),))
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
     missing = tuple(islice(state.missing(files, checkpoint.state_version, partitions), MOST_MISSING))
-    before = checkpoint.state_version - 1
-    return replace(
-        checkpoint, missing=missing, replayable=bool(missing) and not any(state.missing(files, before, partitions))
-    )
+    replayable = bool(missing) and not any(state.missing(files, checkpoint.state_version - 1, partitions))
+    return replace(checkpoint, missing=missing, replayable=replayable)
 
 
 def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:
