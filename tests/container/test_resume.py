@@ -43,8 +43,7 @@ def shared(monkeypatch, target):
     folder = Path(tempfile.mkdtemp(prefix="conformance-shared-", dir="/var/tmp"))
     folder.chmod(0o777)
     before = os.umask(0)
-    for module in ("runtime", "volume"):
-        monkeypatch.setattr(f"harness.runtimes.containers.{module}.WORK", str(folder))
+    monkeypatch.setattr("harness.runtimes.containers.runtime.WORK", str(folder))
     yield folder
     os.umask(before)
     shutil.rmtree(folder, ignore_errors=True)
