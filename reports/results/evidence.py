@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from conformance.core.case import Case
@@ -63,8 +64,7 @@ def _contradictions(cell: Cell | UpgradeCell, targets: Mapping[str, Target], con
     if cell.status in (AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES):
         if cell.findings:
             yield "it has findings"
-        of_a_policy = isinstance(cell, Cell) and cell.status == "conforms" and answers_policies(targets[cell.target])
-        if cell.observation is None and not of_a_policy and not (condensed and cell.behaviour is not None):
+        if cell.observation is None and not _may_be_without(cell, targets, condensed):
             yield "nothing was observed"
         if cell.observation is not None and cell.behaviour is None:
             yield "it has no digest of what was observed"
@@ -89,10 +89,22 @@ def _applicable(cell: Cell, version: SparkVersion | None) -> Iterator[str]:
     for note in cell.notes:
         if version is not None and (outside := _OUTSIDE.fullmatch(note)):
             try:
-                if version in VersionRange.parse(outside[1].split(" or ")):
+                if version in _range(outside[1]):
                     yield f"{version} is among the versions that the case is about"
             except NotARange:
                 yield "it names no versions that the case is about"
+
+
+@lru_cache
+def _range(text: str) -> VersionRange:
+    return VersionRange.parse(text.split(" or "))
+
+
+def _may_be_without(cell: Cell | UpgradeCell, targets: Mapping[str, Target], condensed: bool) -> bool:
+    """Tells whether a green cell may have no observation."""
+    if isinstance(cell, UpgradeCell):
+        return condensed and cell.behaviour is not None
+    return cell.status == "conforms" and answers_policies(targets[cell.target])
 
 
 def _is_observed(digest: str | None, observation: Observation | None) -> bool:

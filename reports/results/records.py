@@ -6,7 +6,6 @@ Each is a JSON object whose ``record`` names its kind; ``results.schema.json`` d
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -391,8 +390,8 @@ def cells_digest(cells: Iterable[Cell | UpgradeCell]) -> str:
 
 def answer_hash(cell: Cell | UpgradeCell) -> int:
     """SHA-256 of one cell as a number: these are added, so that their order does not count and none is kept."""
-    answer = (*cell.key, cell.case_digest, cell.status, cell.behaviour)
-    return int.from_bytes(hashlib.sha256(json.dumps(answer).encode()).digest())
+    answer = "\n".join((*cell.key, cell.case_digest, cell.status, cell.behaviour or ""))
+    return int.from_bytes(hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest())
 
 
 def digest_of(hashes: int) -> str:
