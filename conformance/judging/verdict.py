@@ -349,5 +349,5 @@ def _is_stale(wanted: Steps, newest: Steps, results: StepResults, by_newest: Ste
     if results.findings or not by_newest.clean:
         return by_newest.clean
     steps = ((step, newest.of(step.step.number)) for step in wanted.steps)
-    told_twice = any(written is not None and step.changed & step.checked & written.checked for step, written in steps)
-    return told_twice and not results.notes and not by_newest.notes
+    given_twice = any(written is not None and step.changed & step.checked & written.checked for step, written in steps)
+    return given_twice and not results.notes and not by_newest.notes
