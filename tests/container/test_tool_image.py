@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import installer
-from harness.runtimes.containers.builder import Builder
+from harness.runtimes.containers.builder import find_builder
 from reports.results.reading import Results
 from tests.support.effort import full_run_only
 
@@ -23,7 +23,7 @@ def image(daemon, tmp_path_factory):
         if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
             pytest.fail(f"no image {BASE}")
         pytest.skip(f"no image {BASE} here: .ci/run makes it")
-    builder = Builder.find()
+    builder, variables = find_builder()
     settings = installer.index_settings(os.environ)
     index = [f"{name} = {settings[name]}\n" for name in ("index-url", "trusted-host") if name in settings]
     secret = tmp_path_factory.mktemp("secrets") / "pip.conf"
@@ -31,8 +31,8 @@ def image(daemon, tmp_path_factory):
     secrets = ["--secret", f"id=pip,src={secret}"]
     if bundle := next((os.environ[name] for name in ("PIP_CERT", "SSL_CERT_FILE") if os.environ.get(name)), None):
         secrets += ["--secret", f"id=ca,src={bundle}"]
-    command = [builder.program, "build", "--build-arg", f"BASE_IMAGE={BASE}", "--tag", TAG, *secrets, str(ROOT)]
-    done = subprocess.run(command, env=builder.environ, capture_output=True, text=True, check=False)
+    command = [*builder, "--build-arg", f"BASE_IMAGE={BASE}", "--tag", TAG, *secrets, str(ROOT)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     yield TAG
     daemon.images.remove(TAG, force=True)
