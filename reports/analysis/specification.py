@@ -220,11 +220,13 @@ class Specification:
 
     @cached_property
     def _cross_check(self) -> CrossCheck:
-        return cross_check(self.checked, [target.version for target in self.targets if target.version is not None])
+        """On the newest version alone: the others read the same rules in the same places, at three times the cost."""
+        versions = [target.version for target in self.targets if target.version is not None]
+        return cross_check(self.checked, versions[-1:])
 
     @property
     def unpredicted(self) -> Mapping[str, tuple[str, ...]]:
-        """Each construct that the model does not predict, with the ids of the cases that contain it."""
+        """Each construct that the model does not predict on the newest version, with the ids of the cases that contain it."""
         return self._cross_check.not_predicted
 
     def readers(self, rule: str) -> Iterator[RuleReader]:

@@ -114,7 +114,7 @@ class SpecificationPages:
                 "| feature | Spark | other versions | source |\n|---|---|---|---|",
                 *rows,
                 f'\n<a id="not-predicted"></a>\n\n{marks}# {_UNPREDICTED}\n',
-                "The model has no opinion on these cases, each on some versions at least. "
+                f"The model does not predict these cases on Spark {self.specification.targets[-1].spark}. "
                 "Such a case is judged by its own expectations alone.\n",
                 *items,
                 "",
