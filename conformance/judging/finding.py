@@ -35,6 +35,8 @@ MISSING, EXTRA = "- ", "+ "
 
 
 class FindingLocation(FrozenRecord):
+    """The step and the micro-batches that a finding is about."""
+
     file: str
     line: int | None
     """None if the case was not read from a file."""
@@ -76,7 +78,7 @@ class ExtraRow(FrozenRecord):
 
 
 class RowsDiffer(_Finding):
-    """The emitted rows are not the expected ones. A row that differs several times is listed as often."""
+    """The emitted rows are not the expected ones; duplicates are listed as often as they occur."""
 
     kind: Literal["rows"] = "rows"
     aspect: Literal["rows"] = "rows"
@@ -133,6 +135,8 @@ class RowsDiffer(_Finding):
 
 
 class ValueDiffers(_Finding):
+    """A value is not the expected one."""
+
     kind: Literal["value"] = "value"
     aspect: str
     expected: Json
@@ -160,6 +164,8 @@ class NotOfTheType(_Finding):
 
 
 class PlanDiffers(_Finding):
+    """A regular expression does not match the plan."""
+
     kind: Literal["plan"] = "plan"
     aspect: Literal["plan"] = "plan"
     expected: str
@@ -171,6 +177,8 @@ class PlanDiffers(_Finding):
 
 
 class ErrorExpectedAs(FrozenRecord):
+    """An expected error, as the case states it."""
+
     classes: tuple[str, ...] = ()
     message: str | None = None
     stage: ErrorStage | None = None
@@ -210,7 +218,7 @@ class ErrorDiffers(_Finding):
 
 
 class StaleEntry(_Finding):
-    """An entry documents a difference that does not occur."""
+    """An entry of ``differs`` or ``upgrades`` documents a difference that does not occur."""
 
     kind: Literal["stale"] = "stale"
     aspect: Section = "differs"
