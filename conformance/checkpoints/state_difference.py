@@ -34,7 +34,7 @@ class StateDifference:
     """A column of the state that the query cannot read."""
 
     operator: str
-    """``aggregation``, ``symmetricHashJoin``, ``dedupe`` …: the columns that Spark itself adds tell which."""
+    """``aggregation``, ``symmetricHashJoin``, ``dedupe`` …: the columns that Spark itself adds tell which; empty if they do not."""
     part: Part
     column: str
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
@@ -47,8 +47,8 @@ class StateDifference:
     def __str__(self) -> str:
         """``state of the aggregation, column sum: double in the checkpoint, bigint wanted``."""
         where = f"column {self.column}" if self.column else f"its {self.part}"
-        operator = _TITLES.get(self.operator, self.operator)
-        return f"state of {operator}, {where}: {self.stored} in the checkpoint, {self.wanted} wanted"
+        operator = f"state of {_TITLES.get(self.operator, self.operator)}" if self.operator else "state"
+        return f"{operator}, {where}: {self.stored} in the checkpoint, {self.wanted} wanted"
 
 
 _TITLES = {
@@ -70,7 +70,8 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
         for part in parts
         if (stored := _schema(message, _STORED.format(part))) and (wanted := _schema(message, _WANTED.format(part)))
     }
-    operator = _operator([column.name for stored, _ in schemas.values() for column in stored])
+    stored_columns = [column.name for stored, _ in schemas.values() for column in stored]
+    operator = _operator(stored_columns, has_value="value" in schemas)
     differences = [
         StateDifference(operator, part, ".".join(names), kind, a, b)
         for part, pair in schemas.items()
@@ -91,6 +92,12 @@ def state_workarounds(
             yield entry["key"], entry["value"]
 
 
+def right_rows_prove(key: str, differences: Iterable[StateDifference]) -> bool:
+    """Whether right rows after such a difference prove a setting, or Spark reads bytes of one type as another with it."""
+    (entry,) = (entry for entry in read_data("conformance.checkpoints", "workarounds.yaml") if entry["key"] == key)
+    return all(difference.kind in entry["proves"] for difference in differences)
+
+
 @dataclass(frozen=True)
 class _Column:
     """A column; ``parts`` are the fields of a struct, the element of an array, key and value of a map."""
@@ -101,14 +108,16 @@ class _Column:
     parts: tuple[_Column, ...] = ()
 
 
-def _operator(columns: Sequence[str]) -> str:
+def _operator(columns: Sequence[str], *, has_value: bool) -> str:
     """Whose state has these columns; sources: ``SymmetricHashJoinStateManager``, ``StreamingDeduplicateExec``,
-    ``FlatMapGroupsWithStateExecHelper``. An aggregation adds none of its own."""
+    ``FlatMapGroupsWithStateExecHelper``. An aggregation adds none of its own, and neither does the key of a deduplication."""
     if "matched" in columns[-1:] or "field0" in columns[:1]:
         return JOIN
     if columns[-1:] in (["__dummy__"], ["expiresAtMicros"]):
         return "dedupe"
-    return "groups" if {"groupState", "timeoutTimestamp"}.intersection(columns) else "aggregation"
+    if {"groupState", "timeoutTimestamp"}.intersection(columns):
+        return "groups"
+    return "aggregation" if has_value else ""
 
 
 def _compared(

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
-from conformance.checkpoints.state_difference import state_differences
+from conformance.checkpoints.state_difference import right_rows_prove, state_differences
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -53,11 +53,13 @@ class TriedWorkaround:
     """``spark.sql.ansi.enabled=false``"""
     verdicts: tuple[CheckpointVerdict, ...]
     """The verdicts on handoffs after which rows came, each compared with a restart on the version that wrote it."""
+    reads_other_bytes: bool = False
+    """Whether Spark then reads the bytes of one type as another, so that right rows prove nothing."""
 
     @property
     def proven(self) -> bool:
         """Whether every later micro-batch emitted the rows that it emits without the change of version."""
-        return all(verdict.outcome == "resumed" for verdict in self.verdicts)
+        return not self.reads_other_bytes and all(verdict.outcome == "resumed" for verdict in self.verdicts)
 
     def __str__(self) -> str:
         outcomes = Counter(verdict.outcome for verdict in self.verdicts)
@@ -65,7 +67,8 @@ class TriedWorkaround:
         if self.proven:
             return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {of}"
         seen = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
-        return f"{self.setting} is no workaround, do not use it; tried in {of}: {seen}"
+        why = ": Spark reads the bytes of one type as another" if self.reads_other_bytes else ""
+        return f"{self.setting} is no workaround, do not use it{why}; tried in {of}: {seen}"
 
 
 _TRIED: Mapping[CheckpointOutcome, str] = {
@@ -237,13 +240,15 @@ def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
         if verdict.reason != NO_ROWS_AFTER:
             tried.setdefault(f"{key}={value}", {})[cut] = verdict
 
-    def of_steps(steps: tuple[int, ...]) -> Iterator[TriedWorkaround]:
+    def of_group(group: Handoffs) -> Iterator[TriedWorkaround]:
+        differences = state_differences(group.verdict.error.message) if group.verdict.error is not None else ()
         for setting, by_cut in tried.items():
-            if verdicts := tuple(by_cut[cut] for cut in steps if cut in by_cut):
-                yield TriedWorkaround(setting, verdicts)
+            if verdicts := tuple(by_cut[cut] for cut in group.steps if cut in by_cut):
+                proves = right_rows_prove(setting.partition("=")[0], differences)
+                yield TriedWorkaround(setting, verdicts, reads_other_bytes=not proves)
 
     groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
-    return tuple(replace(group, tried=tuple(of_steps(group.steps))) for group in groups)
+    return tuple(replace(group, tried=tuple(of_group(group))) for group in groups)
 
 
 def _resumed(case: Case, cut: int, before: Outcome, after: Outcome) -> CheckpointVerdict:

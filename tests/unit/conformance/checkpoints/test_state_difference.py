@@ -101,6 +101,13 @@ def test_the_operator_is_known_by_the_columns_that_spark_adds(columns: str, oper
     assert difference.startswith(f"state of {operator}, its value: ")
 
 
+def test_a_key_alone_does_not_tell_an_aggregation_from_a_deduplication() -> None:
+    stored, wanted = (f"StructType(StructField(paid,{name},true))" for name in ("DoubleType", "LongType"))
+    assert said(f"Existing key_schema={stored}; new key_schema={wanted}") == [
+        "state, column paid: double in the checkpoint, bigint wanted"
+    ]
+
+
 @given(st.integers(0, len(NESTED_KEY) - 3))
 def test_a_message_that_was_cut_off_says_nothing(end: int) -> None:
     assert state_differences(NESTED_KEY[:end]) == ()

@@ -132,6 +132,14 @@ def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_
         assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
 
 
+def test_right_rows_are_no_proof_where_the_bytes_of_one_type_are_read_as_another(judged) -> None:
+    """No duplicate of the sample came after the handoff, so a deduplication with other bits in its keys looked right."""
+    tried = (outcome(ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),)
+    (group,) = judged(ran(ROWS, ROWS, ROWS, REFUSED, tried)).handoffs
+    assert group.workaround is None
+    assert str(group.tried[0]).endswith("reads the bytes of one type as another; tried in 1 handoff: same rows in 1")
+
+
 def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
     tried = (
         outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false"),
@@ -141,7 +149,8 @@ def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
     (group,) = found.handoffs
     assert [str(each) for each in group.tried] == [
         f"workaround: {ANSI}=false; tried: same rows in 1 of 1 handoff",
-        f"{SCHEMA_CHECK}=false is no workaround, do not use it; tried in 1 handoff: wrong rows in 1",
+        f"{SCHEMA_CHECK}=false is no workaround, do not use it: Spark reads the bytes of one type as another; "
+        "tried in 1 handoff: wrong rows in 1",
     ]
     assert group.workaround is group.tried[0]
     (told,) = (one for one in statements(found, None) if one.text.startswith("the checkpoint is refused"))
