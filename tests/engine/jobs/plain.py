@@ -48,6 +48,8 @@ class Plain:
     """Setting → what becomes with it of each checkpoint that is refused or fails without it."""
     errors: tuple[str, str]
     """With which the whole job ends on the earlier and on the later version."""
+    operators: frozenset[str] = frozenset()
+    """The stateful operators of the earlier version, as Spark's progress names them."""
 
 
 class PlainSpark:
@@ -153,7 +155,7 @@ class PlainSpark:
         }
         workarounds = {
             setting: tuple(
-                resumed(arrived, restarts[arrived], seen)
+                resumed(arrived, restarts[arrived], seen, other)
                 for arrived in restarts
                 if (seen := run(after, f"resumed {arrived} {setting}")) is not None
             )
@@ -163,13 +165,14 @@ class PlainSpark:
             rows=rows(whole, other) if stable else "unknown",
             same_columns=whole["columns"] == other["columns"] or None in (whole["columns"], other["columns"]),
             checkpoints=tuple(
-                resumed(arrived, restarts[arrived], self._done[job.name, after, f"resumed {arrived}"])
+                resumed(arrived, restarts[arrived], self._done[job.name, after, f"resumed {arrived}"], other)
                 for arrived in restarts
             )
             if stable
             else (),
             workarounds={setting: seen for setting, seen in workarounds.items() if seen},
             errors=(error_names(whole), error_names(other)),
+            operators=frozenset(name for batch in whole["batches"] for name in batch["operators"]),
         )
 
 
@@ -187,8 +190,13 @@ def emitted(run: Run) -> list[Any]:
     return [batch["rows"] for batch in run["batches"] if batch["rows"]]
 
 
+def batches(run: Run) -> list[Any]:
+    """The micro-batches, without the names of the operators."""
+    return [{key: value for key, value in batch.items() if key != "operators"} for batch in run["batches"]]
+
+
 def behaviour(run: Run) -> Any:
-    return run["batches"], error_names(run)
+    return batches(run), error_names(run)
 
 
 def error_names(run: Run) -> str:
@@ -198,22 +206,27 @@ def error_names(run: Run) -> str:
 
 
 def rows(before: Run, after: Run) -> Rows:
-    if before["error"] and after["error"] and before["batches"] == after["batches"]:
+    if before["error"] and after["error"] and batches(before) == batches(after):
         return "fails"
     if not emitted(before) and not emitted(after):
         return "unknown"
     if emitted(before) != emitted(after) or error_names(before) != error_names(after):
         return "differs"
-    return "same" if before["batches"] == after["batches"] else "metrics"
+    return "same" if batches(before) == batches(after) else "metrics"
 
 
-def resumed(arrived: int, restart: Run, seen: Run) -> Resumed:
-    """What became of a checkpoint, compared with a restart on the version that wrote it."""
+def resumed(arrived: int, restart: Run, seen: Run, whole: Run) -> Resumed:
+    """What became of a checkpoint, compared with a restart on the version that wrote it.
+
+    Args:
+        whole: what the version that resumed it does without it: an error that comes then, too, is not about the checkpoint.
+    """
     errors = tuple(seen["error"]["names"] or [seen["error"]["type"]]) if seen["error"] else ()
     if restart["error"]:
         return Resumed(arrived, "fails everywhere" if seen["error"] else "resumed", errors)
     if seen["error"]:
-        return Resumed(arrived, "fails" if seen["batches"] else "refused", errors)
+        anyway = whole["error"] is not None and error_names(seen) == error_names(whole)
+        return Resumed(arrived, "fails" if seen["batches"] or anyway else "refused", errors)
     if not emitted(restart) and not emitted(seen):
         return Resumed(arrived, "unknown")
     return Resumed(arrived, "resumed" if emitted(restart) == emitted(seen) else "other rows")

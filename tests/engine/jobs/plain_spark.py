@@ -121,7 +121,7 @@ def comparable(value):
         return sorted((repr(comparable(key)), comparable(each)) for key, each in value.items())
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
         number = Decimal(repr(value) if isinstance(value, float) else value)
-        return str(number.normalize() if number.is_finite() else number)
+        return number.normalize() if number.is_finite() else number
     return value
 
 
@@ -146,6 +146,7 @@ def aligned(progress, task):
 def metrics(progress):
     return {
         "watermark": progress.get("eventTime", {}).get("watermark"),
+        "operators": [each.get("operatorName") for each in progress["stateOperators"]],
         "state": [each["numRowsTotal"] for each in progress["stateOperators"]],
         "dropped": [each.get("numRowsDroppedByWatermark") for each in progress["stateOperators"]],
     }

@@ -17,9 +17,9 @@ def from_text(spark, readings):
 
 
 def without_zone(spark, readings):
-    """A time without a zone."""
-    timed = readings.withColumn("t", col("local").cast("timestamp_ntz")).withWatermark("t", "2 hours")
-    return timed.groupBy(window("t", "6 hours"), "sensor").count()
+    """Times without a zone in the state."""
+    by = readings.withWatermark("at", "2 hours").groupBy(window("at", "6 hours"), "sensor")
+    return by.agg(expr("max(CAST(local AS TIMESTAMP_NTZ))").alias("latest"), expr("min(CAST(local AS TIMESTAMP))"))
 
 
 def stamped(spark, readings):

@@ -18,7 +18,7 @@ def then_windows(spark, orders):
     return once.groupBy(window("ts", "10 minutes"), "shop").agg(total("price").alias("revenue"))
 
 
-def text_times_number(spark, orders):
-    """A key that is computed from text."""
-    keyed = orders.withWatermark("ts", "10 minutes").selectExpr("ts", "cents * qty AS paid")
-    return keyed.dropDuplicates(["paid", "ts"])
+def scanned_once(spark, scans):
+    """A key that is computed from text; a scanner sends some twice."""
+    keyed = scans.withWatermark("scanned", "10 minutes").selectExpr("scanned", "cents * qty AS paid")
+    return keyed.dropDuplicates(["paid", "scanned"])
