@@ -227,11 +227,17 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 
 def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
     restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
+    whole = run.on(run.after).observation
+    anyway = whole.error.name if whole is not None and whole.error is not None else None
 
     def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
         cut = outcome.task.cut
         assert cut is not None
-        return cut, _resumed(case, cut, restarted[cut], outcome)
+        verdict = _resumed(case, cut, restarted[cut], outcome)
+        if verdict.outcome == "refused" and verdict.error is not None and verdict.error.name == anyway:
+            # The error of a row ends the query without the checkpoint, too.
+            verdict = replace(verdict, outcome="fails later")
+        return cut, verdict
 
     tried: dict[str, dict[int, CheckpointVerdict]] = {}
     for outcome in run.tried:

@@ -69,13 +69,6 @@ def sample(stream: str) -> Path:
     return REPOSITORY / "samples" / f"{stream}.jsonl"
 
 
-NO_DUPLICATE = (
-    "stateSchemaCheck=false is called a workaround of a deduplication, because no duplicate of the sample comes after the handoff; "
-    "and the reason names an aggregation"
-)
-ERROR_OF_A_ROW = (
-    "the error of a row, which ends the query without the checkpoint, too, is called a refusal of the checkpoint"
-)
 
 PAID = ("orders", "payments")
 
@@ -102,7 +95,7 @@ JOBS: tuple[Job, ...] = (
     Job("reports:activity", ("orders", "clicks")),
     Job("days:by_day", ("readings",), conf=NEW_YORK, variant="New York"),
     Job("days:from_text", ("readings",), conf=NEW_YORK, variant="New York"),
-    Job("totals:numbers_in_text", ("lines",), disagreement=ERROR_OF_A_ROW),
+    Job("totals:numbers_in_text", ("lines",)),
     Job("totals:numbers_in_text", ("lines",), conf=ANSI_OFF, variant="ANSI off"),
     Job("totals:names"),
     Job("totals:sliding", conf=KOLKATA, mode="update", variant="Kolkata"),
@@ -112,7 +105,7 @@ JOBS: tuple[Job, ...] = (
     Job("joins:either", PAID, conf=ROCKSDB, variant="RocksDB"),
     Job("joins:who_clicked", ("orders", "clicks")),
     Job("dedup:then_windows", conf=ROCKSDB, variant="RocksDB"),
-    Job("dedup:scanned_once", ("scans",), disagreement=NO_DUPLICATE),
+    Job("dedup:scanned_once", ("scans",)),
     Job("visits:visits_with_own_gap", ("clicks",)),
     Job("days:stamped", ("readings",)),
     Job("totals:paid_back"),

@@ -165,6 +165,16 @@ def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround(judged)
     assert (group.verdict.outcome, group.tried) == ("refused", ())
 
 
+def test_an_error_that_ends_the_query_without_the_checkpoint_too_is_no_refusal_of_it(judged) -> None:
+    """The error of a row was called a refusal of the checkpoint."""
+    row = ErrorSeen(stage="run", classes=("CAST_INVALID_INPUT",), message="'x' cannot be cast")
+    failed = observed(ROWS.steps[0], step(2, error=row))
+    (group,) = judged(ran(ROWS, failed, ROWS, failed)).handoffs
+    assert group.verdict.outcome == "fails later"
+    (group,) = judged(ran(ROWS, ROWS, ROWS, failed)).handoffs
+    assert group.verdict.outcome == "refused"
+
+
 def test_without_rows_there_is_no_all_clear(judged) -> None:
     found = judged(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
     assert (found.answer, found.exit_code) == ("unknown", 3)
