@@ -69,7 +69,6 @@ def sample(stream: str) -> Path:
     return REPOSITORY / "samples" / f"{stream}.jsonl"
 
 
-
 PAID = ("orders", "payments")
 
 JOBS: tuple[Job, ...] = (
