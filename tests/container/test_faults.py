@@ -125,11 +125,12 @@ def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, t
     run = conformance.start(*arguments, "--side-by-side", "1")
     wait_for(run, "[2/")
     running_container(daemon, run).kill()
-    out, said = run.communicate(timeout=600)
-    assert run.returncode == 3, said
-    assert statuses(tmp_path).count("broken") == 1
-    assert set(statuses(tmp_path)) == {"conforms", "broken"}
-    assert "the engine's process ended with signal SIGKILL at" in out
+    _, said = run.communicate(timeout=600)
+    # The case had the engine after others, who may have caused its end: it ran again in a new one.
+    assert run.returncode == 0, said
+    assert set(statuses(tmp_path)) == {"conforms"}
+    # What came before the second answer was read above.
+    assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
 
 
 @full_run_only
@@ -158,16 +159,19 @@ def test_a_container_without_memory(conformance, spark_35):
 
 @full_run_only
 def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
-    """A minute of waiting. That a silent engine is ended, test_cases shows; that a lost container is replaced, the tests above."""
+    """A minute of waiting. That a silent engine is ended, test_cases shows; that a lost container is replaced, the tests above.
+
+    The case had the engine after others, so it runs again in a new one.
+    """
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     run = conformance.start(*arguments, "--step-timeout", "60", "--side-by-side", "1")
     wait_for(run, "[2/")
     running_container(daemon, run).pause()
-    out, said = run.communicate(timeout=600)
-    assert run.returncode == 3, said
-    assert statuses(tmp_path).count("broken") == 1
-    assert "no answer within 60 s at" in out
+    _, said = run.communicate(timeout=600)
+    assert run.returncode == 0, said
+    assert set(statuses(tmp_path)) == {"conforms"}
+    assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
 
 
 @full_run_only
