@@ -76,6 +76,10 @@ NO_DUPLICATE = (
 ERROR_OF_A_ROW = (
     "the error of a row, which ends the query without the checkpoint, too, is called a refusal of the checkpoint"
 )
+HELD_BACK = (
+    "the earliest row of the sample is held back and comes late only, so that what it alone makes the query do, here to divide by zero, "
+    "is not seen"
+)
 
 PAID = ("orders", "payments")
 
@@ -115,7 +119,7 @@ JOBS: tuple[Job, ...] = (
     Job("dedup:scanned_once", ("scans",), disagreement=NO_DUPLICATE),
     Job("visits:visits_with_own_gap", ("clicks",)),
     Job("days:stamped", ("readings",)),
-    Job("totals:paid_back"),
+    Job("totals:paid_back", disagreement=HELD_BACK),
     Job("totals:windows_of_windows", conf=CHANGELOG, variant="RocksDB changelog"),
     Job("reports:cash_and_card", ("payments",)),
     Job("days:without_zone", ("readings",), conf=KOLKATA, variant="Kolkata"),
