@@ -89,7 +89,7 @@ def test_a_true_verdict_is_no_disagreement() -> None:
             "reason: the state of dedupe, check says the aggregation",
         ),
         ({"workaround": "b=1"}, "workaround b=1: other rows, check recommends it"),
-        ({"tried": [{"setting": "b=1", "outcomes": ["resumed"]}]}, "b=1: other rows, check says resumed"),
+        ({"tried": [{"setting": "a=1", "outcomes": ["other rows"]}]}, "a=1: resumed, check says other rows"),
         ({"tried": [{"setting": "c=1", "outcomes": ["resumed"]}]}, "c=1: not tried, check says resumed"),
     ],
 )
