@@ -73,7 +73,11 @@ class CheckpointVerdict:
 
 
 def resumed_at(
-    cut: int, seen: Observation | None, restarted: Observation | None = None, reason: str | None = None
+    cut: int,
+    seen: Observation | None,
+    restarted: Observation | None = None,
+    reason: str | None = None,
+    whole: Observation | None = None,
 ) -> CheckpointVerdict:
     """Judge what a query did with a checkpoint.
 
@@ -82,13 +86,23 @@ def resumed_at(
         seen: what the engine that resumed it did; None without an answer.
         restarted: what the version that wrote it did with the same checkpoint; None if the two are not compared.
         reason: why there is no answer.
+        whole: what the version that resumed it does with the whole query, without a checkpoint. An error that ends it there, too, such as
+            that of a row, is no refusal.
     """
     if seen is None:
         return CheckpointVerdict("no answer", reason=reason or "")
     last = next((batch.id for step in reversed(seen.steps) if step.number >= cut for batch in step.batches[::-1]), None)
     fails_anyway = restarted is not None and restarted.error is not None
     if seen.error is not None:
-        return CheckpointVerdict(_failed(seen.error, last), seen.error, batch=last, fails_anyway=fails_anyway)
+        outcome = _failed(seen.error, last)
+        if (
+            outcome == "refused"
+            and whole is not None
+            and whole.error is not None
+            and whole.error.name == seen.error.name
+        ):
+            outcome = "fails later"
+        return CheckpointVerdict(outcome, seen.error, batch=last, fails_anyway=fails_anyway)
     if restarted is None:
         if last is None:
             return CheckpointVerdict("no answer", reason="no micro-batch ran, so the state was not read")

@@ -228,43 +228,38 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
     restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
     whole = run.on(run.after).observation
-    anyway = whole.error.name if whole is not None and whole.error is not None else None
 
     def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
         cut = outcome.task.cut
         assert cut is not None
-        verdict = _resumed(case, cut, restarted[cut], outcome)
-        if verdict.outcome == "refused" and verdict.error is not None and verdict.error.name == anyway:
-            # The error of a row ends the query without the checkpoint, too.
-            verdict = replace(verdict, outcome="fails later")
-        return cut, verdict
+        return cut, _resumed(case, cut, restarted[cut], outcome, whole)
 
-    tried: dict[str, dict[int, CheckpointVerdict]] = {}
+    tried: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
     for outcome in run.tried:
-        ((key, value),) = outcome.task.workaround.items()
+        (setting,) = outcome.task.workaround.items()
         cut, verdict = judged(outcome)
         if verdict.reason != NO_ROWS_AFTER:
-            tried.setdefault(f"{key}={value}", {})[cut] = verdict
+            tried.setdefault(setting, {})[cut] = verdict
 
     def of_group(group: Handoffs) -> Iterator[TriedWorkaround]:
         differences = state_differences(group.verdict.error.message) if group.verdict.error is not None else ()
-        for setting, by_cut in tried.items():
+        for (key, value), by_cut in tried.items():
             if verdicts := tuple(by_cut[cut] for cut in group.steps if cut in by_cut):
-                proves = right_rows_prove(setting.partition("=")[0], differences)
-                yield TriedWorkaround(setting, verdicts, reads_other_bytes=not proves)
+                proves = right_rows_prove(key, differences)
+                yield TriedWorkaround(f"{key}={value}", verdicts, reads_other_bytes=not proves)
 
     groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
     return tuple(replace(group, tried=tuple(of_group(group))) for group in groups)
 
 
-def _resumed(case: Case, cut: int, before: Outcome, after: Outcome) -> CheckpointVerdict:
+def _resumed(case: Case, cut: int, before: Outcome, after: Outcome, whole: Observation | None) -> CheckpointVerdict:
     """The verdict on one checkpoint; without rows after it there is nothing that would tell."""
     for outcome in (before, after):
         seen = outcome.observation
         reason = outcome.lacking if seen is None else why_incoherent(case, seen)
         if reason is not None:
             return resumed_at(cut, None, reason=reason)
-    verdict = resumed_at(cut, after.observation, before.observation)
+    verdict = resumed_at(cut, after.observation, before.observation, whole=whole)
     if verdict.outcome == "resumed" and not _emitted(before.observation, cut):
         return resumed_at(cut, None, reason=NO_ROWS_AFTER)
     return verdict
