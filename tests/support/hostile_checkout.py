@@ -44,6 +44,21 @@ PACKAGES = (
 PROGRAMS = ("uv", "git", "java", "docker", "podman", "python", "python3", "pip")
 
 
+def offline(root: Path) -> dict[str, str]:
+    """The variables of a machine with an empty home below ``root``, whose package index and container engine cannot be reached."""
+    (root / "home").mkdir()
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(root / "home"),
+        "CONFORMANCE_CACHE": str(root / "cache"),
+        "PIP_CONFIG_FILE": "/dev/null",
+        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
+        "UV_HTTP_RETRIES": "0",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "DOCKER_HOST": "tcp://127.0.0.1:9",
+    }
+
+
 def pyspark_wheel(folder: Path, version: str, pth: str = "") -> None:
     """Write a wheel named pyspark.
 

@@ -18,6 +18,12 @@ from tests.support.whole_suite import whole_suite
 
 
 @pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    """The file that a hostile checkout writes if its code runs."""
+    return tmp_path / "canary"
+
+
+@pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The variables of a machine with a shell and nothing else: no Java anywhere, one Python 3.11.7 on PATH."""
     monkeypatch.setattr(javas, "_INSTALLED_UNDER", ())

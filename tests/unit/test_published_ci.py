@@ -15,7 +15,7 @@ import yaml
 
 from tests.support import environments as fakes
 from tests.support.effort import sample
-from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
+from tests.support.hostile_checkout import hostile_checkout, offline, pyspark_wheel
 
 ROOT = Path(__file__).parents[1].parent
 ACTION = ROOT / "action.yml"
@@ -72,11 +72,6 @@ def _run(script: str, cwd: Path, *, codes: tuple[int, ...] = (0,), **environ: st
 
 
 @pytest.fixture
-def canary(tmp_path: Path) -> Path:
-    return tmp_path / "canary"
-
-
-@pytest.fixture
 def checkout(tmp_path: Path, canary: Path) -> Path:
     root = hostile_checkout(tmp_path / "checkout", canary)
     (root / "cases").mkdir()
@@ -92,17 +87,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     program = tmp_path / "programs" / "conformance"
     program.write_text(f"#!{sys.executable}\nfrom conformance.cli.main import app\napp()\n", encoding="utf-8")
     program.chmod(0o755)
-    (tmp_path / "home").mkdir()
-    return {
-        "PATH": f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
-        "HOME": str(tmp_path / "home"),
-        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
-        "PIP_CONFIG_FILE": "/dev/null",
-        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
-        "UV_HTTP_RETRIES": "0",
-        "UV_PYTHON_DOWNLOADS": "never",
-        "DOCKER_HOST": "tcp://127.0.0.1:9",
-    }
+    return offline(tmp_path) | {"PATH": f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"}
 
 
 def test_the_action_installs_with_nothing_of_the_checkout(checkout: Path, canary: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import app
-from tests.support.hostile_checkout import hostile_checkout
+from tests.support.hostile_checkout import hostile_checkout, offline
 
 SUPPORT = Path(__file__).parents[4] / "tests" / "support"
 CASE = SUPPORT / "miniature" / "cases" / "late-drops" / "windows.yaml"
@@ -67,11 +67,6 @@ def test_each_command_is_tried() -> None:
 
 
 @pytest.fixture
-def canary(tmp_path: Path) -> Path:
-    return tmp_path / "canary"
-
-
-@pytest.fixture
 def checkout(tmp_path: Path, canary: Path) -> Path:
     root = hostile_checkout(tmp_path / "checkout", canary)
     (root / "cases").mkdir()
@@ -88,18 +83,7 @@ def test_no_command_runs_code_of_the_checkout(checkout: Path, canary: Path, tmp_
     program = tmp_path / "programs" / "conformance_commands.py"
     program.parent.mkdir()
     program.write_text(ALL_IN_ONE_PROCESS, encoding="utf-8")
-    (tmp_path / "home").mkdir()
-    environ = {
-        "PATH": ":./bin:/usr/bin:/bin:bin",
-        "HOME": str(tmp_path / "home"),
-        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
-        "PIP_CONFIG_FILE": "/dev/null",
-        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
-        "UV_HTTP_RETRIES": "0",
-        "UV_PYTHON_DOWNLOADS": "never",
-        "UV_PYTHON_INSTALL_DIR": "./bin",
-        "DOCKER_HOST": "tcp://127.0.0.1:9",
-    }
+    environ = offline(tmp_path) | {"PATH": ":./bin:/usr/bin:/bin:bin", "UV_PYTHON_INSTALL_DIR": "./bin"}
     done = subprocess.run(
         [sys.executable, str(program), json.dumps(COMMANDS)],
         cwd=checkout,

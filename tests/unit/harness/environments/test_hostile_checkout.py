@@ -14,18 +14,13 @@ from harness.environments.environment import interpreter
 from harness.environments.installer import InstallFailed, Uv
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
-from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
+from tests.support.hostile_checkout import hostile_checkout, offline, pyspark_wheel
 
 
 @pytest.fixture(autouse=True)
 def no_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """With them nothing below would be installed, wherever it came from."""
     monkeypatch.setattr(hashes, "known", lambda: {"uv==99.0": "uv==99.0"})
-
-
-@pytest.fixture
-def canary(tmp_path: Path) -> Path:
-    return tmp_path / "canary"
 
 
 @pytest.fixture
@@ -38,16 +33,7 @@ def checkout(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> P
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """A machine whose package index cannot be reached."""
-    (tmp_path / "home").mkdir()
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path / "home"),
-        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
-        "PIP_CONFIG_FILE": "/dev/null",
-        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
-        "UV_HTTP_RETRIES": "0",
-        "UV_OFFLINE": "0",
-    }
+    return offline(tmp_path) | {"UV_OFFLINE": "0"}
 
 
 def _install(tmp_path: Path, environ: dict[str, str]) -> Path:
