@@ -210,7 +210,7 @@ class _Reading:
         self._late_by_own = None if rule is None else rule == "own batch"
         self._given: dict[int, tuple[Arrival, ...]] = {}
         self._watermarks: dict[int, int | None] = {}
-        """By id of a micro-batch, those so far and the next: one may not be shown, for example if it only divides state."""
+        """Id of a micro-batch, up to the next, → its watermark; a micro-batch that only divides the state is not among those observed."""
         self._ran = 0
 
     def steps(self, observation: Observation) -> Iterator[StepAccount]:

@@ -25,7 +25,7 @@ from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
 MOST_UNPACKED = 1024**3
-"""Bytes. A zip of RocksDB holds lists of files and settings; the rows are beside it."""
+"""In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
 MOST_MISSING = 1_000
 MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
@@ -297,7 +297,10 @@ def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
 
 
 def _check_zip(path: PurePosixPath, content: bytes) -> None:
-    """Refuse what Spark would unpack elsewhere or without end; what is no zip, Spark refuses itself."""
+    """Refuse a zip that Spark would unpack to another folder, or to more than `MOST_UNPACKED` bytes.
+
+    Spark itself refuses a file that is no zip.
+    """
     with suppress(BadZipFile), ZipFile(BytesIO(content)) as zipped:
         if any(PurePosixPath(entry.filename).name != entry.filename for entry in zipped.infolist()):
             raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")

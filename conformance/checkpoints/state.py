@@ -98,15 +98,16 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
 
 
 def missing(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
-    """What Spark looks for and does not find when it loads a version of all stores: the first file of each store in each partition, or
-    the folder of an operator.
+    """The files and folders that Spark needs to load a version of the state and that are missing: of each store in each partition the
+    first missing file, or the folder of an operator.
 
-    A version is the newest snapshot up to it (``.snapshot``, ``.zip``), and all changes after that (``.delta``, ``.changelog``), which
-    begin with 1 if there is no snapshot. What is older has been purged, and nothing looks for it. Source: ``loadMap``, ``cleanup`` and
-    ``filesForVersion`` of ``HDFSBackedStateStoreProvider``; ``RocksDB.load`` and ``RocksDBFileManager.deleteOldVersions``.
+    To load a version, Spark reads the newest snapshot up to it (``.snapshot``, ``.zip``) and every change after that (``.delta``,
+    ``.changelog``), from version 1 on if there is no snapshot. Spark purges older files and never reads them. Source: ``loadMap``,
+    ``cleanup`` and ``filesForVersion`` of ``HDFSBackedStateStoreProvider``; ``RocksDB.load`` and ``RocksDBFileManager.deleteOldVersions``.
 
     Args:
-        partitions: of the state; an operator without a key has a single one. Those beyond are left from before the state was divided anew.
+        partitions: the number of partitions of the state; None if it is not pinned. An operator without a key has a single partition.
+            Folders of more partitions are left from before the state was divided anew.
     """
     if version == 0:
         return

@@ -190,9 +190,9 @@ def _opened_in_place(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
-        # To open a pipe that nobody reads is to wait, perhaps for ever.
-        nobody = OSError(error.errno, "nobody reads this pipe; start its reader first, or choose another name")
-        raise nobody if error.errno == errno.ENXIO else error from None
+        # Without O_NONBLOCK, opening a pipe waits until a program reads it.
+        unread = OSError(error.errno, "nobody reads this pipe; start its reader first, or choose another name")
+        raise unread if error.errno == errno.ENXIO else error from None
     os.set_blocking(descriptor, True)
     return descriptor
 

@@ -67,7 +67,7 @@ class CheckpointVerdict:
 
     @property
     def why(self) -> str:
-        """The difference, the error's first line, or why there is no answer."""
+        """Why the outcome is what it is: the first difference, the first line of the error, or the reason for no answer."""
         message = self.error.message.strip().splitlines()[:1] if self.error is not None else []
         return self.difference or "".join(message) or self.reason
 

@@ -72,7 +72,7 @@ class Catalogue:
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:
-        """The catalogues in a folder; None if it is not the root of a suite. Raises `InvalidCase` for a file that is no catalogue."""
+        """Read the catalogues in a folder; return None if the folder is not the root of a suite. Raises `InvalidCase` for a wrong file."""
         if not (root / FILES["behaviours"]).is_file():
             return None
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})

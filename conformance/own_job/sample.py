@@ -78,7 +78,7 @@ def read_sample(
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None for that of Parquet, or to infer it from the rows.
-        zone: the time zone of the session, in which times without one are; None for UTC.
+        zone: the time zone of the session, for times that name no zone; None for UTC.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")

@@ -38,7 +38,7 @@ def answers_file(environ: Mapping[str, str] = os.environ) -> Path:
 def make_once(
     path: Path, ready: Callable[[], Made | None], make: Callable[[], Made], on_progress: ProgressCallback
 ) -> Made:
-    """What stands at a path of the cache; one process at a time makes it if it is not ready, and the others say that they wait.
+    """Return what is at a path of the cache. If it is not ready, one process makes it, and the others wait and say so.
 
     Raises:
         HarnessError: the cache cannot be read or written, besides what ``make`` raises.
