@@ -117,10 +117,12 @@ def test_the_action_installs_what_its_own_lockfile_says(
     line = f"uv==99.0 --hash=sha256:{digest if known else '0' * 64}\n"
     (action / "harness" / "environments" / "hashes.txt").write_text(f"# Hashes.\n{line}", encoding="utf-8")
     (tmp_path / "temporary").mkdir()
-    found = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "PACKAGE": ""}
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "PACKAGE": ""}
     places = {"OF_THIS_REVISION": str(action), "RUNNER_TEMP": str(tmp_path / "temporary")}
     path = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
-    said = _run(_script(INSTALL), checkout, codes=(0 if known else 1,), **{**environ, "PATH": path, **found, **places})
+    said = _run(
+        _script(INSTALL), checkout, codes=(0 if known else 1,), **{**environ, "PATH": path, **variables, **places}
+    )
     assert not canary.exists(), canary.read_text()
     if not known:
         assert "DO NOT MATCH THE HASHES" in said

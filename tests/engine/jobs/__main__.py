@@ -42,9 +42,9 @@ def _plain(jobs: Sequence[Job], folder: Path) -> dict[tuple[str, str], Plain]:
     kept = {job.name: folder / f"{job.file_name}.plain" for job in jobs}
     missing = [job for job in jobs if not kept[job.name].exists()]
     if missing:
-        found = PlainSpark(folder / "plain").compare(missing, BEFORE, AFTERS)
+        answers = PlainSpark(folder / "plain").compare(missing, BEFORE, AFTERS)
         for job in missing:
-            kept[job.name].write_bytes(pickle.dumps({after: found[job.name, after] for after in AFTERS}))
+            kept[job.name].write_bytes(pickle.dumps({after: answers[job.name, after] for after in AFTERS}))
     return {
         (name, after): seen for name, file in kept.items() for after, seen in pickle.loads(file.read_bytes()).items()
     }

@@ -127,8 +127,8 @@ def comparable(value):
 
 def progress_of(query):
     """Of each micro-batch: a dict, or what has its text since 4.0."""
-    found = query.recentProgress if query is not None else []
-    return [json.loads(each.json) if hasattr(each, "json") else each for each in found]
+    entries = query.recentProgress if query is not None else []
+    return [json.loads(each.json) if hasattr(each, "json") else each for each in entries]
 
 
 def aligned(progress, task):
@@ -154,8 +154,8 @@ def metrics(progress):
 
 def names(text):
     """The error conditions that a message names, without those that say only that a query ended."""
-    found = re.findall(r"\[([A-Z][A-Z0-9_.]+)\]", text)
-    return [name for name in dict.fromkeys(found) if name not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")]
+    names = re.findall(r"\[([A-Z][A-Z0-9_.]+)\]", text)
+    return [name for name in dict.fromkeys(names) if name not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")]
 
 
 def shown(place, number):

@@ -91,7 +91,9 @@ def of_two(left, right, condition):
 
 def queries():
     """Streams, a query over them, and the number of rows of each."""
-    operations = st.lists(OPERATIONS, min_size=1, max_size=2).map(lambda drawn: [one for part in drawn for one in part])
+    operations = st.lists(OPERATIONS, min_size=1, max_size=2).map(
+        lambda drawn: [operation for part in drawn for operation in part]
+    )
     watermark = {"withWatermark": ["event_time", "1 minute"]}
     conditions = ["s = u", "s = u AND id + n < 0", "id = n AND event_time <= t + INTERVAL 1 HOUR"]
     return st.one_of(

@@ -315,20 +315,20 @@ def with_plan(seen: Observation, plan: str) -> Observation:
 
 def test_what_the_sample_does_not_fix_is_named_from_the_plan(judged) -> None:
     names = ("uuid(…) in the projection of u", "the clock in the projection of d")
-    found = judged(ran(with_plan(ROWS, UUID), with_plan(ROWS, OTHER_UUID), ROWS, ROWS))
+    verdict = judged(ran(with_plan(ROWS, UUID), with_plan(ROWS, OTHER_UUID), ROWS, ROWS))
     # Both versions show the seed of rand, so it is the author's.
-    assert (found.answer, found.not_fixed) == ("same", names)
-    (told,) = (each for each in statements(found, None) if each.text == NOT_FIXED)
-    assert (told.kind, told.details) == ("unsupported", names)
-    assert record(found, None)["not_fixed"] == [*names]
+    assert (verdict.answer, verdict.not_fixed) == ("same", names)
+    (statement,) = (each for each in statements(verdict, None) if each.text == NOT_FIXED)
+    assert (statement.kind, statement.details) == ("unsupported", names)
+    assert record(verdict, None)["not_fixed"] == [*names]
 
 
 def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
     run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
     first, *others = run.outcomes
     twice = replace(first, run=replace(first.run, observations=(first.run.observations[0], OTHER_ROWS)))
-    found = judged(replace(run, outcomes=(twice, *others)))
-    ((_, why),) = found.failures
+    verdict = judged(replace(run, outcomes=(twice, *others)))
+    ((_, why),) = verdict.failures
     assert why.splitlines() == [
         NOT_COMPARABLE,
         "uuid(…) in the projection of u",

@@ -30,9 +30,13 @@ def text(folder, template=OLD):
 
 
 def test_a_udf_that_raises_is_named_by_its_line(tmp_path):
-    found = mistake_in_text(text(tmp_path), [str(tmp_path)])
-    assert (found.raised, found.at, found.during) == ("KeyError('MY_ENV_VAR')", "acme_jobs/totals.py:12", "in a UDF")
-    assert found.traceback == (
+    mistake = mistake_in_text(text(tmp_path), [str(tmp_path)])
+    assert (mistake.raised, mistake.at, mistake.during) == (
+        "KeyError('MY_ENV_VAR')",
+        "acme_jobs/totals.py:12",
+        "in a UDF",
+    )
+    assert mistake.traceback == (
         "File \"acme_jobs/totals.py\", line 12, in shout\n  return os.environ[name]\nKeyError: 'MY_ENV_VAR'"
     )
 
@@ -59,8 +63,12 @@ KeyError: 'MY_ENV_VAR'
 
 
 def test_through_connect_it_is_what_was_raised_first(tmp_path):
-    found = mistake_in_text(text(tmp_path, THROUGH_CONNECT), [str(tmp_path)])
-    assert (found.raised, found.at, found.during) == ("KeyError('MY_ENV_VAR')", "acme_jobs/totals.py:12", "in a UDF")
+    mistake = mistake_in_text(text(tmp_path, THROUGH_CONNECT), [str(tmp_path)])
+    assert (mistake.raised, mistake.at, mistake.during) == (
+        "KeyError('MY_ENV_VAR')",
+        "acme_jobs/totals.py:12",
+        "in a UDF",
+    )
 
 
 def test_other_errors_show_their_text(tmp_path):
@@ -80,8 +88,8 @@ def test_what_pyspark_raises_is_sparks_although_their_function_called_it(tmp_pat
 
 def test_a_worker_that_ended_is_the_authors(tmp_path):
     said = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
-    found = mistake_in_text(said, [str(tmp_path)])
-    assert (found.raised, found.at) == ("SystemExit, or ended its Python worker in another way", None)
+    mistake = mistake_in_text(said, [str(tmp_path)])
+    assert (mistake.raised, mistake.at) == ("SystemExit, or ended its Python worker in another way", None)
 
 
 @pytest.mark.parametrize("told", ["", "x\n" * 10_000, 'File "a", line 1, in b'], ids=range(3))

@@ -132,10 +132,10 @@ def test_settings_of_uv_that_cannot_be_read_are_no_lack_of_a_python(tmp_path: Pa
     with pytest.raises(InstallFailed, match=r"(?s)uv says:.*Failed to parse: .*uv\.toml.*Correct that file"):
         Uv(program, environ).pythons()
     state = {**environ, "CONFORMANCE_CACHE": str(tmp_path / "cache"), "JAVA_HOME": ""}
-    told = provision.check(fakes.TARGET, state)
-    assert told.python is None
-    assert told.obstacle is not None
-    assert "uv.toml" in told.obstacle
+    readiness = provision.check(fakes.TARGET, state)
+    assert readiness.python is None
+    assert readiness.obstacle is not None
+    assert "uv.toml" in readiness.obstacle
 
 
 def test_a_download_that_fails_says_why_in_one_line(tmp_path: Path) -> None:

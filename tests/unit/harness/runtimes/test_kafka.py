@@ -121,8 +121,8 @@ class TestConnector:
 class TestAccess:
     @pytest.fixture(autouse=True)
     def one_connector(self, monkeypatch):
-        found = ("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
-        monkeypatch.setattr(kafka, "connector", lambda *_: found)
+        connector = ("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
+        monkeypatch.setattr(kafka, "connector", lambda *_: connector)
 
     def test_engines_share_one_broker_which_ends_with_the_run(self, monkeypatch, environment):
         started = []

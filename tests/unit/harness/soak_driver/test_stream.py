@@ -15,10 +15,10 @@ ENTRY = {"batchId": 0, "numInputRows": 5, "durationMs": {"addBatch": 1, "trigger
 
 def followed(query):
     """What the host is told of a query that has run one micro-batch, and what is kept of it."""
-    told, kept = [], io.StringIO()
+    messages, kept = [], io.StringIO()
     engine = SimpleNamespace(recent=lambda _, seen: ([ENTRY][seen:], 1))
-    _follow(engine, query, kept, lambda kind, **fields: told.append((kind, fields["batch"], fields["rows"])))
-    return told, kept.getvalue().count("\n")
+    _follow(engine, query, kept, lambda kind, **fields: messages.append((kind, fields["batch"], fields["rows"])))
+    return messages, kept.getvalue().count("\n")
 
 
 def test_each_micro_batch_is_told_once():

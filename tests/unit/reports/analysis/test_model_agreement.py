@@ -54,10 +54,10 @@ def test_a_model_that_disagrees_is_listed(report: Report, tmp_path: Path, monkey
     monkeypatch.setattr(model_agreement, "CasePredictions", Silent)
     monkeypatch.setattr(model_agreement, "as_expected", lambda of, prediction: of.id != case)
     otherwise = report.with_model()
-    found = otherwise.model
-    assert found is not None
-    assert {one.case for one in found.disagreements if one.engine} == {case}
-    assert found.equivalent == 0
+    agreement = otherwise.model
+    assert agreement is not None
+    assert {one.case for one in agreement.disagreements if one.engine} == {case}
+    assert agreement.equivalent == 0
     write(otherwise, tmp_path)
     assert "the model disagrees with the case and the engine" in (tmp_path / "about.html").read_text()
 
@@ -74,10 +74,10 @@ def test_a_case_that_the_model_cannot_predict_is_counted_but_not_judged(
             return super().on(version)
 
     monkeypatch.setattr(model_agreement, "CasePredictions", Ignorant)
-    found = report.with_model().model
-    assert found is not None
-    assert found.predicted_cases == found.cases - 1
-    assert unknown not in {one.case for one in (*found.predicted, *found.disagreements)}
+    agreement = report.with_model().model
+    assert agreement is not None
+    assert agreement.predicted_cases == agreement.cases - 1
+    assert unknown not in {one.case for one in (*agreement.predicted, *agreement.disagreements)}
 
 
 def test_wrong_models_are_detected_by_the_cases_of_the_run(report: Report) -> None:

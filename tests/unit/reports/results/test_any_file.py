@@ -171,7 +171,7 @@ def upgrades() -> list[dict[str, Any]]:
     targets = [one for one in lines[0]["targets"] if one["name"] in ends.values()]
     cuts = {one["case"]: [one["cut"]] for one in cells}
     header = {**lines[0], "targets": targets, "pairs": [list(ends.values())], "cuts": cuts}
-    return [header, *cells, {**lines[-1], "upgrades": {one["status"]: 1 for one in cells}, "digest": None}]
+    return [header, *cells, {**lines[-1], "upgrades": {each["status"]: 1 for each in cells}, "digest": None}]
 
 
 @QUICK

@@ -82,8 +82,8 @@ def test_a_green_cell_of_the_upgrade_matrix_without_an_observation_is_refused(st
 @pytest.mark.parametrize("status", OPEN)
 def test_a_cell_that_is_not_green_needs_no_evidence(status) -> None:
     findings = () if status == "not-applicable" else cell("late/a", TARGET, "violates").findings
-    one = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, findings=findings)
-    assert contradiction(one) == ""
+    green = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, findings=findings)
+    assert contradiction(green) == ""
 
 
 @pytest.mark.parametrize("status", OPEN_UPGRADES)
@@ -94,9 +94,9 @@ def test_a_cell_of_the_upgrade_matrix_that_is_not_green_needs_no_evidence(status
 @pytest.mark.parametrize("target", ["a-target", MODEL, FLINK, "spark-3.5.9"])
 @pytest.mark.parametrize("status", GREEN)
 def test_only_a_policy_case_that_conforms_needs_no_observation(target, status) -> None:
-    one = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, target=target)
+    policy_cell = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, target=target)
     expected = "" if target in (MODEL, FLINK) and status == "conforms" else "nothing was observed"
-    assert contradiction(one) == expected
+    assert contradiction(policy_cell) == expected
 
 
 def test_an_upgrade_is_never_a_policy_case() -> None:
@@ -178,8 +178,8 @@ def test_a_green_answer_has_a_digest(status) -> None:
 
 @pytest.mark.parametrize("status", ["violates", "broken", "flaky"])
 def test_a_digest_is_of_something(status) -> None:
-    one = changed(cell("late/a", TARGET), status=status, observation=None, behaviour="0" * 64)
-    assert contradiction(one) == "its digest is not that of what was observed"
+    condensed = changed(cell("late/a", TARGET), status=status, observation=None, behaviour="0" * 64)
+    assert contradiction(condensed) == "its digest is not that of what was observed"
 
 
 @pytest.mark.parametrize(
