@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -106,7 +107,16 @@ class Catalogue:
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
         """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
-        return tuple(test for test in self.spark_tests or {} if test.startswith(f"{id}."))
+        return self._tests_by_group.get(id, ())
+
+    @cached_property
+    def _tests_by_group(self) -> Mapping[str, tuple[str, ...]]:
+        grouped: dict[str, tuple[str, ...]] = {}
+        for test in self.spark_tests or {}:
+            group, point, _ = test.partition(".")
+            if point:
+                grouped[group] = (*grouped.get(group, ()), test)
+        return grouped
 
 
 def _read(path: Path) -> Entries:

@@ -257,7 +257,7 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 
 
 def _placeholders(scalar: Scalar) -> Iterator[re.Match[str]]:
-    if isinstance(scalar.value, str):
+    if isinstance(scalar.value, str) and "$(" in scalar.value:
         yield from (match for match in _PLACEHOLDER.finditer(scalar.value) if match["literal"] is None)
 
 

@@ -312,8 +312,8 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
         for nested in nested_pipelines(operation):
             yield from _texts(nested, views)
         for key in EXPRESSIONS:
-            written = each_of(child(operation, key))
-            yield from texts(key, *(written[1:] if key == "withColumn" else written))
+            if written := each_of(child(operation, key)):
+                yield from texts(key, *(written[1:] if key == "withColumn" else written))
         if (statement := child(operation, "sql")) is not None:
             views += [str(entry.key.value) for entry in entries_of(child(operation, "views"))]
             views.append(text_of(child(operation, "as")) or "")
@@ -335,9 +335,11 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
 def _hidden_columns(node: Node | None) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
     if isinstance(node, Scalar):
-        if isinstance(node.value, str) and HIDDEN_COLUMN in [
-            part.strip(" `").lower() for part in node.value.split(".")
-        ]:
+        if (
+            isinstance(node.value, str)
+            and HIDDEN_COLUMN in (lowered := node.value.lower())
+            and HIDDEN_COLUMN in [part.strip(" `") for part in lowered.split(".")]
+        ):
             yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
         return
     for below in (*items_of(node), *(entry.value for entry in entries_of(node))):

@@ -14,6 +14,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice, takewhile
+from operator import is_
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -116,19 +117,23 @@ def text_of(node: Node | None) -> str | None:
 
 
 def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> Node:
-    """The node with each value at a path of keys changed; ``*`` in the path stands for every item of a list or value of a mapping."""
+    """The node with each value at a path of keys changed, the same node where nothing changes; ``*`` in the path stands for every item of a
+    list or value of a mapping."""
     if not path:
         return change(node)
     key, rest = path[0], path[1:]
     if isinstance(node, Items) and key == "*":
-        return replace(node, items=tuple(changed(item, rest, change) for item in node.items))
+        items = tuple(changed(item, rest, change) for item in node.items)
+        return node if all(map(is_, items, node.items)) else replace(node, items=items)
     if not isinstance(node, Entries) or (key != "*" and node.get(key) is None):
         return node
 
     def entry_of(entry: Entry) -> Entry:
-        return Entry(entry.key, changed(entry.value, rest, change)) if key in ("*", entry.key.value) else entry
+        value = changed(entry.value, rest, change) if key in ("*", entry.key.value) else entry.value
+        return entry if value is entry.value else Entry(entry.key, value)
 
-    return replace(node, entries=tuple(map(entry_of, node.entries)))
+    entries = tuple(map(entry_of, node.entries))
+    return node if all(map(is_, entries, node.entries)) else replace(node, entries=entries)
 
 
 def node_of(value: Json, place: SourceLocation, indent: int | None = 0) -> Node:

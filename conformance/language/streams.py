@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from operator import is_
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -345,10 +346,14 @@ def with_rows(case: Node, report: Report) -> Node:
     streams = child(case, "streams")
 
     def of_stream(entry: Entry) -> Entry:
-        return Entry(entry.key, _with_rows(child(streams, str(entry.key.value)), report, entry.value))
+        rows = _with_rows(child(streams, str(entry.key.value)), report, entry.value)
+        return entry if rows is entry.value else Entry(entry.key, rows)
 
     def arrival(node: Node) -> Node:
-        return replace(node, entries=tuple(map(of_stream, node.entries))) if isinstance(node, Entries) else node
+        if not isinstance(node, Entries):
+            return node
+        entries = tuple(map(of_stream, node.entries))
+        return node if all(map(is_, entries, node.entries)) else replace(node, entries=entries)
 
     for path in (("add",), ("backlog", "*"), ("restart", "add")):
         case = changed(case, ("steps", "*", *path), arrival)

@@ -72,12 +72,25 @@ _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
 
 @dataclass(frozen=True)
 class Parsed:
-    """An expression and the name of its column."""
+    """An expression with its syntax tree."""
 
     expression: Expression
-    name: str
+    tree: exp.Expr
+    alias: str | None
     source: Attribute | None
     """The column, if the expression is only a column, possibly renamed."""
+
+    @property
+    def name(self) -> str:
+        """The name of the column of the expression. A condition needs none, and to write a tree as SQL is slow."""
+        if self.alias:
+            return self.alias
+        if self.source is not None:
+            return self.source.name
+        if isinstance(self.tree, exp.Column):
+            return self.tree.name
+        window = isinstance(self.tree, exp.Anonymous) and self.tree.name.lower() in ("window", "session_window")
+        return self.tree.name.lower() if window else self.tree.sql("spark")
 
 
 def syntax(text: str) -> exp.Expr:
@@ -99,7 +112,7 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
         alias, tree = tree.alias, tree.this
     expression = _ExpressionParser(scope, rules).read(tree)
     source = next((column for column in scope if expression.kind == "column" and column.id == expression.value), None)
-    return Parsed(expression, alias or _name(tree, source), source)
+    return Parsed(expression, tree, alias, source)
 
 
 def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> Expression:
@@ -375,12 +388,3 @@ class _ExpressionParser:
             return parse_interval(tree.name).delay_us
         except NotAnInterval:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
-
-
-def _name(tree: exp.Expr, source: Attribute | None) -> str:
-    if source is not None:
-        return source.name
-    if isinstance(tree, exp.Column):
-        return tree.name
-    window = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
-    return tree.name.lower() if window else tree.sql("spark")

@@ -89,7 +89,7 @@ class Project(_Unary):
 
     named: tuple[NamedExpression, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Attribute, ...]:
         return tuple(item.column for item in self.named)
 
@@ -116,7 +116,7 @@ class Aggregate(_Unary):
     from_distinct: bool = False
     """Whether it comes from SQL DISTINCT or UNION."""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Attribute, ...]:
         return tuple(output.column for output in self.outputs)
 
@@ -168,7 +168,7 @@ class Join(_Node):
     how: JoinType
     condition: Expression
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Attribute, ...]:
         return self.left.columns if self.how == "leftSemi" else (*self.left.columns, *self.right.columns)
 

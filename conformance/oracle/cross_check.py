@@ -61,8 +61,6 @@ class CrossCheck:
     not_predicted: Mapping[str, tuple[str, ...]]
     """Construct → ids of the cases that the model does not predict because of it."""
     disagreements: tuple[ModelDisagreement, ...]
-    readers: Mapping[str, tuple[tuple[str, str], ...]]
-    """Rule → the modules and functions of the model that read it first in a prediction."""
 
     @property
     def predicted(self) -> tuple[Case, ...]:
@@ -89,7 +87,6 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
     checked, ascending = tuple(cases), tuple(sorted(versions))
     cells = 0
     missing: dict[str, dict[str, None]] = {}
-    readers: dict[str, set[tuple[str, str]]] = {}
     disagreements = []
     for case in checked:
         answers = []
@@ -103,15 +100,12 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
                 missing.setdefault(unknown.construct, {})[case.id] = None
             else:
                 answers.append((prediction, predictions.verdict_on(prediction)))
-                for rule, reader in prediction.read.rules.items():
-                    readers.setdefault(rule, set()).add(reader)
         cells += len(answers)
         disagreements += _grouped(
             _disagreement(case, *answer) for answer in answers if answer[1].status not in AGREEING
         )
     not_predicted = {name: tuple(ids) for name, ids in missing.items()}
-    read_by = {rule: tuple(sorted(places)) for rule, places in readers.items()}
-    return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements), read_by)
+    return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements))
 
 
 def _grouped(disagreements: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:

@@ -177,6 +177,8 @@ class _Reader:
         self._cases: dict[str, Case | PolicyCase] = {}
         self._problems: list[Problem] = []
         self._catalogues: dict[Path, Catalogue | None] = {}
+        self._roots: dict[Path, Path | None] = {}
+        """The root of the suite that contains the files of a folder."""
         self._seen: set[Path] = set()
         self._invalid: set[Path] = set()
 
@@ -209,7 +211,9 @@ class _Reader:
         )
 
     def _root(self, file: Path, top: Path) -> Path:
-        root = root_of(file) or top
+        if file.parent not in self._roots:
+            self._roots[file.parent] = root_of(file)
+        root = self._roots[file.parent] or top
         if self._wanted is None:
             self._catalogue(root)
         return root

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pkgutil import resolve_name
 from textwrap import dedent
@@ -20,11 +20,14 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import VersionRange
+from conformance.core.versions import SparkVersion, VersionRange
+from conformance.judging.verdict import not_applicable
 from conformance.model.catalogue import RuleValue
 from conformance.model.catalogue import catalogue as model_rules
-from conformance.model.rules import features
-from conformance.oracle.cross_check import CrossCheck, cross_check
+from conformance.model.errors import Unpredictable
+from conformance.model.rules import RulesRead, features
+from conformance.oracle.prediction import predict
+from reports.analysis.divided_work import divide
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -219,19 +222,29 @@ class Specification:
             yield name, str(feature.spark), error, feature.link
 
     @cached_property
-    def _cross_check(self) -> CrossCheck:
-        """On the newest version alone: the others read the same rules in the same places, at three times the cost."""
-        versions = [target.version for target in self.targets if target.version is not None]
-        return cross_check(self.checked, versions[-1:])
+    def _asked(self) -> tuple[dict[str, list[str]], dict[str, set[tuple[str, str]]]]:
+        """What the model says about the cases on the newest version: the ids of cases by the construct that it does not predict, and
+        the functions, with their modules, by the rule that they read. On older versions the same functions read the same rules."""
+        version = [target.version for target in self.targets if target.version is not None][-1]
+        unpredicted: dict[str, list[str]] = {}
+        readers: dict[str, set[tuple[str, str]]] = {}
+        for part in divide(self.checked, partial(_asked_about, version)):
+            for case, answer in part:
+                if isinstance(answer, str):
+                    unpredicted.setdefault(answer, []).append(case)
+                else:
+                    for rule, reader in answer.items():
+                        readers.setdefault(rule, set()).add(reader)
+        return unpredicted, readers
 
     @property
-    def unpredicted(self) -> Mapping[str, tuple[str, ...]]:
+    def unpredicted(self) -> Mapping[str, Sequence[str]]:
         """Each construct that the model does not predict on the newest version, with the ids of the cases that contain it."""
-        return self._cross_check.not_predicted
+        return self._asked[0]
 
     def readers(self, rule: str) -> Iterator[RuleReader]:
         """The functions that decided by a rule when the model predicted the cases."""
-        for module, name in self._cross_check.readers.get(rule, ()):
+        for module, name in sorted(self._asked[1].get(rule, ())):
             function = resolve_name(f"{module}:{name}")
             text = dedent(inspect.getsource(getattr(function, "fget", function))).rstrip()
             yield RuleReader(f"{module}.{name}", text if len(text.splitlines()) <= _LONGEST else None)
@@ -274,6 +287,22 @@ class Specification:
             report.versions,
             tuple(report.cases.values()),
         )
+
+
+def _asked_about(version: SparkVersion, cases: Sequence[Case]) -> list[tuple[str, str | Mapping[str, tuple[str, str]]]]:
+    """The id of each case that applies to the version, with the construct that the model does not predict, or the rules that it read."""
+    answers: list[tuple[str, str | Mapping[str, tuple[str, str]]]] = []
+    for case in cases:
+        if not_applicable(case, version) is not None:
+            continue
+        read = RulesRead()
+        try:
+            predict(case, version, read=read)
+        except Unpredictable as unknown:
+            answers.append((case.id, unknown.construct))
+        else:
+            answers.append((case.id, read.rules))
+    return answers
 
 
 def _not_numbered(id: str, why: str) -> WrongUsage:
