@@ -1,7 +1,7 @@
 """The verdict on a checkpoint: what a query did when an engine resumed it.
 
-Every command that has a checkpoint resumed asks here: on another version (``upgrade``, ``check``, ``checkpoint resume``) and after a
-crash (``crash``). What a case expects of an upgrade is judged on top of it by `judge_upgrade`.
+Every command that has a checkpoint resumed asks here. `resumed_at` judges a query by another query (``check``, ``checkpoint resume``),
+`judge_crash` by what a sink gets without a crash (``crash``), and `judge_upgrade` by what a case expects (``upgrade``).
 
 A query that writes each micro-batch by its id (``foreachBatch``) may get one twice, with the same rows
 (https://spark.apache.org/docs/latest/streaming/apis-on-dataframes-and-datasets.html#foreachbatch). So after any crash it goes on with the
