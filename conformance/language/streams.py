@@ -369,7 +369,7 @@ def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
         file = (folder / written).resolve()
         if not written or not file.is_relative_to(folder.resolve()):
             raise NotRows(f"{written!r} is not a file in the folder of the case or below it")
-        report.row_files.add(file)
+        report.row_files.add(folder / written)
         rows = tuple(_read(file, written, schema))
     except NotRows as why:
         report.add(name, str(why))
