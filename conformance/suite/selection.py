@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -120,14 +120,15 @@ def affected_since(revision: str, cases: Sequence[C], code: Iterable[Path] = ())
     if any(_affects_all(path) for path in changed):
         return tuple(cases)
 
-    @cache
-    def links(path: Path) -> frozenset[Path]:
+    def links_to(path: Path) -> frozenset[Path]:
         above = links(path.parent) if path != path.parent else frozenset()
         if not path.is_symlink():
             return above
         link = path.parent.resolve() / path.name
         within = {link} if any(link.is_relative_to(top) for top in tops) else set()
         return above | within | links(path.parent / path.readlink())
+
+    links: Callable[[Path], frozenset[Path]] = cache(links_to)
 
     def reached(path: Path) -> set[Path]:
         return {path.resolve(), *links(path.absolute())}

@@ -49,7 +49,9 @@ def reading(file):
     return PLAIN.replace('[["12:00", 1]]', f"{{file: {file}}}")
 
 
-CALLING = PLAIN.replace(PLAIN[PLAIN.index("query:") : PLAIN.index("steps:")], 'query: {call: "jobs:mine", with: [events]}\n')
+CALLING = PLAIN.replace(
+    PLAIN[PLAIN.index("query:") : PLAIN.index("steps:")], 'query: {call: "jobs:mine", with: [events]}\n'
+)
 FILES = {
     ".gitignore": "ignored*\n__pycache__\n",
     "jobs.py": "import helpers, ignored\nFACTOR = helpers.FACTOR * ignored.FACTOR\n",
@@ -88,7 +90,11 @@ CHANGES = st.one_of(
     st.sampled_from([("links", link, target) for link in LINKS for target in TARGETS[link]]),
     st.tuples(st.just("comments"), st.sampled_from(CASES), st.just("")),
     st.tuples(st.just("hides"), st.sampled_from(["*.jsonl", "*.yaml", "*.py", "*"]), st.just("")),
-    st.tuples(st.sampled_from(["--assume-unchanged", "--skip-worktree"]), st.sampled_from([*CASES, *ROWS, *MODULES]), st.just("")),
+    st.tuples(
+        st.sampled_from(["--assume-unchanged", "--skip-worktree"]),
+        st.sampled_from([*CASES, *ROWS, *MODULES]),
+        st.just(""),
+    ),
 )
 
 
@@ -105,9 +111,11 @@ def base(tmp_path_factory):
         (root / name).write_text(text)
     for name, target in LINKS.items():
         (root / name).symlink_to(target)
-    git(root.parent, "init", "-q", str(root))
+    git(root.parent, "init", "-q", "--template=", str(root))
     git(root, "add", "-A")
     git(root, "commit", "-qm", "a state")
+    git(root, "repack", "-adq")  # few files, because each draw copies them
+    git(root, "prune-packed")
     git(root, "tag", "before")
     return root
 
@@ -198,13 +206,19 @@ def factor(root, module):
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=3), st.sampled_from(["", "staged", "committed"]))
-@settings(max_examples=number(60, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=number(30, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @example([("links", "cases", "second")], "").via("the folder is a link, and leads elsewhere")
 @example([("links", "first/linked.yaml", "texts/2.txt")], "committed").via("the case is a link")
 @example([("links", "first/rows/link.jsonl", "c.jsonl")], "").via("the file of rows is a link")
 @example([("factor", "ignored.py", 2)], "").via("a module that git ignores")
-@example([("--assume-unchanged", "first/rows/a.jsonl", ""), ("rows", "first/rows/a.jsonl", 2)], "").via("git is to look away")
-def test_selecting_and_running_gives_the_verdicts_of_running_all(base, verdicts_before, tmp_path_factory, changes, then):
+@example([("--assume-unchanged", "first/rows/a.jsonl", ""), ("rows", "first/rows/a.jsonl", 2)], "").via(
+    "git is to look away"
+)
+def test_selecting_and_running_gives_the_verdicts_of_running_all(
+    base, verdicts_before, tmp_path_factory, changes, then
+):
     root = tmp_path_factory.mktemp("draw") / "repository"
     shutil.copytree(base, root, symlinks=True)
     for how, name, what in changes:
