@@ -85,7 +85,7 @@ _of_programs: tuple[int, int] | None = None
 
 @contextmanager
 def limited_memory(more: int) -> Iterator[None]:
-    """Let this process take ``more`` bytes of memory than it has, and each program that it starts what it likes; nothing changes where the system is not Linux."""
+    """Let this process take ``more`` bytes of memory than it has, and each program that it starts what it likes; only on Linux."""
     global _of_programs
     if sys.platform != "linux":
         yield
