@@ -111,7 +111,7 @@ def test_a_hostile_address_runs_nothing_and_the_page_goes_on(opened, address):
     page.wait_for_selector("body[data-ready]")
     page.get_by_label("Rows").fill("12:05\n12:25\n12:06\n12:31")
     page.get_by_label("Delay").fill("10 minutes")
-    page.get_by_label("Window").fill("10 minutes")
+    page.get_by_role("textbox", name="Window").fill("10 minutes")
     page.wait_for_selector("#picture .timeline")
     assert page.locator("#problem").is_hidden()
     assert page.evaluate(
