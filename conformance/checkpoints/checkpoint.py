@@ -26,6 +26,7 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
+LONGEST_ID = 1_000
 MOST_UNPACKED = 256 * 1024**2
 """In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -197,7 +198,9 @@ def _query_id(files: Files) -> str | None:
         return None
     content = files.read(path)
     try:
-        return str(json.loads(content)["id"])
+        if len(id := str(json.loads(content)["id"])) > LONGEST_ID:
+            raise ValueError("Spark's are UUIDs")
+        return id
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpoint(path, "this is not the metadata of a query, or it is incomplete") from None
 
