@@ -59,6 +59,7 @@ _FAST = (
     "named_sources",
     "real_time",
     "ordinary_queries",
+    "not_predicted",
     "catalogue",
 )
 _READING = ("evidence", "known_bug", "records", "errors", "together", "limits", "reading", "shards")
