@@ -4,9 +4,9 @@
     uv run --with cosmic-ray python benchmarks/mutants.py judging gate --output mutants.jsonl
 
 cosmic-ray makes the errors: another operator, a number off by one, `not`, `break`, a decorator less. Annotations, type aliases and
-decorators of classes are left out, `is` for another comparison, and what is no Python. Each error is one process, forked after the
-libraries and cases are loaded, that imports the changed module and runs the fast unit tests of its package until one fails; no file
-changes. Prints the score and each survivor. No Spark runs.
+decorators of classes are left out, `is` for another comparison, the `strict` of `zip`, and what is no Python. Each error is one process,
+forked after the libraries and cases are loaded, that imports the changed module and runs the fast unit tests of its package until one
+fails; no file changes. Prints the score and each survivor. No Spark runs.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _compiles(place: tuple[str, str, int, int]) -> bool:
 
 
 def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations, type aliases and decorators of classes stand, which mypy checks and no test runs."""
+    """Where annotations, type aliases and decorators of classes stand, which mypy checks and no test runs, and the `strict` of `zip`."""
     found: list[ast.expr | ast.stmt | None] = []  # and how a class is decorated: nothing assigns to a frozen value
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.AnnAssign):
@@ -168,6 +168,8 @@ def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         elif isinstance(node, ast.FunctionDef):
             found.append(node.returns)
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            found.append(node.value)
         elif isinstance(node, ast.ClassDef):
             found += node.decorator_list
     return [

@@ -160,11 +160,13 @@ class TestFatesByTheEngine:
         [
             [*READ, {"where": "id != 4"}, *COUNTED[2:]],
             [*COUNTED, {"groupBy": ["window(window, '1 hour')"], "agg": ["sum(n) AS m"]}],
+            [*READ, {"dropDuplicates": ["t", "id"]}, COUNTED[2]],
             [*READ, {"groupBy": ["session_window(t, '1 minute')", "id"], "agg": ["count(*) AS n"]}],
         ],
         ids=[
             "a filter may have dropped it before",
             "which of two operators dropped it",
+            "the second sees what the first lets through",
             "late rows of sessions are not counted",
         ],
     )

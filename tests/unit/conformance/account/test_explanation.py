@@ -15,7 +15,7 @@ from conformance.account.explanation import (
     observed_record,
     record,
 )
-from conformance.core.observation import OwnCodeError
+from conformance.core.observation import OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
 from conformance.language import case_from
 from conformance.oracle.prediction import predict
@@ -88,6 +88,56 @@ def test_an_error_ends_it_and_a_mistake_shows_its_lines():
     error = wrong.error.model_copy(update={"own_code": own})
     said = lines(observed(wrong.model_copy(update={"error": error})))
     assert said[-3:] == ["  ✗ your code raised KeyError('k') at jobs.py:2, in a UDF", "    a", "    b"]
+
+
+def test_an_observation_says_what_was_read_again_and_what_was_not_committed():
+    """A replay counts the records that are left; a source that did not move is not listed."""
+    gone = [{"stream": "events", "rows": 0, "moved": True}, {"stream": "others", "rows": 2, "moved": False}]
+    read = [{"stream": "events", "rows": 1, "moved": False}, {"stream": "others", "rows": 2, "moved": True}]
+    said = lines(
+        observed(
+            step(1, batch(0, sources=[SourceRead(**of) for of in gone], next_watermark=None)),
+            step(2, batch(1, sources=[SourceRead(**of) for of in read], watermark=None, state=())),
+            step(3, batch(2, kind="no-data", dropped=None, watermark=ms(12), next_watermark=ms(12), state=(0, 2))),
+        )
+    )
+    assert said[4:] == [
+        "  micro-batch 0 (data), watermark 00:00",
+        "    → events: 0 rows",
+        "    · operator 1 keeps 1 row",
+        "    ← emits nothing",
+        "    ◷ watermark: event times 12:00 to 12:00; the micro-batch was not committed",
+        "",
+        "step 2 “late rows”",
+        "  micro-batch 1 (data)",
+        "    → events: [12:00, 1]",
+        "    → others: 2 rows",
+        "    ← emits nothing",
+        "",
+        "step 3",
+        "  micro-batch 2 (no-data), watermark 12:00",
+        "    → events: 1 row",
+        "    · operator 1 keeps nothing",
+        "    · operator 2 keeps 2 rows",
+        "    ← emits nothing",
+        "    ◷ watermark: event times 12:00 to 12:00; stays at 12:00",
+    ]
+
+
+def test_the_epoch_is_a_time_as_any_other():
+    case = case_of(read("events", "t", "10 minutes"), {"add": {"events": [["00:10", 1]]}})
+    assert explained(case)[-1] == "    ◷ watermark: max 00:10 − 10 min = 00:00, stays at 00:00"
+    case = case_of(read("events", "t", "10 minutes"), {"add": {"events": [["00:00", 1]]}})
+    assert explained(case)[-1] == "    ◷ watermark: max 00:00 − 10 min = 1969-12-31 23:50, stays at 00:00"
+
+
+def test_a_query_without_event_time_has_no_watermark_to_explain():
+    case = case_of([{"from": "events"}], {"add": {"events": [["12:01", 1]]}})
+    assert explained(case)[4:] == [
+        "  micro-batch 0 (data), watermark 00:00",
+        "    → events: [12:01, 1]",
+        "    ← emits [12:01, 1]",
+    ]
 
 
 def test_as_json():

@@ -62,6 +62,12 @@ class TestRows:
         assert judged({"rows": [ROW]}, *batches, output_mode="complete").status == "violates"
         assert judged({"rows": []}, output_mode="complete").status == "conforms"
 
+    @pytest.mark.parametrize("mode", ["append", "update"])
+    def test_other_modes_show_every_batch(self, mode: str) -> None:
+        batches = (batch(0, window("12:00", "12:10", 1)), batch(1, window("12:00", "12:10", 2)))
+        assert judged({"rows": [ROW, ["12:00", "12:10", 2]]}, *batches, output_mode=mode).status == "conforms"
+        assert judged({"rows": [["12:00", "12:10", 2]]}, *batches, output_mode=mode).status == "violates"
+
     def test_complete_mode_of_the_query_that_runs_in_the_step(self) -> None:
         restart = Restart(how="graceful", change=Change(output_mode="complete"))
         rows = expect(rows=[["12:00", "12:10", 2]])
