@@ -124,6 +124,15 @@ def test_an_observation_says_what_was_read_again_and_what_was_not_committed():
     ]
 
 
+def test_an_operator_without_a_name_has_its_number():
+    progress = {"stateOperators": [{}, {"operatorName": "dedupe", "numRowsDroppedByWatermark": 1}]}
+    said = lines(observed(step(1, batch(0, state=(2, 1), dropped=1, progress=progress))))
+    assert [line for line in said if "keeps" in line] == [
+        "    · operator 1 keeps 2 rows",
+        "    · dedupe keeps 1 row, drops 1 late row",
+    ]
+
+
 def test_the_epoch_is_a_time_as_any_other():
     case = case_of(read("events", "t", "10 minutes"), {"add": {"events": [["00:10", 1]]}})
     assert explained(case)[-1] == "    ◷ watermark: max 00:10 − 10 min = 00:00, stays at 00:00"
@@ -333,6 +342,8 @@ def test_the_explanation_as_json():
 
 ACROSS = case_of(
     [*read("events", "t", "10 minutes"), BY_WINDOW],
+    {"name": "nothing yet", "idle": {}},
+    {"name": "nothing still", "idle": {}},
     {"name": "three", "backlog": [{"events": [[time, 1]]} for time in ("12:31", "12:02", "12:03")]},
 )
 
@@ -342,7 +353,7 @@ def test_the_first_difference_shows_both_versions_and_the_rule():
     difference = version_divergence(ACROSS, here, there)
     assert [str(line) for line in divergence_lines(ACROSS, here, there, difference)] == [
         "a/b: Spark 3.3.4 and 4.3.0",
-        "first difference: step 1 “three”, micro-batch 1",
+        "first difference: step 3 “three”, micro-batch 1",
         "",
         "  Spark 3.3.4",
         "    micro-batch 1 (data), watermark 12:21",
@@ -369,7 +380,7 @@ def test_the_first_difference_shows_both_versions_and_the_rule():
     assert (said["case"], said["spark"], said["against"]) == ("a/b", "3.3.4", "4.3.0")
     parting = said["parting"]
     assert (parting["step"], parting["batch"], [rule["name"] for rule in parting["rules"]]) == (
-        1,
+        3,
         1,
         ["late_watermark"],
     )
