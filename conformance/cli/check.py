@@ -67,7 +67,7 @@ def check(
     ),
     repeat_rows: bool = option(
         True,
-        "Also send the earliest and the latest row of each stream again: late, and as a duplicate.",
+        "Also send the earliest and the latest row of each stream again: as duplicates, and late.",
         None,
         job_options.INPUT,
         "--repeat-rows/--no-repeat-rows",
@@ -82,10 +82,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart, and then sends copies of rows: late, as duplicates, and
-    much later; runs the job twice on both versions; and
-    hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once. Runs your
-    code. Writes the case, which you may keep, and the results.
+    Divides the samples into micro-batches by event time, with a restart, duplicates and a late row; runs the job twice on both
+    versions; and hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once.
+    Runs your code. Writes the case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.

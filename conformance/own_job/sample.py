@@ -358,6 +358,7 @@ def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False, a
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. If ``again``, copies of each stream's earliest row, late if the watermark has passed it, and of its latest row, a duplicate.
     5. A copy of each stream's latest row, much later, so that windows close and state is evicted.
+    6. If ``again``, a copy of each stream's earliest row, which is late now, whatever the delay is.
 
     Args:
         samples: of each stream, with at least one row.
@@ -379,6 +380,8 @@ def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False, a
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
         yield Arrival("a row much later: windows close", ahead)
+    if again and ahead:
+        yield Arrival("the earliest row arrives late", {each.stream: _ends(each)[:1] for each in samples})
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:

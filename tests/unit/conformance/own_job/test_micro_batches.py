@@ -35,6 +35,7 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
         "micro-batch 4 of the sample",
         "the earliest and the latest row arrive again",
         "a row much later: windows close",
+        "the earliest row arrives late",
     ]
     assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [
         [1, 2],
@@ -44,6 +45,7 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
         [6, 7],
         [1, 7],
         [7],
+        [1],
     ]
 
 
@@ -59,13 +61,17 @@ def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
 
 
 def test_one_row_is_enough() -> None:
-    *_, again, last = arrivals([sample("orders", 5)], 4)
+    *_, again, ahead, late = arrivals([sample("orders", 5)], 4)
     assert [row[1] for row in again.rows["orders"]] == [0]
-    assert last.name == "a row much later: windows close"
+    assert ahead.name == "a row much later: windows close"
+    assert late.rows == again.rows
 
 
 def test_without_rows_again_the_sample_arrives_as_it_is() -> None:
-    assert "the earliest and the latest row arrive again" not in names(sample("orders", 5, 6), again=False)
+    assert names(sample("orders", 5, 6), again=False)[-2:] == [
+        "micro-batch 4 of the sample",
+        "a row much later: windows close",
+    ]
 
 
 seconds = st.lists(st.one_of(st.none(), st.integers(0, 500)), min_size=1, max_size=30)
@@ -82,7 +88,7 @@ def test_every_row_arrives_on_time_then_copies_of_two_and_one_much_later(
         arrived = Counter(row for arrival in found[:again] for row in arrival.rows.get(one.stream, ()))
         assert arrived == Counter(one.rows)
         assert set(found[again].rows[one.stream]) <= set(one.rows)
-        last = found[-1].rows.get(one.stream, ())
+        last = found[again + 1].rows.get(one.stream, ()) if found[again + 1 :] else ()
         if instants := sorted(instant for row in one.rows if (instant := one.instant(row)) is not None):
             ends = [one.instant(row) for row in found[again].rows[one.stream]]
             assert ends in ([instants[0], instants[-1]], [instants[0]])
