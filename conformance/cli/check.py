@@ -122,8 +122,8 @@ def check(
             scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True, again=repeat_rows)
             silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
-    uses, conf, watermarks = verdict.features, where.runtime.conf, verdict.watermarks
-    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, watermarks)
+    uses, conf, plan = verdict.features, where.runtime.conf, verdict.plan
+    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, plan)
     answers = [*verdicts.statements(verdict, about)]
     if silent is not None:
         answers.append(verdicts.silent_statement(silent))

@@ -12,11 +12,17 @@ from conformance.query.reading import read_plan
 _TITLES = {
     "stateStoreSave": "the aggregation",
     "sessionWindowStateStoreSaveExec": "the session windows",
+    # Up to 3.5, in which no other operator has no name of its own.
+    "defaultName": "the session windows",
+    "globalLimit": "the limit",
     "symmetricHashJoin": "the join",
     "dedupe": "the deduplication",
     "dedupeWithinWatermark": "the deduplication",
 }
 """``operatorName`` of the progress → what it is; other operators keep the state of the author's functions."""
+
+_DUPLICATES = "numDroppedDuplicateRows"
+_OUTER = ("leftOuter", "rightOuter", "fullOuter")
 
 
 def never_shown(seen: Observation) -> Iterator[str]:
@@ -26,8 +32,8 @@ def never_shown(seen: Observation) -> Iterator[str]:
     batches = [batch for batch in every if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
     batches = [batch for batch in batches if len(batch.state) == operators]
-    plans = (step.plan for step in seen.steps if step.plan)
-    times_out = any(function.times_out for plan in plans for function in read_plan(plan).state_functions)
+    readings = [read_plan(step.plan) for step in seen.steps if step.plan]
+    times_out = any(function.times_out for reading in readings for function in reading.state_functions)
     for place in range(operators):
         progress = [batch.progress["stateOperators"][place] for batch in batches]
         name = str(progress[-1].get("operatorName", ""))
@@ -49,8 +55,14 @@ def never_shown(seen: Observation) -> Iterator[str]:
                 f"{operator} never dropped a late row: no row that reached it was behind the watermark; "
                 "take a sample whose event times span more than the delay"
             )
+        duplicates = [each.get("customMetrics", {}).get(_DUPLICATES) for each in progress]
+        if None not in duplicates and not any(duplicates):
+            yield f"{operator} never dropped a duplicate: none arrived while its key was in the state; add one"
         if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
             yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
+    outer = any(join.stateful and join.kind in _OUTER for reading in readings for join in reading.joins)
+    if outer and not any(None in row or batch.kind == "no-data" for batch in every for row in batch.rows):
+        yield "the outer join was never seen to emit a row without a match: add a row that has none"
 
 
 def _timed_out(batch: BatchSeen, progress: Mapping[str, Any]) -> bool:

@@ -5,8 +5,9 @@ What it says is a list of statements: for a terminal, for a page, and as one rec
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -16,7 +17,8 @@ from typing import Any, Literal, TypeAlias
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
-from conformance.core.case import Case
+from conformance.core.case import Case, Restart
+from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -25,7 +27,7 @@ from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
-from conformance.query.reading import read_calls, read_plan, read_query
+from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes
@@ -113,8 +115,8 @@ class JobVerdict:
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
     """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
-    watermarks: tuple[str, ...] = ()
-    """The columns that have a watermark, by the plan."""
+    plan: str = ""
+    """The extended plan of a micro-batch; empty if none was seen."""
     columns: tuple[str, ...] = ()
     """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
     not_shown: tuple[str, ...] = ()
@@ -157,7 +159,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     a, b = targets[run.before.name], targets[run.after.name]
     not_fixed = tuple(dict.fromkeys(_not_fixed(_plan(seen), _plan(after.observation))))
     both = ((a, cells[0]), (b, cells[1]))
-    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, not_fixed)))
+    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, case, not_fixed)))
     if not failures and not any(_emitted(cell.observation) for cell in cells):
         failures = tuple((target, NO_ROWS) for target in (a, b))
     flaky = any(cell.status == "flaky" for cell in cells)
@@ -176,7 +178,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
-        watermarks=tuple(mark.column for mark in read_plan(plan).watermarks) if plan else (),
+        plan=plan,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
         not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
         late_rows=sum(batch.dropped or 0 for step in seen.steps for batch in step.batches) if seen is not None else 0,
@@ -309,7 +311,7 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
     return cell_record(task, JudgeCases().verdict(run), run)
 
 
-def _failure(cell: Cell, not_fixed: Iterable[str]) -> str | None:
+def _failure(cell: Cell, case: Case, not_fixed: Iterable[str]) -> str | None:
     """Says why a version has no answer, or with which error the job ends; None if it has one."""
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
@@ -322,7 +324,9 @@ def _failure(cell: Cell, not_fixed: Iterable[str]) -> str | None:
         return None
     error = seen.error
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
-    return f"step {seen.steps[-1].number} ends with {error.name or 'an error'} at {error.stage}: {line}"
+    step = case.steps[seen.steps[-1].number - 1]
+    name = f" ({step.name})" if step.name else ""
+    return f"step {step.number}{name} ends with {error.name or 'an error'} at {error.stage}: {line}"
 
 
 @dataclass(frozen=True)
@@ -355,16 +359,17 @@ def known(
     after: SparkVersion,
     uses: tuple[str, ...],
     conf: Mapping[str, str] | None = None,
-    watermarks: Collection[str] = (),
+    plan: str = "",
 ) -> Known | None:
-    """The known bugs and changes that a query with these features, settings and watermarked columns can meet, by the cases of the suite;
+    """The known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite;
     None if a line has no published results.
     """
     a, b = _published(results, before), _published(results, after)
     if a is None or b is None:
         return None
     ran = frozenset(results.header.cases)
-    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses), conf or {}, watermarks))
+    possible = (case for case in suite.cases if case.id in ran)
+    cases = sorted(concerned(possible, frozenset(uses), conf or {}, read_plan(plan)))
     matrix = replace(Matrix.of(results), cases=tuple(cases))
     between = () if a == b else changes(matrix, a, b).changes
     return Known(
@@ -382,33 +387,58 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
     return None
 
 
-def concerned(
-    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], watermarks: Collection[str] = ()
-) -> Iterator[str]:
-    """The cases all of whose features and settings the query has; of a query without a plan nothing is known.
+_NO_PLAN = QueryReading(())
 
-    Left out are cases that put a watermark on a nested field, which every version refuses, or on a window, unless the query does.
+
+def concerned(
+    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading = _NO_PLAN
+) -> Iterator[str]:
+    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them; of a query without
+    a plan nothing is known.
     """
     possible = (
         case
         for case in cases
         if uses
         and all(_has(key, value, conf) for key, value in case.conf.items())
-        and not _other_watermark(case, watermarks)
+        and not any(isinstance(step.action, Restart) and _changes_the_job(step.action) for step in case.steps)
+        and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )
     for case, features in needs(possible).items():
         if relevance(set(features).difference(UNSEEN), uses) == "all":
             yield case
 
 
-def _other_watermark(case: Case, watermarks: Collection[str]) -> bool:
-    """Whether a watermark of the case is on a nested field, or on a window and none of these is."""
-    columns = {field.name for schema in case.streams.values() for field in schema.fields}
-    marks = [mark.column for pipeline in case.pipelines() for mark in read_query(pipeline, case.streams).watermarks]
-    return any(
-        (mark == "window" and mark not in watermarks) or ("." in mark and mark.partition(".")[0] in columns)
-        for mark in marks
-    )
+def _changes_the_job(restart: Restart) -> bool:
+    """Whether another query or a damaged checkpoint is what a case is about: the same query on another version meets neither."""
+    return restart.change != CaseChange() or bool(restart.damage) or restart.repartition is not None or restart.aged_out
+
+
+_PRUNED = "dedup-projection-bug"
+"""The behaviour that a deduplication shows only without the event time among its columns."""
+
+
+def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
+    """Whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
+    fields = {field.name for schema in case.streams.values() for field in schema.fields}
+    marked = {mark.column for mark in job.watermarks}
+    for column in (mark.column for mark in query.watermarks):
+        # Every version refuses a watermark on a nested field.
+        if (column == "window" and column not in marked) or ("." in column and column.partition(".")[0] in fields):
+            return False
+    if query.joins and len(query.watermarks) < len(query.sources) and all(join.watermarked for join in job.joins):
+        return False
+    if any(_peculiar(join.on) - set().union(*(_peculiar(of.on) for of in job.joins)) for join in query.joins):
+        return False
+    return _PRUNED not in case.behaviour or not all(of.sees_time for of in job.deduplications)
+
+
+def _peculiar(condition: str) -> set[str]:
+    """What of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
+    numbers = (re.findall(r"\d+", part) for part in re.split(r"\bAND\b", condition, flags=re.IGNORECASE))
+    equal = any(len(set(each)) < len(each) for each in numbers)
+    cast = re.search(r"\bcast\(", condition, re.IGNORECASE) is not None
+    return {name for name, has in (("equal terms", equal), ("cast", cast)) if has}
 
 
 _WITHOUT_EFFECT = frozenset(
@@ -612,7 +642,13 @@ def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
         "because": list(reasons(verdict.error, awaiting_changes(), to)) if verdict.error is not None else [],
         "workaround": group.workaround.setting if group.workaround is not None else None,
         "tried": [
-            {"setting": tried.setting, "outcomes": [each.outcome for each in tried.verdicts]} for tried in group.tried
+            {
+                "setting": tried.setting,
+                "outcomes": [each.outcome for each in tried.verdicts],
+                "proven": tried.proven,
+                "says": str(tried),
+            }
+            for tried in group.tried
         ],
         "first_difference": verdict.difference or None,
         "lacking": verdict.reason or None,
