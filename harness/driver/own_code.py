@@ -297,10 +297,10 @@ class OwnQueries:
         write(frame)
         self._started = [query for query in session.streams.active if query.id != captured]
 
-    def drain(self) -> None:
+    def drain(self, wait: Callable[[Any], None]) -> None:
         """Wait until they have processed what has arrived; a query that failed raises its error."""
         for query in self._started:
-            query.processAllAvailable()
+            wait(query)
             error = query.exception()
             if error is not None:
                 raise error
