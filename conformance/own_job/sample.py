@@ -269,13 +269,6 @@ class NoCommonType(ValueError):
     """Values of a column have types that have none in common."""
 
 
-def _joined(one: DataType, other: DataType) -> DataType:
-    """The type that holds both; raises NoCommonType if there is none."""
-    if (common := _common(one, other)) is None:
-        raise NoCommonType(f"is {one} in an earlier row and {other} here")
-    return common
-
-
 def _of_event_time(value: Json) -> DataType:
     """The type of an event time, which may also be a number of seconds or a time of 1970-01-01."""
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -301,8 +294,8 @@ def _of(value: Json) -> DataType:
     return _STRING
 
 
-def _common(one: DataType, other: DataType) -> DataType | None:
-    """The type that holds both; None if there is none."""
+def _joined(one: DataType, other: DataType) -> DataType:
+    """The type that holds both; raises NoCommonType if there is none."""
     if one == other or other == _VOID:
         return one
     if one == _VOID:
@@ -313,16 +306,13 @@ def _common(one: DataType, other: DataType) -> DataType | None:
     if names == {"timestamp", "string"}:
         return _STRING
     if names == {"array"}:
-        item = _common(one.elements[0], other.elements[0])
-        return DataType("array", elements=(item,)) if item is not None else None
+        return DataType("array", elements=(_joined(one.elements[0], other.elements[0]),))
     if names == {"struct"}:
         types = {field.name: field.type for field in one.fields}
         for field in other.fields:
-            if (common := _common(types.get(field.name, _VOID), field.type)) is None:
-                return None
-            types[field.name] = common
+            types[field.name] = _joined(types.get(field.name, _VOID), field.type)
         return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
-    return None
+    raise NoCommonType(f"is {one} in an earlier row and {other} here")
 
 
 def _settled(type: DataType) -> DataType:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
-from conformance.core.case import Case, Restart
+from conformance.core.case import Action, Case, Restart
 from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -121,8 +121,6 @@ class JobVerdict:
     """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
     not_shown: tuple[str, ...] = ()
     """What no micro-batch of the earlier version showed."""
-    late_rows: int = 0
-    """The earlier version dropped this many late rows."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
 
@@ -181,7 +179,6 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         plan=plan,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
         not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
-        late_rows=sum(batch.dropped or 0 for step in seen.steps for batch in step.batches) if seen is not None else 0,
         not_fixed=not_fixed,
     )
 
@@ -325,8 +322,7 @@ def _failure(cell: Cell, case: Case, not_fixed: Iterable[str]) -> str | None:
     error = seen.error
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     step = case.steps[seen.steps[-1].number - 1]
-    name = f" ({step.name})" if step.name else ""
-    return f"step {step.number}{name} ends with {error.name or 'an error'} at {error.stage}: {line}"
+    return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
 
 
 @dataclass(frozen=True)
@@ -401,7 +397,7 @@ def concerned(
         for case in cases
         if uses
         and all(_has(key, value, conf) for key, value in case.conf.items())
-        and not any(isinstance(step.action, Restart) and _changes_the_job(step.action) for step in case.steps)
+        and not any(_is_a_change_of_the_job(step.action) for step in case.steps)
         and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )
     for case, features in needs(possible).items():
@@ -409,9 +405,12 @@ def concerned(
             yield case
 
 
-def _changes_the_job(restart: Restart) -> bool:
-    """Whether another query or a damaged checkpoint is what a case is about: the same query on another version meets neither."""
-    return restart.change != CaseChange() or bool(restart.damage) or restart.repartition is not None or restart.aged_out
+def _is_a_change_of_the_job(action: Action) -> bool:
+    """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
+    match action:
+        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out):
+            return change != CaseChange() or bool(damage) or partitions is not None or aged_out
+    return False
 
 
 _PRUNED = "dedup-projection-bug"
@@ -502,18 +501,15 @@ def _fails_before(verdict: JobVerdict) -> bool:
 
 def silent_statement(verdict: JobVerdict) -> Statement:
     """What the job does if each stream is silent once after a restart, apart from the answer for the sample as it is."""
-    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
+    text = f"with a silent stream after the restart: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
-        return Statement("conforms", "●", "also with a silent stream after the restart: " + _after_colon(verdict))
-    lines = [line for each in answers for line in (f"{each.glyph} {each.text}", *each.details)]
+        return Statement("conforms", "●", f"also {text}")
+    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
+    lines = tuple(line for each in answers for line in (f"{each.glyph} {each.text}", *each.details))
     if _fails_before(verdict):
         note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
-        return Statement("bug", "▲", f"with a silent stream after the restart: {_after_colon(verdict)}", (note, *lines))
-    return Statement("violates", "✗", f"with a silent stream after the restart: {_after_colon(verdict)}", tuple(lines))
-
-
-def _after_colon(verdict: JobVerdict) -> str:
-    return summary(verdict).partition(": ")[2]
+        return Statement("bug", "▲", text, (note, *lines))
+    return Statement("violates", "✗", text, lines)
 
 
 def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
@@ -537,10 +533,10 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
 def _rows(verdict: JobVerdict) -> Iterator[Statement]:
     if verdict.answer == "same":
         seen = verdict.cells[0].observation
-        count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
-        batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
-        late = ", late rows" if verdict.late_rows else ""
-        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {batches}")
+        batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
+        late = ", late rows" if any(batch.dropped for batch in batches) else ""
+        count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
+        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {count}")
     if verdict.change is not None:
         meaning = MEANINGS[verdict.change.meaning]
         first = f"first difference: {verdict.change.where}"
@@ -646,7 +642,6 @@ def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
                 "setting": tried.setting,
                 "outcomes": [each.outcome for each in tried.verdicts],
                 "proven": tried.proven,
-                "says": str(tried),
             }
             for tried in group.tried
         ],

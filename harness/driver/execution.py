@@ -363,7 +363,7 @@ class Execution:
 
     def _wait_for_own(self, query: Any) -> None:
         """Wait for a query that the author's sink started, of which neither the plan nor the rows are known."""
-        self._wait_until_idle(query, query.processAllAvailable, lambda batch: [])
+        self._wait_until_idle(query, query.processAllAvailable, lambda _: [])
 
     def _wait_until_idle(self, query: Any, wait: Callable[[], object], rows: Callable[[int], list[Any]]) -> None:
         """Call what returns once the query has nothing left to do, which is never if it runs by the clock: then until it is idle."""

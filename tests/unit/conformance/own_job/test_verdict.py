@@ -158,9 +158,6 @@ def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
     (checkpoint,) = record(found, None)["checkpoints"]
     assert checkpoint["workaround"] == f"{ANSI}=false"
     # Right rows alone prove nothing, so programs read what the text says.
-    assert [(each["proven"], each["says"]) for each in checkpoint["tried"]] == [
-        (each.proven, str(each)) for each in group.tried
-    ]
     assert [each["proven"] for each in checkpoint["tried"]] == [True, False]
 
 
@@ -241,8 +238,7 @@ def test_an_operator_that_did_all_is_covered() -> None:
 def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
     assert told(operators(0)) == [
         "the aggregation never had a row in its state: add rows that reach it",
-        "the aggregation never dropped a late row: no row that reached it was behind the watermark; take a sample whose event times "
-        "span more than the delay",
+        "the aggregation never dropped a late row: it took none that reached it for late; add one",
     ]
     (never,) = told(
         operators(1, dropped=None, name="symmetricHashJoin"), operators(2, dropped=None, name="symmetricHashJoin")
