@@ -21,9 +21,6 @@ _TITLES = {
 }
 """``operatorName`` of the progress → what it is; other operators keep the state of the author's functions."""
 
-_DUPLICATES = "numDroppedDuplicateRows"
-_OUTER = ("leftOuter", "rightOuter", "fullOuter")
-
 
 def never_shown(seen: Observation) -> Iterator[str]:
     """What no micro-batch made a stateful operator of the last query do, with what to add to the sample, a sentence each."""
@@ -52,12 +49,12 @@ def never_shown(seen: Observation) -> Iterator[str]:
         dropped = [each.get(DROPPED_ROWS) for each in progress]
         if has_watermark and None not in dropped and not any(dropped):
             yield f"{operator} never dropped a late row: it took none that reached it for late; add one"
-        duplicates = [each.get("customMetrics", {}).get(_DUPLICATES) for each in progress]
+        duplicates = [each.get("customMetrics", {}).get("numDroppedDuplicateRows") for each in progress]
         if None not in duplicates and not any(duplicates):
             yield f"{operator} never dropped a duplicate: none arrived while its key was in the state; add one"
         if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
             yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
-    outer = any(join.stateful and join.kind in _OUTER for join in query.joins)
+    outer = any(join.stateful and join.kind.endswith("Outer") for join in query.joins)
     if outer and not any(None in row or batch.kind == "no-data" for batch in every for row in batch.rows):
         yield "the outer join was never seen to emit a row without a match: add a row that has none"
 

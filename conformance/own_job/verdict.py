@@ -368,12 +368,8 @@ def known(
     cases = sorted(concerned(possible, frozenset(uses), conf or {}, read_plan(plan)))
     matrix = replace(Matrix.of(results), cases=tuple(cases))
     between = () if a == b else changes(matrix, a, b).changes
-    return Known(
-        a,
-        b,
-        tuple(_bugs(matrix, (a, b))),
-        tuple(change for change in between if change.met_by_running_queries),
-    )
+    met = tuple(change for change in between if change.met_by_running_queries)
+    return Known(a, b, tuple(_bugs(matrix, (a, b))), met)
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
@@ -383,12 +379,7 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
     return None
 
 
-_NO_PLAN = QueryReading(())
-
-
-def concerned(
-    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading = _NO_PLAN
-) -> Iterator[str]:
+def concerned(cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading) -> Iterator[str]:
     """The cases that the query of a job can meet, as it has their features, their settings and what triggers them; of a query without
     a plan nothing is known.
     """
@@ -413,10 +404,6 @@ def _is_a_change_of_the_job(action: Action) -> bool:
     return False
 
 
-_PRUNED = "dedup-projection-bug"
-"""The behaviour that a deduplication shows only without the event time among its columns."""
-
-
 def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
     """Whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
     fields = {field.name for schema in case.streams.values() for field in schema.fields}
@@ -429,7 +416,7 @@ def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
         return False
     if any(_peculiar(join.on) - set().union(*(_peculiar(of.on) for of in job.joins)) for join in query.joins):
         return False
-    return _PRUNED not in case.behaviour or not all(of.sees_time for of in job.deduplications)
+    return "dedup-projection-bug" not in case.behaviour or not all(of.sees_time for of in job.deduplications)
 
 
 def _peculiar(condition: str) -> set[str]:
@@ -520,8 +507,7 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
     yield from _rows(verdict)
     if verdict.columns:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
-    for group in verdict.handoffs:
-        yield _handoff(group, verdict)
+    yield from (_handoff(group, verdict) for group in verdict.handoffs)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:

@@ -343,7 +343,7 @@ class Execution:
                 self._query.processAllAvailable()  # raises what the query failed with
             if not self._query.isActive:
                 raise DriverFailure("the query was stopped before it had read everything")
-            self._own_queries.drain(self._wait_for_own)
+            self._own_queries.drain(self._wait_until_idle)
 
     def _await_termination(self) -> None:
         with self._running():
@@ -352,7 +352,7 @@ class Execution:
                 self._query.stop()
             if not self._backend.is_alive():
                 raise DriverFailure("the engine was stopped while the query ran")
-            self._own_queries.drain(self._wait_for_own)
+            self._own_queries.drain(self._wait_until_idle)
             self._own_queries.stop()
 
     def _wait(self, wait: Callable[[], object]) -> None:
@@ -360,10 +360,6 @@ class Execution:
             self._wait_until_idle(self._query, wait, self._capture.rows)
         else:
             wait()
-
-    def _wait_for_own(self, query: Any) -> None:
-        """Wait for a query that the author's sink started, of which neither the plan nor the rows are known."""
-        self._wait_until_idle(query, query.processAllAvailable, lambda _: [])
 
     def _wait_until_idle(self, query: Any, wait: Callable[[], object], rows: Callable[[int], list[Any]]) -> None:
         """Call what returns once the query has nothing left to do, which is never if it runs by the clock: then until it is idle."""

@@ -13,6 +13,7 @@ from reports.analysis.features import features
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
+NO_PLAN = QueryReading(())
 JOIN = ("append mode", "outer join", "several watermarks")
 
 
@@ -52,15 +53,15 @@ def test_sql_is_only_a_way_to_write_the_query() -> None:
     needed = features(case)
     assert "SQL" in needed
     uses = frozenset(feature for feature in needed if feature != "SQL")
-    assert [*concerned([case], uses, {})] == [case.id]
+    assert [*concerned([case], uses, {}, NO_PLAN)] == [case.id]
 
 
 def test_a_case_with_another_setting_concerns_no_job_without_it() -> None:
     """Every job was told of a change that only a query with enforced names of sinks meets."""
     (case,) = [case for case in whole_suite().cases if case.id == "unsupported/sink-without-a-name"]
     uses = frozenset({*features(case), "window aggregation"})
-    assert [*concerned([case], uses, {})] == []
-    assert [*concerned([case], uses, case.conf)] == [case.id]
+    assert [*concerned([case], uses, {}, NO_PLAN)] == []
+    assert [*concerned([case], uses, case.conf, NO_PLAN)] == [case.id]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_a_case_concerns_a_job_only_if_its_plan_has_what_triggers_the_case(
 @pytest.mark.parametrize("case_id", ["recovery/dropped-operator-is-refused", "recovery/metadata-gone-is-a-new-query"])
 def test_no_job_meets_a_query_or_a_checkpoint_that_somebody_changes(case_id: str) -> None:
     (case,) = [case for case in whole_suite().cases if case.id == case_id]
-    assert [*concerned([case], frozenset(features(case)), {})] == []
+    assert [*concerned([case], frozenset(features(case)), {}, NO_PLAN)] == []
 
 
 def test_another_patch_release_is_told_of_the_newest_of_its_line() -> None:
