@@ -64,7 +64,7 @@ def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     session = SimpleNamespace(streams=SimpleNamespace(active=active))
     queries = OwnQueries()
     queries.start(sink.whole, SimpleNamespace(start=lambda: active.append(theirs)), session, "captured")
-    queries.drain()
+    queries.drain(lambda query, wait, rows: wait())
     queries.stop()
     queries.stop()
     assert done == ["drained", "stopped"]
