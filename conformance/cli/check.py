@@ -65,6 +65,13 @@ def check(
         job_options.INPUT,
         "--silent-streams/--no-silent-streams",
     ),
+    repeat_rows: bool = option(
+        True,
+        "Also send the earliest and the latest row of each stream again: as duplicates, and late.",
+        None,
+        job_options.INPUT,
+        "--repeat-rows/--no-repeat-rows",
+    ),
     output_mode: job_options.OutputMode = "append",
     code: JobCode,
     engines: engine_options.Engines,
@@ -75,9 +82,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a late row and a restart; runs the job twice on both versions; and
-    hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once. Runs your
-    code. Writes the case, which you may keep, and the results.
+    Divides the samples into micro-batches by event time, with a restart, duplicates and a late row; runs the job twice on both
+    versions; and hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once.
+    Runs your code. Writes the case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
@@ -91,7 +98,7 @@ def check(
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     own_code = where.runtime.own_code
     parameters = job_run.check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
-    case = job_run.write_job(job, samples, output, batches=batches)
+    case = job_run.write_job(job, samples, output, batches=batches, again=repeat_rows)
     errors = errors_console(
         [*notes_on_before, *notes_on_after, *parameters],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
@@ -112,11 +119,11 @@ def check(
     if silent_streams and len(samples) > 1 and verdict.answer in ("same", "differs"):
         errors.print("the same again, with each stream silent once after the restart")
         with TemporaryDirectory(prefix="conformance-") as folder:
-            scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True)
+            scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True, again=repeat_rows)
             silent = judged(scenario, Path(folder))
     asked = published_results((str(before.version), str(after.version)))
-    uses, conf, watermarks = verdict.features, where.runtime.conf, verdict.watermarks
-    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, watermarks)
+    uses, conf, plan = verdict.features, where.runtime.conf, verdict.plan
+    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, plan)
     answers = [*verdicts.statements(verdict, about)]
     if silent is not None:
         answers.append(verdicts.silent_statement(silent))

@@ -221,19 +221,22 @@ def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
             return isinstance(node, ast.Expr)
 
 
-def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False) -> Case:
+def write_job(
+    job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False, again: bool = True
+) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
     Args:
         folder: where its file is written, named after the function.
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
+        again: whether the earliest and the latest row of each stream arrive again.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
         InvalidCase: a sample has values that no case may have.
     """
-    steps = map(_step, count(), arrivals(samples, batches, silent=silent))
+    steps = map(_step, count(), arrivals(samples, batches, silent=silent, again=again))
     return _write(job, samples, steps, folder)
 
 
