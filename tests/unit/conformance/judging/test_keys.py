@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.core.case import Change, Restart, Step
+from conformance.core.case import Change, Mirror, Restart, Step
 from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import expects_nothing_yet
@@ -396,7 +396,7 @@ def test_what_the_harness_says_of_itself() -> None:
     [
         {"behaviour": ("late-drop",)},
         {"differs": (differs("<3.4", because="it is so"),)},
-        {"mirrors": ("T001",)},
+        {"mirrors": (Mirror(id="T001"),)},
         {"strength": "observed"},
     ],
     ids=lambda claim: next(iter(claim)),
