@@ -88,14 +88,13 @@ class SparkPlan:
 
     def check_not_null(self, silent: frozenset[str], first: SparkPlan, silent_at_first: frozenset[str]) -> None:
         """Compare the NOT NULL columns of the first micro-batch of a run with those the state was first written with."""
-        refused = {"may be as they are": 0, "may not come up": 1, "may not go": -1}[
-            self.rules.not_null_columns_of_state
-        ]
-        if refused and any(
-            after - before == refused
+        changes = {
+            after - before
             for written, now in zip(first.not_null(silent_at_first), self.not_null(silent), strict=True)
             for before, after in zip(written, now, strict=False)
-        ):
+        }
+        refused = {"may be as they are": None, "may not come up": 1, "may not go": -1}
+        if refused[self.rules.not_null_columns_of_state] in changes:
             raise self.rules.refusal("state of another value")
 
     def opens_store_of_another(self, partitions: int) -> bool:
