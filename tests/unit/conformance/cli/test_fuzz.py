@@ -101,6 +101,9 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
             return super().answers(cases)
 
     monkeypatch.setattr(campaign, "ModelOracle", Stopping)
+    before = signal.signal(request.param, signal.default_int_handler)  # under nohup, SIGHUP is ignored and stays so
+    yield
+    signal.signal(request.param, before)
 
 
 def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versions, monkeypatch, tmp_path):
@@ -141,12 +144,13 @@ def test_an_engine_of_a_campaign_takes_the_memory_that_it_needs():
     assert done.stdout.strip() == str(resource.getrlimit(resource.RLIMIT_AS))
 
 
-@pytest.mark.parametrize(
-    "stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], indirect=True
-)
+STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+
+
+@pytest.mark.parametrize("stopped_at_the_third_batch", STOPPING, indirect=True)
 @pytest.mark.usefixtures("stopped_at_the_third_batch")
 def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(number) for number in STOPPING]
     with pytest.raises(SystemExit) as ended:
         main(["fuzz", "--model", "--seed", "5", "--output", str(tmp_path / "found")])
     out, err = capsys.readouterr()
@@ -155,7 +159,7 @@ def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
     assert "rules reached" in out
     assert "interrupted: run it again with the same seed: conformance fuzz --model --seed 5" in err
     assert "Traceback" not in err
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(number) for number in STOPPING] == before
 
 
 def test_without_hypothesis_it_says_what_to_install():
