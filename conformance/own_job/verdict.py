@@ -32,7 +32,7 @@ from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
-from reports.analysis.features import UNSEEN, features_of_job, needs, relevance
+from reports.analysis.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
@@ -334,6 +334,8 @@ class KnownHere:
     bug: KnownBug
     cases: tuple[str, ...]
     """These cases of the suite show it, and the query has all their features."""
+    met_by: tuple[str, ...]
+    """What of the query meets it: the features of the first of these cases."""
 
 
 @dataclass(frozen=True)
@@ -346,6 +348,8 @@ class Known:
     bugs: tuple[KnownHere, ...]
     changes: tuple[Change, ...]
     """Changes of cases all of whose features the query has, worst first."""
+    met_by: Mapping[str, tuple[str, ...]]
+    """What of the query meets a change: case → its features."""
 
 
 def known(
@@ -365,11 +369,11 @@ def known(
         return None
     ran = frozenset(results.header.cases)
     possible = (case for case in suite.cases if case.id in ran)
-    cases = sorted(concerned(possible, frozenset(uses), conf or {}, read_plan(plan)))
-    matrix = replace(Matrix.of(results), cases=tuple(cases))
+    met_by = concerned(possible, frozenset(uses), conf or {}, read_plan(plan))
+    matrix = replace(Matrix.of(results), cases=tuple(sorted(met_by)))
     between = () if a == b else changes(matrix, a, b).changes
     met = tuple(change for change in between if change.met_by_running_queries)
-    return Known(a, b, tuple(_bugs(matrix, (a, b))), met)
+    return Known(a, b, tuple(_bugs(matrix, (a, b), met_by)), met, met_by)
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
@@ -379,9 +383,11 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
     return None
 
 
-def concerned(cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading) -> Iterator[str]:
-    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them; of a query without
-    a plan nothing is known.
+def concerned(
+    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
+) -> dict[str, tuple[str, ...]]:
+    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them, with these features;
+    of a query without a plan nothing is known.
     """
     possible = (
         case
@@ -391,9 +397,11 @@ def concerned(cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, st
         and not any(_is_a_change_of_the_job(step.action) for step in case.steps)
         and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )
-    for case, features in needs(possible).items():
-        if relevance(set(features).difference(UNSEEN), uses) == "all":
-            yield case
+    return {
+        case: tuple(feature for feature in features if feature not in (*ALWAYS, *UNSEEN))
+        for case, features in needs(possible).items()
+        if relevance(set(features).difference(UNSEEN), uses) == "all"
+    }
 
 
 def _is_a_change_of_the_job(action: Action) -> bool:
@@ -444,7 +452,7 @@ def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
     return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
-def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
+def _bugs(matrix: Matrix, targets: tuple[Target, Target], met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
     """The known bugs that cases of the matrix show on these versions, as every page counts them."""
     by_name = {target.name: target for target in targets}
     for cells in matrix.known_bugs(by_name.values()).values():
@@ -452,7 +460,8 @@ def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]
         bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
         if bug is not None and differs is not None:
             versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
-            yield KnownHere(versions, differs.because or "", bug, tuple(dict.fromkeys(case for case, _ in cells)))
+            shown_by = tuple(dict.fromkeys(case for case, _ in cells))
+            yield KnownHere(versions, differs.because or "", bug, shown_by, met_by[shown_by[0]])
 
 
 _MOST = 5
@@ -557,21 +566,24 @@ def _known(verdict: JobVerdict, about: Known) -> Iterator[Statement]:
         yield Statement("bug", "▲", text, tuple(line for bug in about.bugs[:_MOST] for line in _bug(bug)))
     if about.changes:
         text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
-        yield Statement("differs", "◆", text, tuple(map(_change, about.changes[:_MOST])))
+        yield Statement("differs", "◆", text, tuple(_change(change, about) for change in about.changes[:_MOST]))
     if not about.bugs and not about.changes:
         yield Statement(
             "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet"
         )
 
 
-def _change(change: Change) -> str:
-    """``3 rows later: the delay counts once (SPARK-49829). See join-delays/…``"""
+def _change(change: Change, about: Known) -> str:
+    """``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
     why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
-    return f"{change.what}{f': {why}' if why else ''}. See {change.case}"
+    return (
+        f"{change.what}{f': {why}' if why else ''}. Met by: {', '.join(about.met_by[change.case])}. See {change.case}"
+    )
 
 
 def _bug(known: KnownHere) -> Iterator[str]:
-    yield f"{' and '.join(known.spark)}: {known.because}{known.bug.ticket}; {known.bug}. See {known.cases[0]}"
+    what = f"{known.because}{known.bug.ticket}; {known.bug}"
+    yield f"{' and '.join(known.spark)}: {what}. Met by: {', '.join(known.met_by)}. See {known.cases[0]}"
     if known.bug.workaround is not None:
         yield f"workaround: {known.bug.workaround}"
 
@@ -600,6 +612,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
                 "link": bug.bug.link,
                 "workaround": str(bug.bug.workaround) if bug.bug.workaround else None,
                 "cases": list(bug.cases),
+                "met_by": list(bug.met_by),
             }
             for bug in (about.bugs if about is not None else ())
         ],
@@ -608,6 +621,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
                 "case": change.case,
                 "what": change.what,
                 "links": [reason.link for reason in change.reasons if reason.link],
+                "met_by": list(about.met_by[change.case]) if about is not None else [],
             }
             for change in (about.changes if about is not None else ())
         ],

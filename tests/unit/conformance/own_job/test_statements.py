@@ -50,6 +50,7 @@ def test_a_known_bug_has_its_workaround() -> None:
     told = [line for one in statements(*verdict()) if one.kind == "bug" for line in one.details]
     at = next(place for place, line in enumerate(told) if "SPARK-58904" in line)
     assert told[at + 1] == f"workaround: {WORKAROUND}"
+    assert "Met by: append mode, outer join" in told[at]
 
 
 def test_so_it_has_for_programs() -> None:
