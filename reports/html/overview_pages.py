@@ -175,7 +175,7 @@ def headline(report: Report, pair: Changes | None) -> Headline:
         between = f"between {pair.before.title} and {pair.after.title}"
         also = f", {others} change{'s' * (others == 1)} only what Spark accepts or reports" if others else ""
         first.append(f"{changed if harmed else 'no case changes rows or fails'} {between}{also}")
-    handed = checkpoint_section(report, pair) if pair is not None else None
+    handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
         first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")
