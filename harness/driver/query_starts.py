@@ -62,12 +62,12 @@ class _Allowed:
 allowed = _Allowed()
 _guarded: Set[type] = set()
 _guarding = threading.Lock()
-_CLASSIC, _CONNECT = "pyspark.sql.streaming", "pyspark.sql.connect.streaming.readwriter"
+CLASSIC, CONNECT = "pyspark.sql.streaming", "pyspark.sql.connect.streaming.readwriter"
 
 
 def guard_pyspark() -> None:
     """Guard every class of this PySpark that starts streaming queries; a part of it that no session has loaded starts none."""
-    for module, loaded in ((_CLASSIC, "pyspark.sql.dataframe"), (_CONNECT, "pyspark.sql.connect.session")):
+    for module, loaded in ((CLASSIC, "pyspark.sql.dataframe"), (CONNECT, "pyspark.sql.connect.session")):
         if loaded in sys.modules:
             guard(import_module(module).DataStreamWriter)
 
