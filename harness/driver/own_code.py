@@ -16,10 +16,11 @@ import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from traceback import FrameSummary
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from . import program
 from .origin import of_the_standard_library
+from .program import Program, Run, Source
+from .program import run as run_program
 from .query_starts import guard_pyspark
 
 BUILDING = "while building the query"
@@ -123,7 +124,7 @@ def refused_at(error: BaseException, folders: List[str]) -> Mistake:
     return _mistake(shown, shown, frames, folders, BUILDING) or Mistake(shown, None, BUILDING)
 
 
-def path_inside(file: str, folders: List[str]) -> Optional[str]:
+def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
     """The path of a file relative to the innermost folder that holds it; None if none does, or it is of an installed package."""
     real = os.path.realpath(file)
     if "site-packages" in real or "dist-packages" in real:
@@ -227,7 +228,7 @@ class OwnCode:
                 raise TypeError("{} returned {!r:.200}, not a DataFrame".format(named, frame))
         return frame
 
-    def program(self, called: Dict[str, Any], session: Any, read: Callable[[program.Source], Any]) -> program.Run:
+    def program(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Run:
         """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.
 
         Raises:
@@ -239,11 +240,11 @@ class OwnCode:
             for table in session.catalog.listTables():
                 if table.isTemporary:
                     session.catalog.dropTempView(table.name)
-        wanted = program.Program(called["program"], tuple(called.get("arguments", ())))
+        wanted = Program(called["program"], tuple(called.get("arguments", ())))
         with self._failures(BUILDING):
-            return program.run(wanted, session, read, self.folders, path_inside)
+            return run_program(wanted, session, read, self.folders, path_inside)
 
-    def query(self, called: Dict[str, Any], session: Any, read: Callable[[program.Source], Any]) -> Any:
+    def query(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Any:
         """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``."""
         started, number = self.program(called, session, read).started, called.get("query", 1)
         with self._failures(BUILDING):

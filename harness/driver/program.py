@@ -48,7 +48,7 @@ _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
 _LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation")
-"""Settings of the program's session that are left out: more partitions change no row and cost time, and no checkpoint of its own is used."""
+"""Settings of the program that are left out: more partitions cost time and change no row, and no checkpoint of its own is used."""
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,7 @@ def _options(_: Run, original: Any, self: Any, **options: Any) -> Any:
     return original(self, **options)
 
 
-def _load(
-    run: Run, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any
-) -> Any:
+def _load(run: Run, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> Any:
     noted = _noted(self)
     noted.setdefault("options", {}).update(options)
     return run.load(noted, (format or noted.get("format") or "parquet").lower(), path, schema)
