@@ -195,8 +195,8 @@ def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
     text = options.get("subscribe", "") if format == KAFKA else path or ""
     parts = [part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part)]
     last = parts[-1] if parts else format
-    if format in ("table", "iceberg") or "/" not in text:
-        last = last.rstrip("`").rpartition(".")[2] if format != KAFKA else last
+    if format in ("table", "iceberg"):
+        last = last.rstrip("`").rpartition(".")[2]
     name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)
     return "_" + name if name[0].isdigit() else name
 
