@@ -236,5 +236,5 @@ def test_a_sample_of_a_topic_gets_what_a_record_has(tmp_path: Path) -> None:
     assert [row[1:] for row in records.rows] == [("other", 0, 0, 0), ("x", 0, 1, 0)]
     assert records.event_time == 0
     path.write_text('{"value": {"a": 1}}\n')
-    with pytest.raises(UnusableSample, match="value is struct<a: ?bigint>"):
+    with pytest.raises(UnusableSample, match=r"value is struct<a: ?bigint>"):
         as_records(read_sample("clicks", path))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 import threading
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -217,7 +217,7 @@ def test_it_runs_as_a_process_and_leaves_nothing_behind(tmp_path, session):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "acme_near.py").write_text("loaded = []\n")
     (tmp_path / "conf.txt").write_text("of the project")
-    before = sys.argv, [*sys.path], os.getcwd(), {*sys.modules}, sys.modules["__main__"]
+    before = sys.argv, [*sys.path], Path.cwd(), {*sys.modules}, sys.modules["__main__"]
     called = program(
         tmp_path,
         """
@@ -238,7 +238,7 @@ def test_it_runs_as_a_process_and_leaves_nothing_behind(tmp_path, session):
         code.program({**called, "arguments": ["--day", "1"]}, session, None)
     assert session.set == {"spark.sql.ansi.enabled": "true"}
     assert session.dropped == ["orders"], "a program that starts anew would find its own view"
-    assert (sys.argv, sys.path, os.getcwd(), {*sys.modules}, sys.modules["__main__"]) == before
+    assert (sys.argv, sys.path, Path.cwd(), {*sys.modules}, sys.modules["__main__"]) == before
     assert session.builder._options == {"spark.master": "local[1]"}
 
 
