@@ -179,7 +179,7 @@ class Run:
             raise WithoutEnd
         self.started.append(
             Started(
-                frame=writer._df,
+                frame=_frame_of(writer),
                 output_mode=(arguments.get("outputMode") or noted.get("outputMode") or "append").lower(),
                 trigger=noted.get("trigger", "default"),
                 name=name,
@@ -188,6 +188,15 @@ class Run:
             )
         )
         return Query(self, name)
+
+
+def _frame_of(writer: Any) -> Any:
+    """The DataFrame that a ``DataStreamWriter`` writes."""
+    if hasattr(writer, "_df"):
+        return writer._df
+    frames = import_module("pyspark.sql.connect.dataframe").DataFrame
+    made: Callable[[Any, Any], Any] = getattr(frames, "withPlan", frames)  # 3.5 has the method, newer ones a constructor
+    return made(writer._write_stream._child, writer._session)
 
 
 def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:

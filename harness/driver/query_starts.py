@@ -53,10 +53,15 @@ class _Allowed:
         """Whether the query that this ``DataStreamWriter`` starts may start."""
         if getattr(self._thread, "allowed", False):
             return True
-        frame = writer._df
-        # Up to 3.2 a DataFrame knows its session by its SQLContext.
-        session = getattr(frame, "sparkSession", None) or frame.sql_ctx.sparkSession
-        return id(session) in self._sessions
+        return id(_session_of(writer)) in self._sessions
+
+
+def _session_of(writer: Any) -> Any:
+    frame = getattr(writer, "_df", None)
+    if frame is None:  # a writer of Connect
+        return writer._session
+    # Up to 3.2 a DataFrame knows its session by its SQLContext.
+    return getattr(frame, "sparkSession", None) or frame.sql_ctx.sparkSession
 
 
 allowed = _Allowed()

@@ -82,6 +82,7 @@ def check_own_job(runtime, target, cases):
     scheduler.run([CellTask(case, (target,)) for case in cases])
     (batch,) = listening.seen["loud"].steps[0].batches
     assert sorted(batch.rows) == [("ADA",), ("BOB",)]
+    assert listening.seen["program"].error is None, listening.seen["program"].error
     first, _, later = listening.seen["program"].steps
     rows = [row for step in (first, later) for batch in step.batches for row in batch.rows]
     assert sorted(rows) == [("ADA!",), ("BOB!",), ("CY!",), ("DAN!",)]
