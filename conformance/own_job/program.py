@@ -180,10 +180,12 @@ def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float
         except (EngineDied, DriverFailed) as failed:
             raise WrongUsage(f"{program.path} cannot be run: {failed}") from None
         last = seen.sources[-1] if seen.sources else None
-        found = files.columns(last.name) if last is not None and last.ddl is None and last.name not in schemas else None
-        if seen.error is not None or seen.queries or last is None or found is None:
+        columns = (
+            files.columns(last.name) if last is not None and last.ddl is None and last.name not in schemas else None
+        )
+        if seen.error is not None or seen.queries or last is None or columns is None:
             return seen
-        schemas = {**schemas, last.name: found}
+        schemas = {**schemas, last.name: columns}
 
 
 def _what_ended_it(error: OwnCodeError) -> str:
@@ -212,7 +214,8 @@ def queries(
         raise WrongUsage(
             f"{unknown('source', strange[0], sources, where=f' of {program.path}')}\n{_listed(program, seen)}"
         )
-    needed = {name for query in seen.queries for name in query.reads} or sources.keys()
+    reads = [query.reads or tuple(sources) for query in seen.queries]
+    needed = set().union(*reads) if reads else sources.keys()
     if needed - set(files.names):
         raise WrongUsage(_listed(program, seen))
     for query in seen.queries:
@@ -224,9 +227,9 @@ def queries(
     return tuple(
         (
             ProgramQuery(program, number, len(seen.queries), query),
-            tuple(each if name in query.reads else replace(each, rows=()) for name, each in samples.items()),
+            tuple(each if name in of_query else replace(each, rows=()) for name, each in samples.items()),
         )
-        for number, query in enumerate(seen.queries, 1)
+        for number, (query, of_query) in enumerate(zip(seen.queries, reads, strict=True), 1)
     )
 
 

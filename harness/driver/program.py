@@ -195,7 +195,9 @@ def _frame_of(writer: Any) -> Any:
     if hasattr(writer, "_df"):
         return writer._df
     frames = import_module("pyspark.sql.connect.dataframe").DataFrame
-    made: Callable[[Any, Any], Any] = getattr(frames, "withPlan", frames)  # 3.5 has the method, newer ones a constructor
+    made: Callable[[Any, Any], Any] = getattr(
+        frames, "withPlan", frames
+    )  # 3.5 has the method, newer ones a constructor
     return made(writer._write_stream._child, writer._session)
 
 

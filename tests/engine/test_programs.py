@@ -103,7 +103,7 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     assert (names["rows"], [checkpoint["met"] for checkpoint in names["checkpoints"]]) == ("same", ["resumed"])
     page = (here / "of-program/query-2/verdict.html").read_text()
     line = PROGRAM[: PROGRAM.index("names.writeStream")].count("\n") + 1
-    assert f"the function of foreachBatch at jobs/job.py:{line} is not called" in page
+    assert f"the function of foreachBatch at job.py:{line} is not called" in page
     written = {path for path in _digests(tmp_path) if path.parts[len(tmp_path.parts)] == "mine"}
     assert {path: _digests(tmp_path)[path] for path in before} == before
     assert written == {path for path in before if path.is_relative_to(mine)}

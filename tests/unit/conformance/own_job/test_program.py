@@ -102,7 +102,7 @@ def test_what_is_a_program() -> None:
     ]
 
 
-def test_a_program_is_found_in_the_code_and_brings_its_own_folder(tmp_path: Path, monkeypatch) -> None:
+def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "job.py").write_text("")
     monkeypatch.chdir(tmp_path)
