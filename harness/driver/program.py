@@ -10,6 +10,7 @@ import functools
 import os
 import re
 import runpy
+import signal
 import sys
 import threading
 import uuid
@@ -250,7 +251,7 @@ class _Running(threading.local):
 _running = _Running()
 _one_at_a_time = threading.RLock()
 """A program has ``sys.argv``, ``__main__`` and the working directory of the process for itself."""
-_changed: Set[Tuple[type, str]] = set()
+_changed: Set[Tuple[Any, str]] = set()
 _NOTED = "_noted_by_conformance"
 
 Instead = Callable[..., Any]
@@ -258,7 +259,7 @@ Instead = Callable[..., Any]
 
 
 def _change(owner: Any, name: str, instead: Instead) -> None:
-    """Let a method do something else in the thread of a program, once for each class that has it."""
+    """Let a method do something else in the thread of a program, once for each class, or a function of a module."""
     if owner is None or (owner, name) in _changed or not hasattr(owner, name):
         return
     _changed.add((owner, name))
@@ -373,7 +374,7 @@ _shared_options = _SharedOptions()
 
 
 def _nothing(_: Run, __: Any, ___: Any, *____: Any, **_____: Any) -> None:
-    """Stops nothing, and listens to nothing."""
+    """Stops nothing, and listens to nothing: no listener, no signal."""
 
 
 def _await_any(run: Run, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
@@ -410,6 +411,8 @@ def _change_pyspark() -> None:
         _change(manager, "awaitAnyTermination", _await_any)
         for name in ("addListener", "removeListener", "resetTerminated"):
             _change(manager, name, _nothing)
+    # Only the main thread of a process may set what a signal does, and this is none.
+    _change(signal, "signal", _nothing)
     context = getattr(import_module("pyspark"), "SparkContext", None)
     _change(context, "stop", _nothing)
 
