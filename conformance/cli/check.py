@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option, output_option
-from conformance.cli.progress import AnswerLine, Answers
+from conformance.cli.progress import AnswerLine, Answers, EngineLines
 from conformance.core.case import Case
 from conformance.core.wording import counted
 from conformance.own_job import job_run
+from conformance.own_job import program as programs
 from conformance.own_job import verdict as verdicts
+from conformance.own_job.program import Program, is_program
+from conformance.own_job.sample import Sample
+from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
+from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellTask
+from harness.targets.targets import Target
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
+from reports.results.checkpoint_status import combined
 from reports.results.status import final_style
 
 EXAMPLES = """
 Examples:
 
   # same rows on 4.1? does its checkpoint resume there?
-  conformance check jobs:build --from 3.5 --to 4.1 --sample orders=o.jsonl
+  conformance check job.py --from 3.5 --to 4.1 --sample orders=o.jsonl
 
-  # a job of two streams
+  # a function of two streams
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --sample b=b.csv
+
+  # which sources does it read, if it gets these arguments?
+  conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
 
   # in more and smaller micro-batches
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
@@ -40,15 +54,18 @@ PAGE = "verdict.html"
 
 @grouped
 def check(
-    function: str = argument(
-        ..., "Your function of the session and a DataFrame for each sample, in order.", "MODULE:FUNCTION"
+    job: str = argument(
+        ...,
+        "Your program, a file or a module; or your function of the session and a DataFrame for each sample, in order.",
+        "PROGRAM|MODULE:FUNCTION",
     ),
+    arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
     to: str = option(..., "The version it will run on.", "VERSION", SELECT_VERSIONS),
-    sample: job_options.Samples,
+    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     event_time: list[str] | None = option(
         None,
         "Column with the event time; by default the first TIMESTAMP. Repeatable.",
@@ -72,7 +89,9 @@ def check(
         job_options.INPUT,
         "--repeat-rows/--no-repeat-rows",
     ),
-    output_mode: job_options.OutputMode = "append",
+    output_mode: str | None = option(
+        None, "append, update or complete; a program says it itself.", "MODE", job_options.JOB
+    ),
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
@@ -84,61 +103,136 @@ def check(
 
     Divides the samples into micro-batches by event time, with a restart, duplicates and a late row; runs the job twice on both
     versions; and hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once.
-    Runs your code. Writes the case, which you may keep, and the results.
+    Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Writes the
+    case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
-    job = job_run.Job(function, one_of(job_run.MODES, output_mode, "--output-mode"))
+    mode = one_of(job_run.MODES, output_mode, "--output-mode") if output_mode is not None else None
     where = job_options.options_of_job(engines, settings, speed, code)
-    samples = job_options.read_samples(sample, schema, rows, where, event_time=event_time)
+    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=is_program(job))
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
-    own_code = where.runtime.own_code
-    parameters = job_run.check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
-    case = job_run.write_job(job, samples, output, batches=batches, again=repeat_rows)
-    errors = errors_console(
-        [*notes_on_before, *notes_on_after, *parameters],
-        f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
-    )
-    job_options.print_samples(samples, errors)
+    notes = [*notes_on_before, *notes_on_after]
+    own_code = where.runtime.own_code or OwnCode(())
+    queries: list[tuple[job_run.OwnQuery, tuple[Sample, ...]]]
+    if is_program(job):
+        if mode is not None:
+            raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
+        program, own_code = Program.named(job, arguments or (), own_code)
+        where = replace(where, runtime=replace(where.runtime, own_code=own_code))
+        errors_console(notes, f"{job}: asking {before.version} what it reads and starts")
+        notes = []
+        seen = programs.survey(program, before, where, files, EngineLines().says)
+        queries = [*programs.queries(program, seen, files)]
+    else:
+        function = job_run.Job(job, mode or "append")
+        if arguments:
+            raise typer.BadParameter("a function gets no arguments: omit them", param_hint="ARGUMENT")
+        if not sample:
+            raise typer.BadParameter("Missing option '--sample'")
+        samples = tuple(map(files.read, files.names))
+        notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
+        queries = [(function, samples)]
+    answers = []
+    for number, (query, samples) in enumerate(queries, 1):
+        folder = output if len(queries) == 1 else output / f"query-{number}"
+        alone = len(queries) == 1
+        trial = _Trial(
+            query,
+            samples,
+            before,
+            after,
+            where,
+            batches=batches,
+            silent_streams=silent_streams,
+            repeat_rows=repeat_rows,
+            alone=alone,
+        )
+        answers.append(trial.answer(folder, notes))
+        notes = []
+    lines = [line for answer in answers for line in answer.lines]
+    records = [answer.record for answer in answers]
+    print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
+    raise typer.Exit(combined([answer.exit_code for answer in answers]))
 
-    def judged(case: Case, folder: Path) -> verdicts.JobVerdict:
-        with Answers("answers", len(job_run.cells_of_job(case, before, after)), errors, _answer_line) as display:
-            run = job_run.run_job(case, before, after, where, display)
-        if cells := job_run.workaround_cells(run):
-            errors.print(f"handing over {counted(len(cells), 'refused checkpoint')} again, with settings that may help")
-            with Answers("answers", len(cells), errors, _answer_line) as display:
-                run = job_run.try_workarounds(run, cells, where, display)
+
+@dataclass(frozen=True)
+class _Answer:
+    """The answer about one query."""
+
+    lines: tuple[Text, ...]
+    record: dict[str, Any]
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """One query with its samples, to be tried on two versions."""
+
+    query: job_run.OwnQuery
+    samples: tuple[Sample, ...]
+    before: Target
+    after: Target
+    where: EngineUse
+    _: KW_ONLY
+    batches: int
+    silent_streams: bool
+    repeat_rows: bool
+    alone: bool
+    """Whether the job has no other query."""
+
+    def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
+        """Compare; and write case, results and page into a folder."""
+        title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
+        case = self._case(output)
+        versions = f"{self.before.version} → {self.after.version}"
+        errors = errors_console(notes, f"{title}: {counted(len(case.steps), 'step')}, {versions}; into {output}")
+        job_options.print_samples(sending, errors)
+        verdict, silent = self._judged(case, output, errors), None
+        verdict.write(output / "results.jsonl")
+        if self.silent_streams and len(sending) > 1 and verdict.answer in ("same", "differs"):
+            errors.print("the same again, with each stream silent once after the restart")
+            with TemporaryDirectory(prefix="conformance-") as folder:
+                scenario = self._case(Path(folder), silent=True)
+                silent = self._judged(scenario, Path(folder), errors)
+        asked = published_results((str(self.before.version), str(self.after.version)))
+        uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
+        about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
+        answers = [*verdicts.statements(verdict, about), *self.query.statements()]
+        if silent is not None:
+            answers.append(verdicts.silent_statement(silent))
+        summary = f"{title}: {verdicts.summary(verdict)}"
+        write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)
+        exit_code = verdicts.combined_exit_code(verdict, silent)
+        lines = (
+            *job_options.statement_lines(answers),
+            Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
+            Text(),
+            Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
+        )
+        of_silent = {"silent_streams": verdicts.record(silent, None) if silent is not None else None}
+        return _Answer(lines, {**verdicts.record(verdict, about), **of_silent}, exit_code)
+
+    def _case(self, folder: Path, *, silent: bool = False) -> Case:
+        return job_run.write_job(
+            self.query, self.samples, folder, batches=self.batches, silent=silent, again=self.repeat_rows
+        )
+
+    def _judged(self, case: Case, folder: Path, errors: Console) -> verdicts.JobVerdict:
+        cells = job_run.cells_of_job(case, self.before, self.after)
+        with Answers("answers", len(cells), errors, _answer_line) as display:
+            run = job_run.run_job(case, self.before, self.after, self.where, display)
+        if refused := job_run.workaround_cells(run):
+            errors.print(
+                f"handing over {counted(len(refused), 'refused checkpoint')} again, with settings that may help"
+            )
+            with Answers("answers", len(refused), errors, _answer_line) as display:
+                run = job_run.try_workarounds(run, refused, self.where, display)
         return verdicts.judge_job(run, folder, command_line())
-
-    verdict, silent = judged(case, output), None
-    verdict.write(output / "results.jsonl")
-    if silent_streams and len(samples) > 1 and verdict.answer in ("same", "differs"):
-        errors.print("the same again, with each stream silent once after the restart")
-        with TemporaryDirectory(prefix="conformance-") as folder:
-            scenario = job_run.write_job(job, samples, Path(folder), batches=batches, silent=True, again=repeat_rows)
-            silent = judged(scenario, Path(folder))
-    asked = published_results((str(before.version), str(after.version)))
-    uses, conf, plan = verdict.features, where.runtime.conf, verdict.plan
-    about = verdicts.known(asked, discovery.load(), before.version, after.version, uses, conf, plan)
-    answers = [*verdicts.statements(verdict, about)]
-    if silent is not None:
-        answers.append(verdicts.silent_statement(silent))
-    title = f"{function}: {verdicts.summary(verdict)}"
-    write_verdict(output / PAGE, title, [*map(job_options.described, samples)], answers)
-    exit_code = verdicts.combined_exit_code(verdict, silent)
-    lines = (
-        *job_options.statement_lines(answers),
-        Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
-        Text(),
-        Text(verdicts.summary(verdict), style=final_style(exit_code)),
-    )
-    of_silent = {"silent_streams": verdicts.record(silent, None) if silent is not None else None}
-    print_answer(lines, {**verdicts.record(verdict, about), **of_silent}, as_json=as_json)
-    raise typer.Exit(exit_code)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:

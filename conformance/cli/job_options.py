@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -58,18 +59,62 @@ def read_samples(
     Args:
         allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
     """
-    files, zone = _pairs(given, "--sample"), use.runtime.conf.get("spark.sql.session.timeZone")
-    times, ddl = _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
-    for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
-        if strange := sorted(named.keys() - files.keys()):
-            raise typer.BadParameter(
-                f"there is no sample {strange[0]}; samples are {', '.join(files)}", param_hint=name
-            )
-    read = tuple(
-        read_sample(stream, Path(file), event_time=times.get(stream), ddl=ddl.get(stream), most=rows, zone=zone)
-        for stream, file in files.items()
+    files = SampleFiles.of(given, schemas, rows, use, event_time=event_time, allow_silent=allow_silent)
+    return (
+        *map(files.read, files.files),
+        *(silent(stream, text) for stream, text in files.ddl.items() if stream not in files.files),
     )
-    return (*read, *(silent(stream, text) for stream, text in ddl.items() if stream not in files))
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """What the options say of samples, each by stream."""
+
+    files: Mapping[str, str]
+    times: Mapping[str, str]
+    """The columns of event times."""
+    ddl: Mapping[str, str]
+    most: int
+    zone: str | None
+
+    @classmethod
+    def of(
+        cls,
+        given: Sequence[str],
+        schemas: Sequence[str] | None,
+        rows: int,
+        use: EngineUse,
+        *,
+        event_time: Sequence[str] | None = None,
+        allow_silent: bool = False,
+    ) -> SampleFiles:
+        """Read the options and no file; BadParameter if one is wrong."""
+        files, times, ddl = _pairs(given, "--sample"), _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
+        for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
+            if strange := sorted(named.keys() - files.keys()):
+                raise typer.BadParameter(
+                    f"there is no sample {strange[0]}; samples are {', '.join(files)}", param_hint=name
+                )
+        return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def names(self) -> Collection[str]:
+        return self.files.keys()
+
+    def read(self, stream: str, ddl: str | None = None) -> Sample:
+        return read_sample(
+            stream,
+            Path(self.files[stream]),
+            event_time=self.times.get(stream),
+            ddl=self.ddl.get(stream, ddl),
+            most=self.most,
+            zone=self.zone,
+        )
+
+    def columns(self, stream: str) -> str | None:
+        if stream in self.ddl:
+            return self.ddl[stream]
+        return self.read(stream).schema.ddl if stream in self.files else None
 
 
 def described(sample: Sample) -> str:

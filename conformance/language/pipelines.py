@@ -10,6 +10,7 @@ from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operatio
 from conformance.core.data import Json
 from conformance.language.shape import (
     Alternatives,
+    ByKind,
     Choice,
     Definition,
     Definitions,
@@ -34,6 +35,22 @@ OTHER_SIDES = ("join", "union")
 """Operations whose value is another pipeline."""
 
 FUNCTION = Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
+PROGRAM = Record(
+    "`call`",
+    {
+        "program": Key(
+            Text("a file ending in .py, or a module: jobs/clicked.py", r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.py)$"),
+            "your own program: its file, relative to a folder of your code, or its module",
+            required=True,
+        ),
+        "arguments": Key(
+            ListOf(Text("an argument", empty=True), "a list of arguments"), "Its arguments, `sys.argv[1:]`."
+        ),
+        "query": Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent."),
+    },
+    description="Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
+)
+_CALLED = ByKind("`module:function`, or a mapping with the key `program`", scalar=FUNCTION, entries=PROGRAM)
 _EXPRESSION = Text("a Spark SQL expression")
 _COLUMN = Text("a column name")
 _VIEW = Text("a view name", IDENTIFIER)
@@ -66,6 +83,9 @@ class _Pipeline(Shape):
             message = f"a pipeline starts with `from: <stream>`{hint if child(node.items[0], 'call') else ''}"
             valid.append(self.reject(node.items[0], report, message))
         for item in node.items[1:]:
+            called = child(item, "call")
+            if isinstance(called, Entries):
+                valid.append(self.reject(called, report, _STARTS))
             valid += [not report.forbid(item, key, message) for key, message in _FIRST_ONLY.items()]
         return all(valid)
 
@@ -199,13 +219,14 @@ OPERATIONS = dict(
         ),
         _operation(
             "call",
-            FUNCTION,
-            "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; needs `--allow-code`.",
+            _CALLED,
+            "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, "
+            "with the streams that it reads in `with`; needs `--allow-code`.",
             **{
                 "with": Key(
                     ListOf(NAME, "a list of streams", at_least=1),
                     "The streams that the function gets, in this order, where it starts a pipeline: "
-                    "`function(spark, orders, clicks) -> DataFrame`.",
+                    "`function(spark, orders, clicks) -> DataFrame`; of a program, those that it reads.",
                 )
             },
         ),
@@ -243,12 +264,13 @@ _LATER = Alternatives(
     "operation",
     {
         **{name: operation for name, operation in OPERATIONS.items() if name != "from"},
-        "call": replace(_CALL, keys={"call": _CALL.keys["call"]}),
+        "call": replace(_CALL, keys={"call": replace(_CALL.keys["call"], shape=FUNCTION)}),
     },
 )
 """The operations after the first, for the schema: they read no stream."""
 _CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
 """A call that starts a pipeline, for the schema."""
+_STARTS = "only the first operation may call a program, which reads its streams itself"
 _FIRST_ONLY = {
     "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
     "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",

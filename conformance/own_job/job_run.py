@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, product
 from pathlib import Path
-from typing import get_args
+from typing import Protocol, get_args
 
 from conformance.checkpoints.state_difference import state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode
@@ -30,6 +30,7 @@ from conformance.suite.record_expectations import fill_in_expectations
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Target
 from reports.results.records import Target as TargetRecord
+from reports.results.status import Statement
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,33 @@ FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MODES: tuple[str, ...] = get_args(OutputMode)
 
 
+class OwnQuery(Protocol):
+    """A query of one's own, as a case writes it."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def called(self) -> Json:
+        """What `call` says."""
+
+    @property
+    def stem(self) -> str:
+        """The name of its case's file, without the suffix."""
+
+    @property
+    def output_mode(self) -> str: ...
+
+    @property
+    def trigger(self) -> str: ...
+
+    def statements(self) -> Iterable[Statement]:
+        """What of it is not tried, for its verdict."""
+
+
 @dataclass(frozen=True)
 class Job:
-    """A query of one's own; raises WrongUsage if the text does not name a function."""
+    """A function; raises WrongUsage if the text does not name one."""
 
     function: str
     """``module:function``; it takes the session and a DataFrame for each sample, in order."""
@@ -170,6 +195,25 @@ class Job:
             raise WrongUsage(
                 f"{self.function!r} is not a function: write module:function, such as acme_jobs.totals:build"
             )
+
+    @property
+    def title(self) -> str:
+        return self.function
+
+    @property
+    def called(self) -> Json:
+        return self.function
+
+    @property
+    def stem(self) -> str:
+        return self.function.replace(":", ".")
+
+    @property
+    def trigger(self) -> str:
+        return "default"
+
+    def statements(self) -> Iterable[Statement]:
+        return ()
 
 
 def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
@@ -222,12 +266,19 @@ def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
 
 
 def write_job(
-    job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False, again: bool = True
+    job: OwnQuery,
+    samples: Sequence[Sample],
+    folder: Path,
+    *,
+    batches: int = 4,
+    silent: bool = False,
+    again: bool = True,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
     Args:
-        folder: where its file is written, named after the function.
+        samples: of all its streams; one without rows sends nothing.
+        folder: where its file is written, named after the function or program.
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
         again: whether the earliest and the latest row of each stream arrive again.
@@ -236,11 +287,12 @@ def write_job(
         CannotWriteFile: see `conformance.core.output_file`.
         InvalidCase: a sample has values that no case may have.
     """
-    steps = map(_step, count(), arrivals(samples, batches, silent=silent, again=again))
+    sending = [sample for sample in samples if sample.rows]
+    steps = map(_step, count(), arrivals(sending, batches, silent=silent, again=again))
     return _write(job, samples, steps, folder)
 
 
-def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
+def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> Case:
     """Write the case of a query that resumes a checkpoint: a micro-batch without rows reads its state, then the samples arrive.
 
     The samples stand in the order of the sources; one without rows is a silent stream. See `write_job` for errors.
@@ -258,14 +310,15 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
 
 
-def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
+def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
     written = {
-        "title": f"{job.function} gives the same rows",
+        "title": f"{job.title} gives the same rows",
         "strength": "observed",
         "streams": streams,
-        "query": [{"call": job.function, "with": list(streams)}],
+        "query": [{"call": job.called, "with": list(streams)}],
         "outputMode": job.output_mode,
+        **({"trigger": job.trigger} if job.trigger != "default" else {}),
         "steps": [*steps],
     }
     text = printed(written)
@@ -273,7 +326,7 @@ def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: P
         raise WrongUsage(
             f"these rows make a case of more than {MAX_BYTES:,} bytes: take fewer with --rows, or shorter ones"
         )
-    return _written(folder / f"{job.function.replace(':', '.')}.yaml", text)
+    return _written(folder / f"{job.stem}.yaml", text)
 
 
 def _step(number: int, arrival: Arrival) -> dict[str, Json]:

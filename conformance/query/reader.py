@@ -139,7 +139,8 @@ class Reader:
             case "call":
                 for nested in operation.nested:
                     self.pipeline(nested)
-                self.unread.append(f"the function {value}")
+                what = f"the program {value['program']}" if isinstance(value, Mapping) else f"the function {value}"
+                self.unread.append(what)
                 return _Rows()
             case name:
                 self.unread.append(f"the operation {name}")

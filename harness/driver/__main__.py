@@ -18,7 +18,11 @@ _memory = RecentMemory()
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     from .execution import Execution
     from .files import finish
+    from .survey import Survey
 
+    if "program" in message:
+        channel.send("program", case=message["case"], **Survey(backend, message).answer())
+        return
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))
     try:

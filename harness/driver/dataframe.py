@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from .errors import NotPermitted
 from .origin import method
 from .own_code import OwnCode
 from .permission import check_statement
+from .program import Source
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 
@@ -150,8 +152,16 @@ class _Builder:
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code is None:
             raise NotPermitted("the query calls Python code of its author")
+        if isinstance(operation["call"], dict):
+            return self._code.query(operation["call"], self._session, partial(self._source, operation["with"]))
         frames = [self._stream(stream) for stream in operation["with"]] if "with" in operation else [frame]
         return self._code.frame(operation["call"], self._session, *frames)
+
+    def _source(self, streams: list[str], source: Source) -> Any:
+        if source.name not in streams:
+            known = ", ".join(streams)
+            raise ValueError("the program reads {}, and the streams of the case are {}".format(source.name, known))
+        return self._stream(source.name, source.given)
 
 
 def _expr(text: str) -> Any:

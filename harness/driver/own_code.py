@@ -16,9 +16,11 @@ import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from traceback import FrameSummary
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from .origin import of_the_standard_library
+from .program import Program, Run, Source
+from .program import run as run_program
 from .query_starts import guard_pyspark
 
 BUILDING = "while building the query"
@@ -114,7 +116,15 @@ def _tracebacks(message: str) -> Iterator[Any]:
                 frames = []
 
 
-def path_inside(file: str, folders: List[str]) -> Optional[str]:
+def refused_at(error: BaseException, folders: List[str]) -> Mistake:
+    """What Spark refused, as a mistake at the author's line that asked for it."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    shown = "{}: {}".format(type(error).__name__, first)[:_LONGEST]
+    frames = traceback.extract_tb(error.__traceback__)
+    return _mistake(shown, shown, frames, folders, BUILDING) or Mistake(shown, None, BUILDING)
+
+
+def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
     """The path of a file relative to the innermost folder that holds it; None if none does, or it is of an installed package."""
     real = os.path.realpath(file)
     if "site-packages" in real or "dist-packages" in real:
@@ -150,6 +160,7 @@ class OwnCode:
         self._by_value = by_value
         self.used = False
         """Whether a function was looked up: what fails from then on may be the author's."""
+        self._runs = 0
 
     def function(self, named: str) -> Callable[..., Any]:
         """The function that ``module:function`` names.
@@ -216,6 +227,30 @@ class OwnCode:
             if not (hasattr(frame, "writeStream") and hasattr(frame, "schema")):
                 raise TypeError("{} returned {!r:.200}, not a DataFrame".format(named, frame))
         return frame
+
+    def program(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Run:
+        """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.
+
+        Raises:
+            AuthorFailed: it fails by its own fault. What Spark refuses is raised as it is.
+        """
+        self.used = True
+        self._runs += 1
+        if self._runs > 1:  # a program that starts anew finds no views
+            for table in session.catalog.listTables():
+                if table.isTemporary:
+                    session.catalog.dropTempView(table.name)
+        wanted = Program(called["program"], tuple(called.get("arguments", ())))
+        with self._failures(BUILDING):
+            return run_program(wanted, session, read, self.folders, path_inside)
+
+    def query(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Any:
+        """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``."""
+        started, number = self.program(called, session, read).started, called.get("query", 1)
+        with self._failures(BUILDING):
+            if len(started) < number:
+                raise TypeError("{} started {} queries, not {}".format(called["program"], len(started), number))
+        return started[number - 1].frame
 
     @contextmanager
     def _failures(self, during: str) -> Iterator[None]:

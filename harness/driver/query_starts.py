@@ -53,21 +53,26 @@ class _Allowed:
         """Whether the query that this ``DataStreamWriter`` starts may start."""
         if getattr(self._thread, "allowed", False):
             return True
-        frame = writer._df
-        # Up to 3.2 a DataFrame knows its session by its SQLContext.
-        session = getattr(frame, "sparkSession", None) or frame.sql_ctx.sparkSession
-        return id(session) in self._sessions
+        return id(_session_of(writer)) in self._sessions
+
+
+def _session_of(writer: Any) -> Any:
+    frame = getattr(writer, "_df", None)
+    if frame is None:  # a writer of Connect
+        return writer._session
+    # Up to 3.2 a DataFrame knows its session by its SQLContext.
+    return getattr(frame, "sparkSession", None) or frame.sql_ctx.sparkSession
 
 
 allowed = _Allowed()
 _guarded: Set[type] = set()
 _guarding = threading.Lock()
-_CLASSIC, _CONNECT = "pyspark.sql.streaming", "pyspark.sql.connect.streaming.readwriter"
+CLASSIC, CONNECT = "pyspark.sql.streaming", "pyspark.sql.connect.streaming.readwriter"
 
 
 def guard_pyspark() -> None:
     """Guard every class of this PySpark that starts streaming queries; a part of it that no session has loaded starts none."""
-    for module, loaded in ((_CLASSIC, "pyspark.sql.dataframe"), (_CONNECT, "pyspark.sql.connect.session")):
+    for module, loaded in ((CLASSIC, "pyspark.sql.dataframe"), (CONNECT, "pyspark.sql.connect.session")):
         if loaded in sys.modules:
             guard(import_module(module).DataStreamWriter)
 

@@ -37,6 +37,8 @@ from harness.engine.protocol import (
     FailureReason,
     Hello,
     Message,
+    ProgramRequest,
+    ProgramSeen,
     Reached,
     StepAnswer,
 )
@@ -356,6 +358,14 @@ class DriverEngine:
         finally:
             with self._counting:
                 self._running -= 1
+
+    def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
+        doing = f"the survey of {request.case}"
+        with self._connection.conversation(request.case, request) as mailbox:
+            answer = self._connection.next_answer(mailbox, timeout, doing)
+            if not isinstance(answer, ProgramSeen):
+                raise self._connection.unexpected(answer, doing)
+            return answer
 
     def _follow(
         self,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity, Interrupted, Observation, StepSeen
-from harness.engine.protocol import CaseRequest, FailureReason
+from harness.engine.protocol import CaseRequest, FailureReason, ProgramRequest, ProgramSeen
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target
@@ -89,6 +89,13 @@ class Engine(Protocol):
             ExecutorsLost: the cluster lost executors while the case ran.
             TooBusy: the machine was overloaded.
             EngineFailed: there is no observation; after any but a ``DriverFailed`` the engine must be replaced.
+        """
+
+    def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
+        """See what a program of the author's does, within so many seconds.
+
+        Raises:
+            EngineFailed: there is no answer; an `EngineSilent` program did not end.
         """
 
     def kill(self) -> None:

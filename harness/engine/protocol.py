@@ -7,6 +7,8 @@ step's answer and ``Done``, and the host kills it.
 
 A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
 
+A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` answers it.
+
 A soak (``harness/soak/soak.py``) uses the same protocol with requests of its own, answered by ``Emitted``, ``Progressed``, ``Rows`` and
 ``Done``.
 """
@@ -23,7 +25,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from conformance.core.observation import Column, Identity, StepSeen
+from conformance.core.observation import Column, Identity, OwnCodeError, StepSeen
 
 VERSION = 1
 
@@ -129,6 +131,21 @@ class CaseRequest(Message):
     has them. None leaves them as they are."""
 
 
+class ProgramRequest(Message):
+    """Run a program of the author's without any rows, to see what it reads and starts."""
+
+    case: str
+    directory: str
+    """Holds the streams that it reads meanwhile: an absolute path on the engine's file system, as for a case."""
+    program: dict[str, Json]
+    """As ``call`` names it: ``program``, a file or a module, and ``arguments``."""
+    schemas: dict[str, str]
+    """Source → its columns, for those whose columns are known from a sample."""
+    code: tuple[str, ...]
+    """Folders of the author's modules, on the engine's file system."""
+    conf: dict[str, str] = {}
+
+
 class Hello(Message):
     """The driver introduces its engine."""
 
@@ -181,6 +198,44 @@ class Done(Message):
     """Bytes the engine uses now; None if its operating system does not report it."""
     executors_lost: int = 0
     """Executors that the cluster lost while the case ran; if any, the run must be repeated."""
+
+
+class SourceSeen(Message):
+    """A source that a program reads."""
+
+    name: str
+    """Its topic, the last part of its path or table, or the name that the program gives it."""
+    format: str
+    """``kafka``, ``json``, ``table`` …"""
+    ddl: str | None
+    """Its columns; None if only its files or its table say them."""
+
+
+class QuerySeen(Message):
+    """A query that a program starts."""
+
+    name: str | None
+    output_mode: str
+    trigger: str
+    """``default``, ``once``, ``availableNow``, ``realTime`` or ``continuous``."""
+    sink: str
+    """``parquet``, ``table`` or, for a function of the author's, ``foreachBatch`` or ``foreach``."""
+    at: str | None
+    """The line that starts it, ``job.py:12``; None if no line of the author's does."""
+    reads: tuple[str, ...]
+    """The sources that it reads."""
+
+
+class ProgramSeen(Message):
+    """What a program does. Without an error, the last source has no columns only if the program could not go on without them."""
+
+    kind: Literal["program"]
+    case: str
+    sources: tuple[SourceSeen, ...]
+    queries: tuple[QuerySeen, ...]
+    """In the order in which the program starts them."""
+    error: OwnCodeError | None = None
+    """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 
 
 class FailureReason(StrEnum):
@@ -241,14 +296,27 @@ class Rows(Message):
     rows: tuple[tuple[Json, ...], ...]
 
 
-AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed | Progressed | Rows
+AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | Failed | Progressed | Rows
 ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discriminator="kind")])
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema; ``python -m harness.engine.protocol harness/engine/messages`` writes them."""
-    for message in (CaseRequest, Hello, StepAnswer, Emitted, Reached, Done, Failed, Progressed, Rows):
+    messages = (
+        CaseRequest,
+        ProgramRequest,
+        Hello,
+        StepAnswer,
+        Emitted,
+        Reached,
+        Done,
+        ProgramSeen,
+        Failed,
+        Progressed,
+        Rows,
+    )
+    for message in messages:
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
 
 

@@ -26,6 +26,29 @@ FILES = {
         def failing(spark, orders, clicks):
             return orders.select(udf(fail)("who").alias("who")).union(clicks)
         """,
+    "src/acme_program.py": """
+        import sys
+        from pyspark.sql import SparkSession
+        from pyspark.sql.functions import col, udf
+        from acme_names.text import shout
+
+        spark = SparkSession.builder.getOrCreate()
+        orders = spark.readStream.schema("who STRING").json("/nowhere/orders")
+        clicks = spark.readStream.format("kafka").option("subscribe", "clicks").load()
+        names = orders.union(clicks.select(col("value").cast("string")))
+        names.createTempView("names")
+        spark.sql("SELECT * FROM names").writeStream.format("console").start()
+        mark = sys.argv[1]
+        query = names.select(udf(lambda text: shout(text) + mark)("who")).writeStream.start("/nowhere", checkpointLocation="/nowhere")
+        query.awaitTermination()
+        spark.stop()
+        """,
+    "cases/program.yaml": """
+        title: x
+        streams: {orders: who STRING, clicks: value STRING}
+        query: {call: {program: acme_program.py, arguments: ["!"], query: 2}, with: [orders, clicks]}
+        steps: [{add: {orders: [[ada]], clicks: [[bob]]}}, {restart: graceful}, {add: {orders: [[cy]], clicks: [[dan]]}}]
+        """,
     "cases/loud.yaml": """
         title: x
         streams: {orders: who STRING, clicks: who STRING}
@@ -59,6 +82,10 @@ def check_own_job(runtime, target, cases):
     scheduler.run([CellTask(case, (target,)) for case in cases])
     (batch,) = listening.seen["loud"].steps[0].batches
     assert sorted(batch.rows) == [("ADA",), ("BOB",)]
+    assert listening.seen["program"].error is None, listening.seen["program"].error
+    first, _, later = listening.seen["program"].steps
+    rows = [row for step in (first, later) for batch in step.batches for row in batch.rows]
+    assert sorted(rows) == [("ADA!",), ("BOB!",), ("CY!",), ("DAN!",)]
     mistake = listening.seen["failing"].own_code_error
     assert mistake is not None
     assert (mistake.raised, mistake.at, mistake.during) == ("KeyError('ada')", "acme_names/text.py:6", "in a UDF")

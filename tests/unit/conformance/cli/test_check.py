@@ -34,6 +34,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT[:2], "lines", *RIGHT[3:]], "lines means 10 versions: name one"),
         ([*RIGHT[:2], "9.9", *RIGHT[3:]], "'9.9' is not a"),
         (RIGHT[:5], "Missing option '--sample'"),
+        ([*RIGHT, "--", "--day", "1"], "a function gets no arguments"),
+        (["gone.py", *RIGHT[1:]], "there is no file gone.py"),
+        (["acme.gone", *RIGHT[1:]], "'acme.gone' is not a function, which is module:function, nor a module in"),
+        (["job.py", *RIGHT[1:], "--output-mode", "append"], "the program says it itself: omit it"),
     ],
 )
 def test_what_is_wrong_is_one_clear_message(options: list[str], says: str) -> None:

@@ -14,6 +14,7 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.language import InvalidCase, read_case
 from conformance.language.reader import case_from
+from conformance.query.reading import read_query
 from harness.engine.request import request_for
 
 VALID = Path(__file__).parent / "valid"
@@ -287,6 +288,19 @@ def test_a_sink_is_a_function_of_the_authors_and_needs_permission() -> None:
     assert request_for(found, "/work/x").sink == "acme_jobs.sinks:write"
     with pytest.raises(InvalidCase, match="is not module:function"):
         case_from({**written, "sink": "write"}, "x")
+
+
+def test_a_program_is_called_with_the_streams_that_it_reads() -> None:
+    called = {"program": "jobs/clicked.py", "arguments": ["--day", "1"], "query": 2}
+    call = {"call": called, "with": ["orders", "clicks"]}
+    written = {"title": "x", "streams": {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}, "steps": [{"idle": {}}]}
+    found = case_from({**written, "query": call}, "x")
+    assert (found.query.wire(), found.query.streams()) == ([call], {"orders", "clicks"})
+    assert [each.reason for each in found.needs_code] == ["`call` runs Python code of the case's author"]
+    assert request_for(found, "/work/x").query == [call]
+    other = case_from({**written, "query": {**call, "call": {**called, "query": 1}}}, "x")
+    assert other.digest != found.digest
+    assert read_query(found.query, found.streams).unread == ("the program jobs/clicked.py",)
 
 
 def test_a_function_gets_the_streams_that_the_query_names() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.driver.dataframe import build
 from harness.driver.own_code import OwnCode
+from harness.driver.program import Source
 
 
 class Recorded:
@@ -95,3 +96,23 @@ def test_only_the_streams_of_the_query_are_read(calls):
     """With source evolution Spark refuses a source without a name where it is read."""
     whole(calls, {"from": "a", "name": "orders"}, {"union": [{"from": "b", "name": "refunds"}]})
     assert calls == ["read(orders=a)", "read(refunds=b)", "orders=a.union(refunds=b)"]
+
+
+def test_a_program_reads_the_streams_that_the_case_names(calls):
+    class Code:
+        """Stands for the author's program, which reads one source after another."""
+
+        def query(self, called, session, read):
+            frames = [read(Source(name, "json", given=given)) for name, given in called["reads"]]
+            return Recorded(calls, "+".join(frame.text for frame in frames))
+
+    def read(stream, source):
+        return Recorded(calls, f"{source}={stream}" if source else stream)
+
+    def built_of(*reads):
+        operation = {"call": {"program": "job.py", "reads": reads}, "with": ["orders", "clicks"]}
+        return build([operation], read, None, Code()).text
+
+    assert built_of(("orders", None), ("clicks", "named")) == "orders+named=clicks"
+    with pytest.raises(ValueError, match="the program reads sales, and the streams of the case are orders, clicks"):
+        built_of(("sales", None))

@@ -94,6 +94,25 @@ def test_a_sink_starts_queries_on_frames_of_its_session_in_any_thread(writer, fr
         writer(frame(mine)).start()
 
 
+def test_a_writer_of_connect_knows_its_session_alone():
+    """It raised an AttributeError, for the author's queries and for those of a sink."""
+
+    class DataStreamWriter:
+        def __init__(self, session):
+            self._session = session
+
+        def start(self):
+            return "started"
+
+    guard(DataStreamWriter)
+    mine = Session()
+    allowed.session(mine)
+    assert DataStreamWriter(mine).start() == "started"
+    allowed.forget(mine)
+    with pytest.raises(QueryStarted):
+        DataStreamWriter(mine).start()
+
+
 def test_a_writer_without_a_method_is_guarded_as_far_as_it_goes():
     class Old:
         def start(self):

@@ -1,0 +1,278 @@
+"""One's own program, unchanged: what it reads and starts, as an engine sees it, and the query of each start with its samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.core.observation import OwnCodeError
+from conformance.core.spark_types import Schema, parse_schema
+from conformance.core.wording import counted
+from conformance.language.source import unknown
+from conformance.own_job.sample import Sample, UnusableSample, silent
+from conformance.runner.resources import EngineUse, interruptible, open_runtime
+from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineSilent
+from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
+from harness.progress import ProgressCallback
+from harness.runtimes.own_code import OwnCode
+from harness.targets.targets import Target
+from reports.results.status import Statement
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
+_KAFKA = "kafka"
+_RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
+"""The columns of a record of Kafka that a sample need not have, with their types."""
+_TRIGGERS = ("default", "once", "availableNow")
+"""The triggers with which a program can be tried; one by processing time is the default."""
+
+
+def is_program(text: str) -> bool:
+    """Whether this names a program, a file ending in .py or a dotted module, and not a function."""
+    return text.endswith(".py") or _MODULE.fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class Program:
+    path: str
+    """The file, relative to the first folder of the code that holds it, or the module."""
+    arguments: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, text: str, arguments: Sequence[str], code: OwnCode) -> tuple[Program, OwnCode]:
+        """The program that a text names, and the code with the folder of its file, where it finds its neighbours.
+
+        Raises:
+            WrongUsage: there is none.
+        """
+        if not text.endswith(".py"):
+            parts = text.split(".")
+            files = [folder.joinpath(*parts) for folder in code.folders]
+            if not any(file.with_suffix(".py").is_file() or (file / "__main__.py").is_file() for file in files):
+                where = ", ".join(map(str, code.folders))
+                raise WrongUsage(
+                    f"{text!r} is not a function, which is module:function, nor a module in {where}: is --code missing?"
+                )
+            return cls(text, tuple(arguments)), code
+        file = Path(text).resolve()
+        if not file.is_file():
+            raise WrongUsage(f"there is no file {text}")
+        whole = OwnCode.at([*code.folders, file.parent])
+        folder = next(folder for folder in whole.folders if file.is_relative_to(folder))
+        return cls(file.relative_to(folder).as_posix(), tuple(arguments)), whole
+
+    @property
+    def called(self) -> dict[str, Json]:
+        """What `call` says of it."""
+        return {"program": self.path, **({"arguments": [*self.arguments]} if self.arguments else {})}
+
+
+@dataclass(frozen=True)
+class ProgramQuery:
+    """A query that a program starts: an `OwnQuery`."""
+
+    program: Program
+    number: int
+    """Its place among those that the program starts, from 1."""
+    of: int
+    """How many the program starts."""
+    seen: QuerySeen
+
+    @property
+    def title(self) -> str:
+        named = f" ({self.seen.name})" if self.seen.name else ""
+        return self.program.path if self.of == 1 else f"{self.program.path}, query {self.number} of {self.of}{named}"
+
+    @property
+    def called(self) -> Json:
+        return {**self.program.called, **({"query": self.number} if self.of > 1 else {})}
+
+    @property
+    def stem(self) -> str:
+        name = self.program.path.removesuffix(".py").replace("/", ".")
+        return name if self.of == 1 else f"{name}-{self.number}"
+
+    @property
+    def output_mode(self) -> str:
+        return self.seen.output_mode
+
+    @property
+    def trigger(self) -> str:
+        return self.seen.trigger
+
+    def statements(self) -> Iterator[Statement]:
+        """What of the query is not tried."""
+        if self.seen.sink in ("foreach", "foreachBatch"):
+            at = f" at {self.seen.at}" if self.seen.at else ""
+            text = f"the function of {self.seen.sink}{at} is not called: the rows that it would get are compared, not what it does"
+            yield Statement("unsupported", "–", text)
+
+
+class SampleFiles(Protocol):
+    """The files of samples, by source."""
+
+    @property
+    def names(self) -> Collection[str]: ...
+
+    def read(self, stream: str, ddl: str | None = None) -> Sample:
+        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors."""
+
+    def columns(self, stream: str) -> str | None:
+        """The columns of a source, as the user gives them or by its sample; None without both."""
+
+
+def survey(
+    program: Program,
+    target: Target,
+    options: EngineUse,
+    files: SampleFiles,
+    on_progress: ProgressCallback,
+) -> ProgramSeen:
+    """What a program does on a version, with streams that have no rows.
+
+    Args:
+        files: the samples, for sources whose columns the program does not say.
+
+    Raises:
+        WrongUsage: it fails, starts no query, or does not end.
+        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+    """
+    with (
+        open_runtime(options.runtime, options.work) as runtime,
+        interruptible(lambda: "nothing was compared"),
+    ):
+        engine = runtime.start(target, on_progress=on_progress)
+        try:
+            seen = _survey(engine, program, files, options.concurrency.step_timeout)
+        finally:
+            engine.close()
+    if seen.error is not None:
+        raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error)}")
+    lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
+    if not seen.queries and not lacks_columns:
+        raise WrongUsage(
+            f"{program.path} ended and started no query, so there is nothing to compare: do its arguments, after --, make it do so?"
+        )
+    return seen
+
+
+def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float) -> ProgramSeen:
+    schemas: dict[str, str] = {}
+    while True:
+        request = ProgramRequest(
+            case=program.path,
+            directory=engine.new_directory(program.path),
+            program=program.called,
+            schemas=schemas,
+            code=engine.code or (),
+        )
+        try:
+            seen = engine.survey(request, timeout=timeout)
+        except EngineSilent:
+            raise WrongUsage(
+                f"{program.path} did not end within {timeout:g} s: here its queries end at once, so it must end when they do, or when "
+                "awaitTermination returns"
+            ) from None
+        except (EngineDied, DriverFailed) as failed:
+            raise WrongUsage(f"{program.path} cannot be run: {failed}") from None
+        last = seen.sources[-1] if seen.sources else None
+        columns = (
+            files.columns(last.name) if last is not None and last.ddl is None and last.name not in schemas else None
+        )
+        if seen.error is not None or seen.queries or last is None or columns is None:
+            return seen
+        schemas = {**schemas, last.name: columns}
+
+
+def _what_ended_it(error: OwnCodeError) -> str:
+    if error.raised.startswith("WithoutEnd("):
+        return (
+            f"it starts queries, or waits for their end, again and again at {error.at}: it must end when its queries do"
+        )
+    return "\n".join(error.lines())
+
+
+def queries(
+    program: Program,
+    seen: ProgramSeen,
+    files: SampleFiles,
+) -> tuple[tuple[ProgramQuery, tuple[Sample, ...]], ...]:
+    """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
+
+    Args:
+        files: the samples by source.
+
+    Raises:
+        WrongUsage: a source lacks its sample, a sample has no source, or a query cannot be tried.
+    """
+    sources = {source.name: source for source in seen.sources}
+    if strange := sorted(set(files.names) - sources.keys()):
+        raise WrongUsage(
+            f"{unknown('source', strange[0], sources, where=f' of {program.path}')}\n{_listed(program, seen)}"
+        )
+    reads = [query.reads or tuple(sources) for query in seen.queries]
+    needed = set().union(*reads) if reads else sources.keys()
+    if needed - set(files.names):
+        raise WrongUsage(_listed(program, seen))
+    for query in seen.queries:
+        if query.trigger not in _TRIGGERS:
+            raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
+    samples = {name: _read(sources[name], files) for name in sources if name in files.names}
+    for name in sources.keys() - samples.keys():
+        samples[name] = silent(name, sources[name].ddl or files.columns(name) or "")
+    return tuple(
+        (
+            ProgramQuery(program, number, len(seen.queries), query),
+            tuple(each if name in of_query else replace(each, rows=()) for name, each in samples.items()),
+        )
+        for number, (query, of_query) in enumerate(zip(seen.queries, reads, strict=True), 1)
+    )
+
+
+def _read(source: SourceSeen, files: SampleFiles) -> Sample:
+    if source.format != _KAFKA:
+        return files.read(source.name, source.ddl)
+    return as_records(files.read(source.name))
+
+
+def as_records(sample: Sample) -> Sample:
+    """The sample of a source of Kafka, with the columns of a record that it lacks; without ``value``, its columns are a JSON object.
+
+    Raises:
+        UnusableSample: ``value`` is neither text nor bytes.
+    """
+    types = {field.name: field.type for field in sample.schema.fields}
+    if "value" in types and types["value"].name not in ("string", "binary"):
+        raise UnusableSample(
+            Path(sample.stream),
+            f"value is {types['value']}: the value of a record is text; without it, the columns are a JSON object",
+        )
+    lacking = {name: type for name, type in _RECORD.items() if name not in types}
+    ddl = ", ".join([sample.schema.ddl, *(f"{name} {type}" for name, type in lacking.items())])
+    rows = ((*row, *_record_fields(lacking, sample.stream, number)) for number, row in enumerate(sample.rows))
+    return replace(sample, schema=Schema(ddl, parse_schema(ddl).fields), rows=tuple(rows))
+
+
+def _record_fields(names: Mapping[str, str], topic: str, number: int) -> Iterator[Json]:
+    values: Mapping[str, Json] = {"topic": topic, "partition": 0, "offset": number, "timestampType": 0}
+    return (values[name] for name in names)
+
+
+def _listed(program: Program, seen: ProgramSeen) -> str:
+    """Which sources the program reads, with their columns, and what to write."""
+    lines = [f"{program.path} reads {counted(len(seen.sources), 'source')}; give a sample of each:"]
+    for source in seen.sources:
+        lines.append(f"  --sample {source.name}={source.name}.jsonl   # {source.format}: {_shown(source)}")
+    if not seen.queries:
+        lines.append("  it reads more, perhaps: it cannot go on before the columns of the last one are known")
+    return "\n".join(lines)
+
+
+def _shown(source: SourceSeen) -> str:
+    if source.format == _KAFKA:
+        return "value (text), or the columns of a JSON object; if they matter, key, timestamp, topic, partition, offset"
+    return source.ddl.replace("`", "") if source.ddl else "its columns, which only the source itself says"

@@ -1,0 +1,485 @@
+"""Runs a program of the author's unchanged: its sources are streams of the case, and of the queries that it starts none runs.
+
+While it runs, the methods of PySpark that make a session, read a stream, start a query or wait for its end do in its thread what this
+module says, and for everybody else what they always do. What the program reads and writes without streams it really reads and writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import runpy
+import signal
+import sys
+import threading
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+from .query_starts import CLASSIC, CONNECT, guard_pyspark
+
+KAFKA = "kafka"
+KAFKA_COLUMNS = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+}
+"""The columns of a source of Kafka, in its order, with their types."""
+_HEADERS = "array<struct<key:string,value:binary>>"
+_KNOWN = {
+    KAFKA: ", ".join("{} {}".format(name, type) for name, type in KAFKA_COLUMNS.items()),
+    "rate": "timestamp TIMESTAMP, value BIGINT",
+    "rate-micro-batch": "timestamp TIMESTAMP, value BIGINT",
+    "socket": "value STRING",
+    "text": "value STRING",
+}
+"""Format → the columns that its sources have, whatever the program says."""
+_FILES = ("csv", "json", "orc", "parquet", "text", "xml")
+"""The methods of a ``DataStreamReader`` that read files of a format."""
+_SCHEMA_SECOND = ("csv", "json", "xml")
+"""Those of them whose second parameter is the schema."""
+_MOST_WAITS = 1000
+_MOST_QUERIES = 50
+"""A program that waits so often for queries that have ended, or starts so many, never ends."""
+_LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation")
+"""Settings of the program that are left out: more partitions cost time and change no row, and no checkpoint of its own is used."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """``path``: a file ending in .py, relative to a folder of the author's, or a dotted module."""
+
+    path: str
+    arguments: Tuple[str, ...] = ()
+
+    def file(self, folders: Sequence[str]) -> Optional[str]:
+        """The file, if it is one.
+
+        Raises:
+            FileNotFoundError: it lies in none of the folders.
+        """
+        if not self.path.endswith(".py"):
+            return None
+        paths = [os.path.join(folder, self.path) for folder in folders]
+        for path in paths:
+            if os.path.isfile(path):
+                return path
+        raise FileNotFoundError("there is no {} in {}".format(self.path, ", ".join(folders)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source that the program reads."""
+
+    name: str
+    format: str
+    schema: Any = None
+    """What the program says: a ``StructType``, text, or None."""
+    given: Optional[str] = None
+    """The name that the program gives it, ``DataStreamReader.name``."""
+    headers: bool = False
+    """Whether it reads the headers of Kafka's records."""
+
+    @property
+    def known_schema(self) -> Any:
+        return _KNOWN.get(self.format, self.schema)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A query that the program would have started."""
+
+    frame: Any
+    output_mode: str
+    trigger: str
+    """``default``, ``once``, ``availableNow``, ``realTime`` or ``continuous``."""
+    name: Optional[str]
+    sink: str
+    """``parquet``, ``table`` or, for a function of the author's, ``foreachBatch`` or ``foreach``."""
+    at: Optional[str]
+    """Where the program starts it: ``job.py:12``."""
+
+
+class WithoutEnd(BaseException):
+    """The program waits or starts queries for ever. No ``Exception``, which the loop of a program may catch."""
+
+    def __init__(self) -> None:
+        super().__init__("the program starts queries, or waits for their end, again and again, and never ends itself")
+
+
+class Query:
+    """Stands for a query that the program has started: it has ended."""
+
+    isActive = False  # noqa: N815
+    lastProgress = None  # noqa: N815
+    recentProgress: List[Any] = []  # noqa: N815, RUF012
+    status = {"message": "Stopped", "isDataAvailable": False, "isTriggerActive": False}  # noqa: RUF012
+
+    def __init__(self, run: Run, name: Optional[str]) -> None:
+        self._run = run
+        self.name = name
+        self.id, self.runId = str(uuid.uuid4()), str(uuid.uuid4())
+
+    def awaitTermination(self, timeout: Any = None) -> Optional[bool]:  # noqa: N802
+        return self._run.waited(timeout)
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        self._run.waited(None)
+
+    def stop(self) -> None: ...
+
+    def exception(self) -> None: ...
+
+    def explain(self, extended: bool = False) -> None: ...
+
+
+class Run:
+    """One run of a program. ``read``: makes the DataFrame of a source; ``place``: names the author's line that calls."""
+
+    def __init__(self, session: Any, read: Callable[[Source], Any], place: Callable[[], Optional[str]]) -> None:
+        self.session = session
+        self.sources: List[Source] = []
+        self.started: List[Started] = []
+        self._read = read
+        self._place = place
+        self._names: Set[str] = set()
+        self._waits = 0
+
+    def waited(self, timeout: Any) -> Optional[bool]:
+        self._waits += 1
+        if self._waits > _MOST_WAITS:
+            raise WithoutEnd
+        return None if timeout is None else True
+
+    def load(self, noted: Dict[str, Any], format: str, path: Optional[str], schema: Any) -> Any:
+        options = {key.lower(): str(value) for key, value in noted.get("options", {}).items()}
+        given = noted.get("name")
+        name = base = given or _name(format, path or options.get("path"), options)
+        number = 1
+        while name in self._names:
+            number += 1
+            name = "{}_{}".format(base, number)
+        self._names.add(name)
+        headers = options.get("includeheaders", "").lower() == "true"
+        source = Source(name, format, schema if schema is not None else noted.get("schema"), given, headers)
+        self.sources.append(source)
+        with _running.as_others():
+            frame = self._read(source)
+            return _of_kafka(frame, source) if format == KAFKA else frame
+
+    def start(self, writer: Any, noted: Dict[str, Any], format: Optional[str], arguments: Dict[str, Any]) -> Query:
+        name = arguments.get("queryName") or noted.get("queryName")
+        if len(self.started) == _MOST_QUERIES:
+            raise WithoutEnd
+        self.started.append(
+            Started(
+                frame=_frame_of(writer),
+                output_mode=(arguments.get("outputMode") or noted.get("outputMode") or "append").lower(),
+                trigger=noted.get("trigger", "default"),
+                name=name,
+                sink=noted.get("function") or format or arguments.get("format") or noted.get("format") or "parquet",
+                at=self._place(),
+            )
+        )
+        return Query(self, name)
+
+
+def _frame_of(writer: Any) -> Any:
+    """The DataFrame that a ``DataStreamWriter`` writes."""
+    if hasattr(writer, "_df"):
+        return writer._df
+    frames = import_module("pyspark.sql.connect.dataframe").DataFrame
+    made: Callable[[Any, Any], Any] = getattr(
+        frames, "withPlan", frames
+    )  # 3.5 has the method, newer ones a constructor
+    return made(writer._write_stream._child, writer._session)
+
+
+def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
+    """The name of a source: its topic, the last part of its path or table that says something, else its format."""
+    text = options.get("subscribe", "") if format == KAFKA else path or ""
+    parts = [part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part)]
+    last = parts[-1] if parts else format
+    if format in ("table", "iceberg"):
+        last = last.rstrip("`").rpartition(".")[2]
+    name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)
+    return "_" + name if name[0].isdigit() else name
+
+
+def _of_kafka(frame: Any, source: Source) -> Any:
+    """The rows of a stream as Kafka's records. Without a column ``value``, all columns that Kafka does not have are a JSON object in it."""
+    from pyspark.sql import functions
+
+    def column(name: str, type: str) -> Any:
+        if name in names:
+            return functions.col("`{}`".format(name)).cast(type).alias(name)
+        if name == "value":
+            return functions.to_json(functions.struct(*others)).cast(type).alias(name)
+        return functions.lit(None).cast(type).alias(name)
+
+    names = frame.columns
+    others = ["`{}`".format(name.replace("`", "``")) for name in names if name not in KAFKA_COLUMNS]
+    columns = dict(KAFKA_COLUMNS, headers=_HEADERS) if source.headers else KAFKA_COLUMNS
+    return frame.select(*[column(name, type) for name, type in columns.items()])
+
+
+class _Running(threading.local):
+    """The run of this thread; None if its code is not a program of the author's."""
+
+    run: Optional[Run] = None
+
+    @contextmanager
+    def program(self, run: Optional[Run]) -> Iterator[None]:
+        before, self.run = self.run, run
+        try:
+            yield
+        finally:
+            self.run = before
+
+    def as_others(self) -> Any:
+        """In the block PySpark does what it always does."""
+        return self.program(None)
+
+
+_running = _Running()
+_one_at_a_time = threading.RLock()
+"""A program has ``sys.argv``, ``__main__`` and the working directory of the process for itself."""
+_changed: Set[Tuple[Any, str]] = set()
+_NOTED = "_noted_by_conformance"
+
+Instead = Callable[..., Any]
+"""Called with the run, the original method, the object and the arguments."""
+
+
+def _change(owner: Any, name: str, instead: Instead) -> None:
+    """Let a method do something else in the thread of a program, once for each class, or a function of a module."""
+    if owner is None or (owner, name) in _changed or not hasattr(owner, name):
+        return
+    _changed.add((owner, name))
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        run = _running.run
+        return original(self, *arguments, **named) if run is None else instead(run, original, self, *arguments, **named)
+
+    setattr(owner, name, method)
+
+
+def _noted(of: Any) -> Dict[str, Any]:
+    """What the program has said to a reader or writer."""
+    noted: Dict[str, Any] = vars(of).setdefault(_NOTED, {})
+    return noted
+
+
+def _noting(key: str) -> Instead:
+    def instead(_: Run, original: Any, self: Any, *value: Any, **named: Any) -> Any:
+        (_noted(self)[key],) = (*value, *named.values())
+        return original(self, *value, **named)
+
+    return instead
+
+
+def _option(_: Run, original: Any, self: Any, key: str, value: Any) -> Any:
+    _noted(self).setdefault("options", {})[key] = value
+    return original(self, key, value)
+
+
+def _options(_: Run, original: Any, self: Any, **options: Any) -> Any:
+    _noted(self).setdefault("options", {}).update(options)
+    return original(self, **options)
+
+
+def _load(run: Run, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> Any:
+    noted = _noted(self)
+    noted.setdefault("options", {}).update(options)
+    return run.load(noted, (format or noted.get("format") or "parquet").lower(), path, schema)
+
+
+def _table(run: Run, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
+    return run.load(_noted(self), "table", tableName, None)
+
+
+def _file(format: str) -> Instead:
+    def instead(run: Run, _: Any, self: Any, path: Any, *others: Any, **options: Any) -> Any:
+        second = others[0] if others and format in _SCHEMA_SECOND else None
+        return run.load(_noted(self), format, path, options.get("schema", second))
+
+    return instead
+
+
+def _trigger(_: Run, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+    of = next((name for name, value in named.items() if value is not None), "processingTime")
+    _noted(self)["trigger"] = "default" if of == "processingTime" else of
+    return original(self, *arguments, **named)
+
+
+def _function(name: str) -> Instead:
+    def instead(_: Run, __: Any, self: Any, *___: Any, **____: Any) -> Any:
+        _noted(self)["function"] = name
+        return self
+
+    return instead
+
+
+_START = ("path", "format", "outputMode", "partitionBy", "queryName")
+
+
+def _start(run: Run, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+    return run.start(self, _noted(self), None, dict(zip(_START, arguments), **named))
+
+
+def _to_table(run: Run, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+    return run.start(self, _noted(self), "table", dict(zip(_START, arguments), **named))
+
+
+def _session(run: Run, _: Any, self: Any) -> Any:
+    """The session of the case, with the settings that the program gives it and a running session can have."""
+    before = _shared_options.before
+    with _running.as_others():
+        for key, value in dict(self._options).items():
+            if before.get(key) != value and key.startswith("spark.sql.") and key not in _LEFT_OUT:
+                with suppress(Exception):  # a static one, which Spark refuses here
+                    run.session.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
+    return run.session
+
+
+class _SharedOptions:
+    """Up to 3.3 all builders of a process share their options: a program must not leave its own behind."""
+
+    def __init__(self) -> None:
+        self.before: Dict[str, Any] = {}
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        from pyspark.sql import SparkSession
+
+        options = SparkSession.builder._options
+        self.before = dict(options)
+        try:
+            yield
+        finally:
+            options.clear()
+            options.update(self.before)
+
+
+_shared_options = _SharedOptions()
+
+
+def _nothing(_: Run, __: Any, ___: Any, *____: Any, **_____: Any) -> None:
+    """Stops nothing, and listens to nothing: no listener, no signal."""
+
+
+def _await_any(run: Run, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
+    return run.waited(timeout)
+
+
+def _change_pyspark() -> None:
+    """Change the classes of this PySpark, those of Connect as far as a session has loaded them."""
+    guard_pyspark()
+    for streaming, sessions, loaded in (
+        (CLASSIC, "pyspark.sql", "pyspark.sql.dataframe"),
+        (CONNECT, "pyspark.sql.connect.session", "pyspark.sql.connect.session"),
+    ):
+        if loaded not in sys.modules:
+            continue
+        readers, session = import_module(streaming), import_module(sessions).SparkSession
+        reader, writer = readers.DataStreamReader, readers.DataStreamWriter
+        for name in ("format", "schema", "name"):
+            _change(reader, name, _noting(name))
+        for name in ("format", "outputMode", "queryName"):
+            _change(writer, name, _noting(name))
+        for name in _FILES:
+            _change(reader, name, _file(name))
+        for name, instead in (("option", _option), ("options", _options), ("load", _load), ("table", _table)):
+            _change(reader, name, instead)
+        for name in ("foreachBatch", "foreach"):
+            _change(writer, name, _function(name))
+        for name, instead in (("trigger", _trigger), ("start", _start), ("toTable", _to_table)):
+            _change(writer, name, instead)
+        for name in ("getOrCreate", "create"):
+            _change(session.Builder, name, _session)
+        _change(session, "stop", _nothing)
+        manager = getattr(import_module(streaming.replace("readwriter", "query")), "StreamingQueryManager", None)
+        _change(manager, "awaitAnyTermination", _await_any)
+        for name in ("addListener", "removeListener", "resetTerminated"):
+            _change(manager, name, _nothing)
+    # Only the main thread of a process may set what a signal does, and this is none.
+    _change(signal, "signal", _nothing)
+    context = getattr(import_module("pyspark"), "SparkContext", None)
+    _change(context, "stop", _nothing)
+
+
+def run(
+    program: Program,
+    session: Any,
+    read: Callable[[Source], Any],
+    folders: Sequence[str],
+    inside: Callable[[str, Sequence[str]], Optional[str]],
+) -> Run:
+    """Run a program to its end, and return what it read and would have started. What it raises, this raises, but ``sys.exit(0)``.
+
+    ``read``: makes the DataFrame of a source; ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if
+    it lies in none.
+    """
+
+    def place() -> Optional[str]:
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            file = inside(frame.f_code.co_filename, folders)
+            if file is not None:
+                return "{}:{}".format(file, frame.f_lineno)
+            frame = frame.f_back
+        return None
+
+    of = Run(session, read, place)
+    with _one_at_a_time:
+        _change_pyspark()
+        file = program.file(folders)
+        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(of):
+            try:
+                if file is not None:
+                    runpy.run_path(file, run_name="__main__")
+                else:
+                    runpy.run_module(program.path, run_name="__main__", alter_sys=True)
+            except SystemExit as ended:
+                if ended.code not in (None, 0):
+                    raise
+    return of
+
+
+def ddl(schema: Any) -> str:
+    """The columns of a ``StructType`` as text."""
+    columns = ("`{}` {}".format(f.name.replace("`", "``"), f.dataType.simpleString()) for f in schema.fields)
+    return ", ".join(columns)
+
+
+@contextmanager
+def _as_a_process(
+    program: Program,
+    file: Optional[str],
+    folders: Sequence[str],
+    inside: Callable[[str, Sequence[str]], Optional[str]],
+) -> Iterator[None]:
+    """Give the program its arguments, path and working directory, and let its modules be loaded anew the next time."""
+    before = sys.argv, list(sys.path), os.getcwd(), set(sys.modules)
+    sys.argv = [file or program.path, *program.arguments]
+    first = [os.path.dirname(file)] if file is not None else []
+    sys.path[:0] = first + [folder for folder in folders if folder not in sys.path]
+    os.chdir(folders[0] if folders else before[2])
+    try:
+        yield
+    finally:
+        sys.argv = before[0]
+        sys.path[:] = before[1]
+        os.chdir(before[2])
+        for name in set(sys.modules) - before[3]:
+            if inside(getattr(sys.modules[name], "__file__", None) or "", folders):
+                del sys.modules[name]

@@ -1,0 +1,79 @@
+"""Says what a program of the author's does: which sources it reads, and which queries it starts. It runs with streams without rows."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from . import program
+from .backend import Backend
+from .own_code import AuthorFailed, OwnCode, refused_at
+from .permission import analysed_plan
+from .request import Stream
+
+
+class _NoSchema(BaseException):
+    """Nobody says which columns a source has. No ``Exception``, which a program may catch."""
+
+
+class Survey:
+    """``message``: a ``ProgramRequest`` of the host."""
+
+    def __init__(self, backend: Backend, message: Dict[str, Any]) -> None:
+        self._backend = backend
+        self._directory = message["directory"]
+        self._called = message["program"]
+        self._schemas = message["schemas"]
+        self._conf = message["conf"]
+        self._code = OwnCode(message["code"], backend.sends_functions)
+        self._sources: List[program.Source] = []
+        self._ddl: Dict[str, Optional[str]] = {}
+
+    def answer(self) -> Dict[str, Any]:
+        """The fields of the host's ``ProgramSeen``."""
+        self._session = self._backend.new_session()
+        error, started = None, []
+        try:
+            for key, value in self._conf.items():
+                self._session.conf.set(key, value)
+            try:
+                started = self._code.program(self._called, self._session, self._read).started
+                queries = [self._query(query) for query in started]
+            except AuthorFailed as failed:
+                # Only the survey itself knows of columns that nobody does.
+                error = None if isinstance(failed.error, _NoSchema) else dict(vars(failed.mistake))
+                queries = []
+            except Exception as refused:
+                error, queries = dict(vars(refused_at(refused, self._code.folders))), []
+        finally:
+            self._backend.end_session(self._session)
+            self._backend.files.discard(self._directory)
+        sources = [{"name": s.name, "format": s.format, "ddl": self._ddl.get(s.name)} for s in self._sources]
+        return {"sources": sources, "queries": queries, "error": error}
+
+    def _read(self, source: program.Source) -> Any:
+        self._sources.append(source)
+        schema = source.known_schema
+        self._ddl[source.name] = None if schema is None else self._text(schema)
+        columns = self._schemas.get(source.name) or self._ddl[source.name]
+        if columns is None:
+            raise _NoSchema(source.name)
+        streams = {source.name: Stream(columns, 1)}
+        arrivals = self._backend.arrivals(self._directory + "/streams", streams, None)
+        return arrivals.read(self._session.readStream, source.name)
+
+    def _text(self, schema: Any) -> str:
+        if isinstance(schema, str):
+            schema = self._session.createDataFrame([], schema).schema
+        return program.ddl(schema)
+
+    def _query(self, query: program.Started) -> Dict[str, Any]:
+        plan = analysed_plan(self._session, query.frame)
+        reads = [s.name for s in self._sources if "/streams/{}]".format(s.name) in plan]
+        return {
+            "name": query.name,
+            "outputMode": query.output_mode,
+            "trigger": query.trigger,
+            "sink": query.sink,
+            "at": query.at,
+            "reads": reads,
+        }

@@ -1,0 +1,240 @@
+"""What `check` makes of a program: what an engine says of it becomes queries with samples, or a message that says what to do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.job_options import SampleFiles
+from conformance.core.errors import WrongUsage
+from conformance.core.observation import OwnCodeError
+from conformance.own_job import program as programs
+from conformance.own_job.job_run import write_job
+from conformance.own_job.program import Program, as_records, is_program, queries, survey
+from conformance.own_job.sample import UnusableSample, read_sample
+from conformance.runner.resources import EngineUse
+from harness.engine.engine import EngineDied, EngineSilent
+from harness.engine.protocol import ProgramSeen, QuerySeen, SourceSeen
+from harness.runtimes.own_code import OwnCode
+
+JOB = Program("job.py", ("--day", "1"))
+ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
+CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` binary")
+TABLE = SourceSeen(name="sales", format="delta", ddl=None)
+
+
+def query(*reads: str, trigger: str = "default", sink: str = "parquet", **of: object) -> QuerySeen:
+    return QuerySeen(name=None, output_mode="append", trigger=trigger, sink=sink, at="job.py:9", reads=reads, **of)
+
+
+def seen(*sources: SourceSeen, queries: tuple[QuerySeen, ...] = (), raised: str = "") -> ProgramSeen:
+    error = OwnCodeError(raised=raised, at="job.py:3", during="while building the query") if raised else None
+    return ProgramSeen(kind="program", case="job.py", sources=sources, queries=queries, error=error)
+
+
+@dataclass
+class Engine:
+    """Answers one survey after another; an exception is raised."""
+
+    answers: list[ProgramSeen | Exception]
+    asked: list[dict[str, str]] = field(default_factory=list)
+    code = ("/code",)
+    closed = False
+
+    def new_directory(self, case: str) -> str:
+        return f"/work/{case}"
+
+    def survey(self, request, *, timeout):
+        self.asked.append(request.schemas)
+        assert (request.program, request.code) == ({"program": "job.py", "arguments": ["--day", "1"]}, self.code)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def files(tmp_path: Path):
+    """Options that give these samples; each has one row, 2026-03-01 12:00 and 1."""
+
+    def of(*names: str, **schemas: str) -> SampleFiles:
+        for name in names:
+            (tmp_path / f"{name}.jsonl").write_text('{"t": "2026-03-01 12:00:00", "n": 1}\n')
+        given = [f"{name}={tmp_path}/{name}.jsonl" for name in names]
+        ddl = [f"{name}={text}" for name, text in schemas.items()]
+        return SampleFiles.of(given, ddl, 200, EngineUse(), allow_silent=True)
+
+    return of
+
+
+@pytest.fixture
+def surveyed(monkeypatch: pytest.MonkeyPatch):
+    def run(files: SampleFiles, *answers: ProgramSeen | Exception):
+        engine = Engine([*answers])
+
+        class Runtime:
+            def start(self, target, *, on_progress):
+                return engine
+
+        @contextmanager
+        def opened(options, work=None):
+            yield Runtime()
+
+        monkeypatch.setattr(programs, "open_runtime", opened)
+        try:
+            return survey(JOB, None, EngineUse(), files, print), engine.asked
+        finally:
+            assert engine.closed
+
+    return run
+
+
+def test_what_is_a_program() -> None:
+    assert [is_program(text) for text in ("job.py", "a/b.py", "acme.job", "acme.job:build", "jobs", "j:f")] == [
+        *(True, True, True),
+        *(False, False, False),
+    ]
+
+
+def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    code = OwnCode.at([tmp_path])
+    program, whole = Program.named("jobs/job.py", ["x"], code)
+    assert (program, whole.folders) == (Program("jobs/job.py", ("x",)), (tmp_path, tmp_path / "jobs"))
+    elsewhere, _ = Program.named("jobs/job.py", [], OwnCode(()))
+    assert elsewhere.path == "job.py"
+    assert Program.named("jobs.job", [], code) == (Program("jobs.job"), code)
+    with pytest.raises(WrongUsage, match=r"there is no file jobs/gone\.py"):
+        Program.named("jobs/gone.py", [], code)
+    with pytest.raises(WrongUsage, match=r"'jobs\.gone' is not a function, .* nor a module in .*: is --code missing\?"):
+        Program.named("jobs.gone", [], code)
+
+
+def test_a_program_that_says_all_columns_is_asked_once(surveyed, files) -> None:
+    whole = seen(ORDERS, CLICKS, queries=(query("orders"),))
+    assert surveyed(files(), whole) == (whole, [{}])
+
+
+def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
+    whole = seen(TABLE, ORDERS, queries=(query("sales"),))
+    _, asked = surveyed(files("sales"), seen(TABLE), whole)
+    assert asked == [{}, {"sales": "`t` timestamp, `n` bigint"}]
+    _, asked = surveyed(files(sales="a INT"), seen(TABLE), whole)
+    assert asked == [{}, {"sales": "a INT"}]
+    stuck, asked = surveyed(files(), seen(TABLE))
+    assert (stuck, asked) == (seen(TABLE), [{}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (seen(ORDERS), "job.py ended and started no query"),
+        (seen(), "job.py ended and started no query"),
+        (
+            seen(raised="SystemExit(1)"),
+            r"job.py: your code raised SystemExit\(1\) at job.py:3, while building the query",
+        ),
+        (
+            seen(raised="WithoutEnd('…')"),
+            "job.py: it starts queries, or waits for their end, again and again at job.py:3",
+        ),
+        (EngineSilent("no answer"), "job.py did not end within 120 s"),
+        (EngineDied("gone"), "job.py cannot be run: gone"),
+    ],
+)
+def test_a_program_that_cannot_be_compared_says_why(surveyed, files, answer, says) -> None:
+    with pytest.raises(WrongUsage, match=says):
+        surveyed(files(), answer)
+
+
+def test_each_query_has_all_streams_and_rows_of_those_that_it_reads(files, tmp_path: Path) -> None:
+    whole = seen(
+        ORDERS, CLICKS, queries=(query("orders", sink="foreachBatch"), query("orders", "clicks", trigger="once"))
+    )
+    (first, samples), (second, both) = queries(JOB, whole, files("orders", "clicks"))
+    assert [(each.stream, len(each.rows)) for each in samples] == [("orders", 1), ("clicks", 0)]
+    assert [len(each.rows) for each in both] == [1, 1]
+    assert [each.text for each in first.statements()] == [
+        "the function of foreachBatch at job.py:9 is not called: the rows that it would get are compared, not what it does"
+    ]
+    assert [*second.statements()] == []
+    case = write_job(second, both, tmp_path, batches=2)
+    assert case.path.name == "job-2.yaml"
+    called = {"program": "job.py", "arguments": ["--day", "1"], "query": 2}
+    assert case.query.wire() == [{"call": called, "with": ["orders", "clicks"]}]
+    assert (case.trigger, case.title) == ("once", "job.py, query 2 of 2 gives the same rows")
+    alone = write_job(first, samples, tmp_path, batches=2)
+    assert all("clicks" not in arrival for step in alone.steps for arrival in step.arrivals())
+
+
+def test_the_only_query_needs_no_number(files, tmp_path: Path) -> None:
+    ((only, samples),) = queries(JOB, seen(ORDERS, queries=(query("orders"),)), files("orders"))
+    case = write_job(only, samples, tmp_path, batches=2)
+    assert (case.path.name, case.query.wire()[0]["call"]) == ("job.yaml", JOB.called)
+
+
+def test_the_columns_of_a_sample_are_those_that_the_program_says(files) -> None:
+    typed = ORDERS.model_copy(update={"ddl": "`t` string, `n` decimal(9,2)"})
+    ((_, samples),) = queries(JOB, seen(typed, queries=(query("orders"),)), files("orders"))
+    assert samples[0].schema.ddl == "`t` string, `n` decimal(9,2)"
+    ((_, samples),) = queries(
+        JOB, seen(typed, queries=(query("orders"),)), files("orders", orders="t TIMESTAMP, n INT")
+    )
+    assert samples[0].schema.ddl == "t TIMESTAMP, n INT"
+
+
+@pytest.mark.parametrize(
+    ("found", "names", "says"),
+    [
+        (
+            seen(ORDERS, CLICKS, queries=(query("orders", "clicks"),)),
+            ["orders"],
+            "reads 2 sources; give a sample of each:",
+        ),
+        (seen(ORDERS, queries=(query("orders"),)), [], r"--sample orders=orders.jsonl   # json: t timestamp, n bigint"),
+        (seen(CLICKS, queries=(query("clicks"),)), [], r"# kafka: value \(text\), or the columns of a JSON object"),
+        (
+            seen(ORDERS, TABLE),
+            ["orders"],
+            r"# delta: its columns, which only the source itself says\n  it reads more, perhaps",
+        ),
+        (
+            seen(ORDERS, queries=(query("orders"),)),
+            ["ordres"],
+            "unknown source 'ordres' of job.py: did you mean 'orders'",
+        ),
+        (
+            seen(ORDERS, queries=(query("orders", trigger="continuous"),)),
+            ["orders"],
+            "job.py:9: a query with the trigger continuous cannot be tried",
+        ),
+    ],
+)
+def test_what_is_missing_or_unknown_is_listed_with_what_to_write(files, found, names, says) -> None:
+    with pytest.raises(WrongUsage, match=says):
+        queries(JOB, found, files(*names))
+
+
+def test_a_source_that_no_query_reads_needs_no_sample(files) -> None:
+    ((_, samples),) = queries(JOB, seen(ORDERS, CLICKS, queries=(query("orders"),)), files("orders"))
+    assert [(each.stream, len(each.rows)) for each in samples] == [("orders", 1), ("clicks", 0)]
+
+
+def test_a_sample_of_a_topic_gets_what_a_record_has(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl"
+    path.write_text('{"t": "2026-03-01 12:00:00", "topic": "other"}\n{"t": "2026-03-01 12:01:00", "topic": "x"}\n')
+    records = as_records(read_sample("clicks", path))
+    assert records.schema.ddl == "`t` timestamp, `topic` string, partition INT, offset BIGINT, timestampType INT"
+    assert [row[1:] for row in records.rows] == [("other", 0, 0, 0), ("x", 0, 1, 0)]
+    assert records.event_time == 0
+    path.write_text('{"value": {"a": 1}}\n')
+    with pytest.raises(UnusableSample, match=r"value is struct<a: ?bigint>"):
+        as_records(read_sample("clicks", path))

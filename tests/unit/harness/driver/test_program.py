@@ -1,0 +1,345 @@
+"""Running a program of the author's unchanged, with a pyspark that only remembers what it is asked."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from harness.driver.own_code import AuthorFailed, OwnCode
+from harness.driver.query_starts import QueryStarted
+
+
+class Frame:
+    """Stands for a streaming DataFrame."""
+
+    def __init__(self, session, of, done=()):
+        self.sparkSession = session
+        self.of = of
+        self.done = done
+
+    @property
+    def writeStream(self):  # noqa: N802
+        return sys.modules["pyspark.sql.streaming"].DataStreamWriter(self)
+
+
+def made_pyspark():
+    """The modules of a pyspark, whose classes nothing has changed yet."""
+
+    class DataStreamReader:
+        def __init__(self, session):
+            self._spark = session
+
+        def format(self, source):
+            return self
+
+        def schema(self, schema):
+            return self
+
+        def option(self, key, value):
+            return self
+
+        def options(self, **options):
+            return self
+
+        def load(self, path=None, format=None, schema=None, **options):
+            return Frame(self._spark, ("real", path))
+
+        def table(self, tableName):  # noqa: N803
+            return Frame(self._spark, ("real", tableName))
+
+        def csv(self, path, schema=None, sep=None):
+            return self.load(path)
+
+        def text(self, path, wholetext=False):
+            return self.load(path)
+
+    class DataStreamWriter:
+        def __init__(self, frame):
+            self._df = frame
+
+        def format(self, source):
+            return self
+
+        def outputMode(self, outputMode):  # noqa: N802, N803
+            return self
+
+        def queryName(self, queryName):  # noqa: N802, N803
+            return self
+
+        def option(self, key, value):
+            return self
+
+        def trigger(self, *, processingTime=None, once=None, availableNow=None):  # noqa: N803
+            return self
+
+        def foreachBatch(self, func):  # noqa: N802
+            raise AssertionError("a function was sent")
+
+        def start(self, path=None, format=None, outputMode=None, partitionBy=None, queryName=None, **options):  # noqa: N803
+            return "really started"
+
+        def toTable(self, tableName, **options):  # noqa: N802, N803
+            return "really started"
+
+    class StreamingQueryManager:
+        def awaitAnyTermination(self, timeout=None):  # noqa: N802
+            raise AssertionError("waits for ever")
+
+        def addListener(self, listener):  # noqa: N802
+            raise AssertionError("a listener was added")
+
+    class Builder:
+        _options = {"spark.master": "local[1]"}  # noqa: RUF012
+
+        def config(self, key, value):
+            self._options[key] = value
+            return self
+
+        def getOrCreate(self):  # noqa: N802
+            return "another session"
+
+    class SparkSession:
+        builder = Builder()
+
+        def __init__(self):
+            self.set = {}
+            self.dropped = []
+            self.conf = SimpleNamespace(set=self.set.__setitem__)
+            self.streams = StreamingQueryManager()
+            views = [SimpleNamespace(name="orders", isTemporary=True), SimpleNamespace(name="table", isTemporary=False)]
+            self.catalog = SimpleNamespace(listTables=lambda: views, dropTempView=self.dropped.append)
+
+        @property
+        def readStream(self):  # noqa: N802
+            return DataStreamReader(self)
+
+        def stop(self):
+            raise AssertionError("the engine was stopped")
+
+    SparkSession.Builder = Builder
+
+    class SparkContext:
+        def stop(self):
+            raise AssertionError("the engine was stopped")
+
+    modules = {
+        name: ModuleType(name) for name in ("pyspark", "pyspark.sql", "pyspark.sql.streaming", "pyspark.sql.dataframe")
+    }
+    modules["pyspark"].SparkContext = SparkContext
+    modules["pyspark.sql"].SparkSession = SparkSession
+    for each in (DataStreamReader, DataStreamWriter, StreamingQueryManager):
+        setattr(modules["pyspark.sql.streaming"], each.__name__, each)
+    return modules
+
+
+@pytest.fixture
+def pyspark(monkeypatch):
+    modules = made_pyspark()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return modules["pyspark.sql"]
+
+
+@pytest.fixture
+def session(pyspark):
+    return pyspark.SparkSession()
+
+
+def program(folder, text, name="acme_job.py"):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(
+        "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n" + textwrap.dedent(text)
+    )
+    return {"program": name}
+
+
+def ran(folder, session, text, **called):
+    """What a program reads and starts; the DataFrame of a source has its name."""
+    called = {**program(folder, text), **called}
+    return OwnCode([str(folder)]).program(called, session, lambda source: Frame(session, source.name))
+
+
+def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, session):
+    run = ran(
+        tmp_path,
+        session,
+        """
+        orders = spark.readStream.schema("a INT").csv("/in/orders/*.csv", sep=";")
+        sales = spark.readStream.table("lake.db.sales")
+        query = orders.writeStream.queryName("first").outputMode("update").format("parquet").start("/out")
+        query.awaitTermination()
+        assert query.awaitTermination(5) is True and not query.isActive and query.exception() is None
+        sales.writeStream.trigger(availableNow=True).toTable("out")
+        sales.writeStream.foreachBatch(func=print).start(outputMode="complete", queryName="third")
+        spark.streams.addListener(object())
+        spark.streams.awaitAnyTermination()
+        spark.stop()
+        """,
+    )
+    assert [(each.name, each.format, each.schema) for each in run.sources] == [
+        ("orders", "csv", "a INT"),
+        ("sales", "table", None),
+    ]
+    assert [(q.frame.of, q.name, q.output_mode, q.trigger, q.sink, q.at) for q in run.started] == [
+        ("orders", "first", "update", "default", "parquet", "acme_job.py:6"),
+        ("sales", None, "append", "availableNow", "table", "acme_job.py:9"),
+        ("sales", "third", "complete", "default", "foreachBatch", "acme_job.py:10"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reads", "names"),
+    [
+        ('format("kafka").option("subscribe", "orders.v1").load()', ["orders_v1"]),
+        ('format("kafka").options(subscribePattern="a.*").load()', ["kafka"]),
+        ('load("s3a://bucket/in/2026-orders/", format="delta")', ["_2026_orders"]),
+        ('option("path", "/in/orders").format("json").load()', ["orders"]),
+        ('format("iceberg").load("lake.db.orders")', ["orders"]),
+        ('table("`lake`.`orders`")', ["orders"]),
+        ('format("rate-micro-batch").load()', ["rate_micro_batch"]),
+        ('load("in.d")', ["in_d"]),
+        ('text("/in/notes.d/part=*/{a,b}")', ["notes_d"]),
+        ('text("/in/a"), spark.readStream.text("/other/a"), spark.readStream.text("a")', ["a", "a_2", "a_3"]),
+    ],
+)
+def test_a_source_is_named_after_its_topic_path_or_table(tmp_path, session, reads, names, monkeypatch):
+    monkeypatch.setattr("harness.driver.program._of_kafka", lambda frame, source: frame)
+    run = ran(tmp_path, session, "spark.readStream." + reads)
+    assert [source.name for source in run.sources] == names
+
+
+def test_it_runs_as_a_process_and_leaves_nothing_behind(tmp_path, session):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "acme_near.py").write_text("loaded = []\n")
+    (tmp_path / "conf.txt").write_text("of the project")
+    before = sys.argv, [*sys.path], Path.cwd(), {*sys.modules}, sys.modules["__main__"]
+    called = program(
+        tmp_path,
+        """
+        import signal, sys, acme_near
+        signal.signal(signal.SIGTERM, lambda *_: spark.stop())
+        assert __name__ == "__main__" and sys.modules["__main__"].spark is spark
+        assert sys.argv[1:] == ["--day", "1"] and sys.argv[0] == __file__
+        assert open("conf.txt").read() == "of the project"
+        acme_near.loaded.append(1)
+        assert acme_near.loaded == [1], "a module keeps what an earlier run left in it"
+        SparkSession.builder.config("spark.sql.ansi.enabled", True).config("spark.sql.shuffle.partitions", 64).getOrCreate()
+        SparkSession.builder.config("spark.executor.memory", "2g").getOrCreate()
+        sys.exit(0)
+        """,
+        "jobs/acme_job.py",
+    )
+    code = OwnCode([str(tmp_path)])
+    with ThreadPoolExecutor(1) as thread:  # as in an engine
+        for _ in range(2):
+            thread.submit(code.program, {**called, "arguments": ["--day", "1"]}, session, None).result()
+    assert session.set == {"spark.sql.ansi.enabled": "true"}
+    assert session.dropped == ["orders"], "a program that starts anew would find its own view"
+    assert (sys.argv, sys.path, Path.cwd(), {*sys.modules}, sys.modules["__main__"]) == before
+    assert session.builder._options == {"spark.master": "local[1]"}
+
+
+def test_a_module_runs_too(tmp_path, session):
+    (tmp_path / "acme_pkg").mkdir()
+    (tmp_path / "acme_pkg" / "__init__.py").write_text("")
+    (tmp_path / "acme_pkg" / "near.py").write_text(
+        "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    )
+    (tmp_path / "acme_pkg" / "job.py").write_text(
+        "from .near import spark\nspark.readStream.table('a').writeStream.start()\n"
+    )
+    run = OwnCode([str(tmp_path)]).program(
+        {"program": "acme_pkg.job"}, session, lambda source: Frame(session, source.name)
+    )
+    assert [query.at for query in run.started] == ["acme_pkg/job.py:2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "raised", "at"),
+    [
+        ("raise KeyError('x')", "KeyError('x')", "acme_job.py:3"),
+        ("import sys; sys.exit(1)", "SystemExit(1)", "acme_job.py:3"),
+        ("import sys; sys.exit('no day')", "SystemExit('no day')", "acme_job.py:3"),
+        ("spark = (", "SyntaxError(", "acme_job.py:3"),
+        ("import acme_gone", "ModuleNotFoundError(", "acme_job.py:3"),
+        ("while True:\n    spark.streams.awaitAnyTermination()", "WithoutEnd(", "acme_job.py:4"),
+        (
+            "while True:\n    try: spark.readStream.table('a').writeStream.start()\n    except Exception: pass",
+            "WithoutEnd(",
+            "acme_job.py:4",
+        ),
+    ],
+)
+def test_its_mistakes_are_its_own(tmp_path, session, text, raised, at):
+    with pytest.raises(AuthorFailed) as failed:
+        ran(tmp_path, session, text)
+    assert failed.value.mistake.raised.startswith(raised)
+    assert failed.value.mistake.at == at
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path, session):
+    with pytest.raises(AuthorFailed, match=r"there is no gone\.py in"):
+        OwnCode([str(tmp_path)]).program({"program": "gone.py"}, session, None)
+
+
+def test_a_case_names_which_query_it_means(tmp_path, session):
+    called = program(tmp_path, "for name in 'ab': spark.readStream.table(name).writeStream.start()")
+    code = OwnCode([str(tmp_path)])
+
+    def query(number):
+        return code.query({**called, "query": number}, session, lambda source: Frame(session, source.name))
+
+    assert (query(1).of, query(2).of) == ("a", "b")
+    with pytest.raises(AuthorFailed, match=r"acme_job\.py started 2 queries, not 3"):
+        query(3)
+
+
+def test_others_use_pyspark_as_ever_meanwhile_and_afterwards(tmp_path, pyspark, session):
+    seen = []
+
+    def other():
+        mine = pyspark.SparkSession()
+        seen.append(mine.readStream.load("/mine").of)
+        seen.append(pyspark.SparkSession.builder.getOrCreate())
+        with pytest.raises(QueryStarted):
+            Frame(mine, "mine").writeStream.start()
+
+    def read(source):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        # What the harness itself reads meanwhile is none of the program's sources.
+        return session.readStream.load("/of/the/harness")
+
+    called = program(tmp_path, "assert spark.readStream.table('a').of == ('real', '/of/the/harness')")
+    run = OwnCode([str(tmp_path)]).program(called, session, read)
+    other()
+    assert len(run.sources) == 1
+    assert seen == [("real", "/mine"), "another session"] * 2
+
+
+def test_a_thread_of_the_program_starts_nothing(tmp_path, session):
+    run = ran(
+        tmp_path,
+        session,
+        """
+        import threading
+        frame, raised = spark.readStream.table("a"), []
+        def start():
+            try:
+                frame.writeStream.start()
+            except Exception as error:
+                raised.append(error)
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join()
+        assert "starts a query itself" in str(raised[0])
+        """,
+    )
+    assert run.started == []

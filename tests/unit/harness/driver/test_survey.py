@@ -1,0 +1,98 @@
+"""What the driver says of a program: its sources with their columns, its queries with what they read, or what ended it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.driver import survey
+from harness.driver.survey import Survey
+from tests.unit.harness.driver.test_program import Frame, program, pyspark, session
+
+__all__ = ["pyspark", "session"]
+
+
+def struct(text):
+    """A ``StructType`` of columns, each a name and a type."""
+    columns = [column.split() for column in text.split(", ")]
+    return SimpleNamespace(
+        fields=[SimpleNamespace(name=name, dataType=SimpleNamespace(simpleString=type.lower)) for name, type in columns]
+    )
+
+
+class Arrivals:
+    def __init__(self, folder, streams):
+        self._at = folder
+        self._streams = streams
+
+    def read(self, reader, name):
+        return Frame(reader._spark, f"FileSource[{self._at}/{name}]: {self._streams[name].ddl}")
+
+
+@pytest.fixture
+def surveyed(tmp_path, session, monkeypatch):
+    """The answer about a program, whose frames have as their plan what they are of."""
+    ended, discarded = [], []
+    session.createDataFrame = lambda rows, schema: SimpleNamespace(schema=struct(schema))
+    backend = SimpleNamespace(
+        sends_functions=False,
+        files=SimpleNamespace(discard=discarded.append),
+        new_session=lambda: session,
+        end_session=ended.append,
+        arrivals=lambda folder, streams, kafka: Arrivals(folder, streams),
+    )
+    monkeypatch.setattr(survey, "analysed_plan", lambda _, frame: frame.of)
+
+    def run(text, **schemas):
+        message = {"directory": "/work/1", "program": program(tmp_path, text), "schemas": schemas, "conf": {"a": "1"}}
+        answer = Survey(backend, {**message, "code": [str(tmp_path)]}).answer()
+        assert (ended, discarded, session.set) == ([session], ["/work/1"], {"a": "1"})
+        return answer
+
+    return run
+
+
+def test_sources_have_the_columns_that_the_program_says(surveyed):
+    answer = surveyed(
+        """
+        a = spark.readStream.schema("a INT").format("json").load("/in/a")
+        spark.readStream.format("rate").load()
+        ab = spark.readStream.schema("a INT").format("json").load("/in/ab")
+        ab.writeStream.queryName("q").start()
+        """
+    )
+    assert answer["sources"] == [
+        {"name": "a", "format": "json", "ddl": "`a` int"},
+        {"name": "rate", "format": "rate", "ddl": "`timestamp` timestamp, `value` bigint"},
+        {"name": "ab", "format": "json", "ddl": "`a` int"},
+    ]
+    (query,) = answer["queries"]
+    assert (query["name"], query["at"], query["reads"]) == ("q", "acme_job.py:7", ["ab"])
+    assert answer["error"] is None
+
+
+def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions_does(surveyed):
+    answer = surveyed(
+        """
+        try:
+            spark.readStream.format("delta").load("/in/sales")
+        except Exception:
+            pass
+        raise AssertionError("it went on")
+        """
+    )
+    assert answer == {"sources": [{"name": "sales", "format": "delta", "ddl": None}], "queries": [], "error": None}
+
+
+def test_columns_of_a_sample_let_it_go_on(surveyed):
+    answer = surveyed("spark.readStream.format('delta').load('/in/sales').writeStream.start()", sales="n INT")
+    assert answer["queries"][0]["reads"] == ["sales"]
+    assert answer["sources"] == [{"name": "sales", "format": "delta", "ddl": None}]
+
+
+def test_what_ended_it_has_its_line(surveyed):
+    answer = surveyed("print('began')\nraise KeyError('x')")
+    error = answer["error"]
+    assert (error["raised"], error["at"], error["printed"]) == ("KeyError('x')", "acme_job.py:4", "began\n")
+    assert answer["queries"] == []
