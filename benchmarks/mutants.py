@@ -4,9 +4,9 @@
     uv run --with cosmic-ray python benchmarks/mutants.py judging gate --output mutants.jsonl
 
 cosmic-ray makes the errors: another operator, a number off by one, `not`, `break`, a decorator less. Annotations, type aliases and
-decorators of classes are left out, and `is` for another comparison. Each error is one process, forked after the libraries and cases are
-loaded, that imports the changed module and runs the fast unit tests of its package until one fails; no file changes. Prints the score
-and each survivor. No Spark runs.
+decorators of classes are left out, `is` for another comparison, the `strict` of `zip`, and what is no Python. Each error is one process,
+forked after the libraries and cases are loaded, that imports the changed module and runs the fast unit tests of its package until one
+fails; no file changes. Prints the score and each survivor. No Spark runs.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import islice
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -51,7 +52,14 @@ _FAST = (
     "stateful_processors",
     "values",
     "functions",
+    "usual_functions",
     "checks",
+    "join_bounds",
+    "watermark",
+    "named_sources",
+    "real_time",
+    "ordinary_queries",
+    "not_predicted",
     "catalogue",
 )
 _READING = ("evidence", "known_bug", "records", "errors", "together", "limits", "reading", "shards")
@@ -60,8 +68,8 @@ SUBJECTS = {
         ("conformance/model/*.py", "conformance/model/catalyst/*.py"),
         (
             (*(f"{_MODEL}/test_{name}.py" for name in _FAST), f"{_MODEL}/catalyst"),
-            (f"{UNIT}/conformance/oracle/test_cross_check.py",),
-            (f"{_MODEL}/test_query.py",),
+            tuple(f"{UNIT}/conformance/oracle/test_{name}.py" for name in ("prediction", "join_state", "cross_check")),
+            tuple(f"{_MODEL}/test_{name}.py" for name in ("query", "rules_read", "wrong_models", "extremes")),
         ),
         ("conformance.suite.discovery", "harness.targets.targets", "hypothesis.strategies", "sqlglot"),
     ),
@@ -69,6 +77,11 @@ SUBJECTS = {
         ("conformance/judging/*.py",),
         ((f"{UNIT}/conformance/judging",),),
         ("conformance.suite.discovery", "conformance.model.wrong_models", "hypothesis.strategies"),
+    ),
+    "account": Subject(
+        ("conformance/account/*.py",),
+        ((f"{UNIT}/conformance/account/test_explanation.py", f"{UNIT}/conformance/account/test_account.py"),),
+        ("conformance.suite.discovery", "conformance.oracle.version_divergence", "hypothesis.strategies"),
     ),
     "results": Subject(
         tuple(f"reports/results/{name}.py" for name in ("reading", "records", "errors", "evidence", "known_bug")),
@@ -135,8 +148,17 @@ def mutant(file: str, operator: str, number: int, line: int) -> Mutant:
     return Mutant(file, operator.removeprefix("core/"), number, line, source)
 
 
+def _compiles(place: tuple[str, str, int, int]) -> bool:
+    """Whether an error is Python at all: `/` for the `*` of a signature or `+` for the `|` of a pattern is not."""
+    try:
+        compile(mutant(*place).source, place[0], "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
 def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations, type aliases and decorators of classes stand, which mypy checks and no test runs."""
+    """Where annotations, type aliases and decorators of classes stand, which mypy checks and no test runs, and the `strict` of `zip`."""
     found: list[ast.expr | ast.stmt | None] = []  # and how a class is decorated: nothing assigns to a frozen value
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.AnnAssign):
@@ -146,6 +168,8 @@ def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         elif isinstance(node, ast.FunctionDef):
             found.append(node.returns)
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            found.append(node.value)
         elif isinstance(node, ast.ClassDef):
             found += node.decorator_list
     return [
@@ -239,7 +263,8 @@ def measured(
     _load(subject)
     files = [file for file in _files(subject) if not only or any(one in file for one in only)]
     every = [(file, *one) for file in files for one in mutants(file)]
-    chosen = every if sample is None else sorted(random.Random(seed).sample(every, min(sample, len(every))))
+    drawn = random.Random(seed).sample(every, len(every))
+    chosen = sorted(islice(filter(_compiles, drawn), sample))
     skipped: set[tuple[str, str, int]] = set()
     if again is not None:
         earlier = [json.loads(line) for line in again.read_text(encoding="utf-8").splitlines()]

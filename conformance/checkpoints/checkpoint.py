@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from conformance.checkpoints import state
 from conformance.checkpoints.files import DamagedCheckpoint, Files, NoSuchCheckpoint
@@ -24,8 +26,20 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
-MOST_UNPACKED = 1024**3
+LONGEST_ID = 1_000
+MOST_UNPACKED = 256 * 1024**2
 """In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+_CODECS = {"lz4": "LZ4", "lzf": "LZF", "snappy": "Snappy", "zstd": "ZStd"}
+CLASSES: Mapping[str, frozenset[str]] = {
+    "spark.sql.streaming.stateStore.providerClass": frozenset(
+        f"{_STATE}.{store}StateStoreProvider" for store in ("HDFSBacked", "RocksDB")
+    ),
+    "spark.sql.streaming.stateStore.compression.codec": frozenset(
+        {*_CODECS, *(f"org.apache.spark.io.{codec}CompressionCodec" for codec in _CODECS.values())}
+    ),
+}
+"""The pinned settings of which Spark loads the class, and their values that are Spark's own; see ``OffsetSeqMetadata.relevantSQLConfs``."""
 MOST_MISSING = 1_000
 MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
@@ -184,7 +198,9 @@ def _query_id(files: Files) -> str | None:
         return None
     content = files.read(path)
     try:
-        return str(json.loads(content)["id"])
+        if len(id := str(json.loads(content)["id"])) > LONGEST_ID:
+            raise ValueError("Spark's are UUIDs")
+        return id
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpoint(path, "this is not the metadata of a query, or it is incomplete") from None
 
@@ -273,9 +289,19 @@ NO_FILE_READ = '{"logOffset":-1}'
 """The offset of a source of files that has read none (Spark's ``FileStreamSourceOffset``)."""
 
 
-def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
-    """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed;
-    raises `NoSuchCheckpoint` if none is committed or a file cannot be read, and `OSError` if the copy cannot be written."""
+def copy_detached(
+    files: Files, checkpoint: Checkpoint, folder: Path, trusted: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Copy a checkpoint to a folder that does not exist, without its sources and without a micro-batch that was planned and not committed.
+
+    Args:
+        trusted: settings of the user; a class that one names may be named by the checkpoint.
+
+    Raises:
+        NoSuchCheckpoint: no micro-batch is committed, or a file cannot be read.
+        DamagedCheckpoint: it names a class that is not Spark's, or a zip was not written by RocksDB.
+        OSError: the copy cannot be written.
+    """
     if checkpoint.committed is None:
         raise NoSuchCheckpoint(files.where, "no micro-batch is committed: there is no state to resume")
     folder.mkdir(parents=True)
@@ -286,32 +312,75 @@ def copy_detached(files: Files, checkpoint: Checkpoint, folder: Path) -> None:
             continue
         if is_offsets and int(path.name) > checkpoint.committed.batch:
             continue
+        # Nor that of a zip, which is written anew.
+        if path.name.endswith(".zip.crc"):
+            continue
         content = files.read(path)
         if is_offsets:
-            content = _without_sources(content)
+            _check_classes(path, _offsets(files, int(path.name)).settings, trusted)
+            content = _without_sources(path, content)
         if path.suffix == ".zip":
-            _check_zip(path, content)
+            content = _written_anew(path, content)
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
 
-def _check_zip(path: PurePosixPath, content: bytes) -> None:
-    """Refuse a zip that Spark would unpack to another folder, or to more than `MOST_UNPACKED` bytes.
-
-    Spark itself refuses a file that is no zip.
-    """
-    with suppress(BadZipFile), ZipFile(BytesIO(content)) as zipped:
-        if any(PurePosixPath(entry.filename).name != entry.filename for entry in zipped.infolist()):
-            raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")
-        if sum(entry.file_size for entry in zipped.infolist()) > MOST_UNPACKED:
-            raise DamagedCheckpoint(path, f"it unpacks to more than {MOST_UNPACKED // 1024**2} MiB")
+def _check_classes(path: PurePosixPath, settings: Mapping[str, str], trusted: Mapping[str, str]) -> None:
+    """Refuse an entry of the offset log that names a class: Spark loads it, whatever it is, when it resumes."""
+    for key, known in CLASSES.items():
+        value = settings.get(key)
+        if value is not None and value not in known and value != trusted.get(key):
+            hint = f"it is not Spark's own; if you trust it, pass --conf {key}={value}"
+            raise DamagedCheckpoint(path, f"{key} names {value!r}, which Spark would load: {hint}")
 
 
-def _without_sources(entry: bytes) -> bytes:
+def _written_anew(path: PurePosixPath, content: bytes) -> bytes:
+    """A zip with the same entries. Spark reads a zip from its beginning and believes none of the names and sizes at its end, so that it
+    could unpack other entries than those that are checked here."""
+    if not content.startswith(b"PK"):
+        return content  # Spark unpacks nothing
+    written = BytesIO()
+    try:
+        with ZipFile(BytesIO(content)) as zipped, ZipFile(written, "w", ZIP_DEFLATED) as anew:
+            entries = zipped.infolist()
+            if any(PurePosixPath(entry.filename).name != entry.filename for entry in entries):
+                raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")
+            if sum(entry.file_size for entry in entries) > MOST_UNPACKED:
+                raise DamagedCheckpoint(path, f"it unpacks to more than {MOST_UNPACKED // 1024**2} MiB")
+            for entry in entries:
+                unpacked = zipped.read(entry)
+                if entry.filename == "metadata":
+                    _check_names(path, unpacked)
+                anew.writestr(entry.filename, unpacked)
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise DamagedCheckpoint(path, f"this zip is damaged: {error}") from None
+    return written.getvalue()
+
+
+def _check_names(path: PurePosixPath, metadata: bytes) -> None:
+    """Refuse a list of files of RocksDB that names one elsewhere: Spark copies each file from the first name to the second."""
+
+    named: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> None:
+        # All pairs, because parsers differ in which of two with the same key counts.
+        named.extend(name for key, name in pairs if key.endswith("Name") and isinstance(name, str))
+
+    try:
+        json.loads(metadata.decode("utf-8", "replace").partition("\n")[2], object_pairs_hook=collect)
+    except (ValueError, RecursionError):
+        raise DamagedCheckpoint(path, "its list of files cannot be read") from None
+    for name in named:
+        if PurePosixPath(name).name != name:
+            raise DamagedCheckpoint(path, f"it names the file {name!r}: it was not written by Spark")
+
+
+def _without_sources(path: PurePosixPath, entry: bytes) -> bytes:
     """An entry of the offset log: the format, the metadata, and a line for each source."""
     format, metadata, *sources = entry.decode("utf-8").split("\n")
     named = format.strip() != "v1"
     names = (f"{line.partition(':')[0]}:" if named else "" for line in sources)
     detached = (f"{name}{NO_FILE_READ}" if line else line for name, line in zip(names, sources, strict=True))
-    return "\n".join([format, metadata, *detached]).encode("utf-8")
+    # Written anew, because parsers differ in which of two values of a key counts.
+    return "\n".join([format, json.dumps(_json(path, metadata or "{}")), *detached]).encode("utf-8")

@@ -82,6 +82,13 @@ def check(
         job_options.INPUT,
         "--silent-streams/--no-silent-streams",
     ),
+    repeat_rows: bool = option(
+        True,
+        "Also send the earliest and the latest row of each stream again: as duplicates, and late.",
+        None,
+        job_options.INPUT,
+        "--repeat-rows/--no-repeat-rows",
+    ),
     output_mode: str | None = option(
         None, "append, update or complete; a program says it itself.", "MODE", job_options.JOB
     ),
@@ -94,9 +101,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a late row and a restart; runs the job twice on both versions; and
-    hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once. Runs your
-    code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Writes the case,
+    Divides the samples into micro-batches by event time, with a restart, duplicates and a late row; runs the job twice on both
+    versions; and hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once.
+    Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Writes the case,
     which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
@@ -135,7 +142,15 @@ def check(
         folder = output if len(queries) == 1 else output / f"query-{number}"
         alone = len(queries) == 1
         trial = _Trial(
-            query, samples, before, after, where, batches=batches, silent_streams=silent_streams, alone=alone
+            query,
+            samples,
+            before,
+            after,
+            where,
+            batches=batches,
+            silent_streams=silent_streams,
+            repeat_rows=repeat_rows,
+            alone=alone,
         )
         answers.append(trial.answer(folder, notes))
         notes = []
@@ -166,13 +181,14 @@ class _Trial:
     _: KW_ONLY
     batches: int
     silent_streams: bool
+    repeat_rows: bool
     alone: bool
     """Whether the job has no other query."""
 
     def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
         """Compare; and write case, results and page into a folder."""
         title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
-        case = job_run.write_job(self.query, self.samples, output, batches=self.batches)
+        case = job_run.write_job(self.query, self.samples, output, batches=self.batches, again=self.repeat_rows)
         versions = f"{self.before.version} → {self.after.version}"
         errors = errors_console(notes, f"{title}: {counted(len(case.steps), 'step')}, {versions}; into {output}")
         job_options.print_samples(sending, errors)
@@ -181,11 +197,13 @@ class _Trial:
         if self.silent_streams and len(sending) > 1 and verdict.answer in ("same", "differs"):
             errors.print("the same again, with each stream silent once after the restart")
             with TemporaryDirectory(prefix="conformance-") as folder:
-                scenario = job_run.write_job(self.query, self.samples, Path(folder), batches=self.batches, silent=True)
+                scenario = job_run.write_job(
+                    self.query, self.samples, Path(folder), batches=self.batches, silent=True, again=self.repeat_rows
+                )
                 silent = self._judged(scenario, Path(folder), errors)
         asked = published_results((str(self.before.version), str(self.after.version)))
-        uses, conf, watermarks = verdict.features, self.where.runtime.conf, verdict.watermarks
-        about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, watermarks)
+        uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
+        about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
         answers = [*verdicts.statements(verdict, about), *self.query.statements()]
         if silent is not None:
             answers.append(verdicts.silent_statement(silent))

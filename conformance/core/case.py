@@ -372,7 +372,7 @@ class Case(Frozen):
     is its ``expansion``."""
     path: Path
     row_files: frozenset[Path] = frozenset()
-    """The files of rows that the case reads: absolute paths without links."""
+    """The files of rows that the case reads, as paths from its folder on."""
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]

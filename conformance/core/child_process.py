@@ -11,10 +11,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+if sys.platform == "linux":
+    import resource
 
 OUTSIDE = Path(os.sep).absolute()
 """The top of the file system, where programs run that need no folder: no folder above it can hold settings, and few may write it."""
@@ -56,7 +61,7 @@ def start(
     """
     if not (Path(command[0]).is_absolute() and cwd.is_absolute()):
         raise ValueError(f"{command[0]} in {cwd}: both must be absolute")
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         cwd=cwd,
         env=environ,
@@ -68,6 +73,32 @@ def start(
         errors=errors,
         start_new_session=new_session,
     )
+    if sys.platform == "linux" and _of_programs is not None:
+        with suppress(OSError):  # it has ended already
+            resource.prlimit(process.pid, resource.RLIMIT_AS, _of_programs)
+    return process
+
+
+_of_programs: tuple[int, int] | None = None
+"""The limits of memory that programs get while this process has less."""
+
+
+@contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """Let this process take ``more`` bytes of memory than it has, and each program that it starts what it likes; only on Linux."""
+    global _of_programs
+    if sys.platform != "linux":
+        yield
+        return
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _of_programs = soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [limit for limit in (taken + more, soft) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, _of_programs)
+        _of_programs = None
 
 
 def run(
@@ -91,10 +122,18 @@ def run(
     return subprocess.CompletedProcess(command, process.returncode, output, said)
 
 
+# Source: prctl(2), PR_SET_PDEATHSIG = 1. The parent may be gone before that.
+_DYING_WITH = (
+    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGKILL);"
+    " os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
 def run_streaming(
     command: Sequence[str], environ: Mapping[str, str], on_line: Callable[[str], str | None], *, keep: int
 ) -> tuple[str, ...] | None:
-    """Run a program `OUTSIDE` as `start` does, without input, its errors merged into its output.
+    """Run a program `OUTSIDE` as `start` does, without input, its errors merged into its output. On Linux it dies with this process,
+    whatever ends that.
 
     Args:
         on_line: takes each line as it comes, without trailing whitespace, and returns the text to keep, or None.
@@ -104,6 +143,8 @@ def run_streaming(
         None on success, else the lines kept.
     """
     tail: deque[str] = deque(maxlen=keep)
+    if sys.platform == "linux" and os.access(command[0], os.X_OK):
+        command = [sys.executable, "-I", "-S", "-c", _DYING_WITH, str(os.getpid()), *command]
     with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from conformance.core.data import read_data
 
@@ -52,12 +52,16 @@ class SparkVersion:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+_LONGEST = 1_000
+"""Characters of a range: Python reads no number of thousands of digits."""
+
+
 @lru_cache(maxsize=1024)
 def _numbers(text: str) -> tuple[int, int, int]:
     head = "".join(c if c.isdigit() or c == "." else " " for c in text).split(" ")[0].strip(".")
     try:
         release = Version(head).release
-    except InvalidVersion:
+    except ValueError:  # also for a number with thousands of digits
         raise NotAVersion(text) from None
     if len(release) < 3:
         raise NotAVersion(text)
@@ -76,7 +80,7 @@ class VersionRange:
         parts = (text,) if isinstance(text, str) else tuple(text)
         for part in parts or ("",):
             try:
-                if not SpecifierSet(part):
+                if len(part) > _LONGEST or not SpecifierSet(part):
                     raise NotARange(part)
             except InvalidSpecifier:
                 raise NotARange(part) from None

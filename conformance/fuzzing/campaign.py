@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.case import Case
+from conformance.core.child_process import limited_memory
 from conformance.core.errors import on_stop
 from conformance.core.versions import StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
@@ -47,6 +48,8 @@ _MAX_REPEATS = 3
 """How often a difference is shrunk only to repeat an earlier find; after that it is only counted."""
 _POLL_S = 0.2
 """Seconds between two checks whether the campaign was stopped."""
+_MEMORY = 4 << 30
+"""The campaign may take this many bytes; a prediction needs less than a hundredth."""
 _ROUNDS = 4
 """A batch is this many times the largest parallelism of an oracle."""
 
@@ -363,6 +366,8 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
         by_the_model = options.model or len(oracles) == 1
         display.started(plan.seed, [oracle.name for oracle in oracles], by_the_model)
         stopped = stack.enter_context(_stopped_by_signals())
+        # A drawn case on which the model takes more is not predicted.
+        stack.enter_context(limited_memory(_MEMORY))
         judge = ByTheModel(alone=by_the_model)
         campaign = Campaign(oracles, judge, drawing, display, jobs=options.concurrency.jobs, stopped=stopped)
         tally, began = campaign.tally, time.monotonic()

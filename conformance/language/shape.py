@@ -181,13 +181,14 @@ def count(*, nullable: bool = False) -> Value:
     )
 
 
-def integer(minimum: int = -(2**63), *, nullable: bool = False) -> Value:
-    """A 64-bit whole number from ``minimum``, or null if ``nullable``."""
+def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> Value:
+    """A 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
     kind = "a 64-bit whole number" if minimum < 0 else f"a whole number of at least {minimum}"
+    kind = kind if maximum == 2**63 - 1 else f"a whole number from {minimum} to {maximum}"
     return Value(
         f"{kind}, or null" if nullable else kind,
-        lambda value: (nullable and value is None) or (type(value) is int and minimum <= value < 2**63),
-        {"type": ["integer", "null"] if nullable else "integer", "maximum": 2**63 - 1, "minimum": minimum},
+        lambda value: (nullable and value is None) or (type(value) is int and minimum <= value <= maximum),
+        {"type": ["integer", "null"] if nullable else "integer", "maximum": maximum, "minimum": minimum},
     )
 
 

@@ -477,4 +477,5 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
 
 
 def _place(event: Any) -> SourceLocation:
-    return SourceLocation(event.start_mark.line + 1, event.start_mark.column + 1)
+    mark = event.start_mark
+    return SourceLocation(mark.line + 1, mark.column + 1)

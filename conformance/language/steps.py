@@ -56,7 +56,7 @@ from conformance.language.source import (
     items_of,
     text_of,
 )
-from conformance.language.streams import ARRIVAL, ARRIVING, NAME, ROWS
+from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, ROWS
 
 _PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
 _STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
@@ -182,7 +182,9 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(NAME, integer(2), "a mapping from stream to the partitions of its topic", at_least=1),
+            MapOf(
+                NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", at_least=1
+            ),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },

@@ -177,13 +177,16 @@ def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
     return False
 
 
+MOST_PARTITIONS = 1_000
+"""Of a topic: the broker may be that of other people, too."""
 _DECLARED = _Declared(
     "a stream",
     {
         "schema": Key(Ddl(), "its DDL schema", required=True),
         "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
         "partitions": Key(
-            integer(1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
+            integer(1, MOST_PARTITIONS),
+            "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle.",
         ),
         "timestamp": Key(
             Text("the name of a column", IDENTIFIER),
@@ -374,7 +377,7 @@ def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
         file = (folder / written).resolve()
         if not written or not file.is_relative_to(folder.resolve()):
             raise NotRows(f"{written!r} is not a file in the folder of the case or below it")
-        report.row_files.add(file)
+        report.row_files.add(folder / written)
         rows = tuple(_read(file, written, schema))
     except NotRows as why:
         report.add(name, str(why))

@@ -29,10 +29,8 @@ def spark_hash(*values: Value) -> int:
     for value in values:
         if isinstance(value, str):
             seed = _of_bytes(value.encode(), seed)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            seed = _mixed(_with_word(seed, value & _BITS), 4)
         elif value is not None:
-            raise Unpredictable("hash of other than whole numbers and texts")
+            seed = _mixed(_with_word(seed, value & _BITS), 4)
     return seed - (1 << 32) if seed >> 31 else seed
 
 
@@ -280,7 +278,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "not": ScalarFunction(lambda a: not a, BOOLEAN),
     "is null": ScalarFunction(lambda a: a is None, BOOLEAN),
     "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN),
-    "case": ScalarFunction(_case, lambda kinds: _same(kinds[1::2])),
+    "case": ScalarFunction(_case, lambda kinds: _same([*kinds[1::2], kinds[-1]])),
     "coalesce": ScalarFunction(lambda *all: next((value for value in all if value is not None), None), _same),
     "struct": ScalarFunction(
         lambda *all: all,

@@ -12,6 +12,9 @@ from conformance.query.reading import read_plan
 _TITLES = {
     "stateStoreSave": "the aggregation",
     "sessionWindowStateStoreSaveExec": "the session windows",
+    # Up to 3.5, in which no other operator has no name of its own.
+    "defaultName": "the session windows",
+    "globalLimit": "the limit",
     "symmetricHashJoin": "the join",
     "dedupe": "the deduplication",
     "dedupeWithinWatermark": "the deduplication",
@@ -26,8 +29,8 @@ def never_shown(seen: Observation) -> Iterator[str]:
     batches = [batch for batch in every if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
     batches = [batch for batch in batches if len(batch.state) == operators]
-    plans = (step.plan for step in seen.steps if step.plan)
-    times_out = any(function.times_out for plan in plans for function in read_plan(plan).state_functions)
+    query = read_plan(next((step.plan for step in seen.steps if step.plan), ""))
+    times_out = any(function.times_out for function in query.state_functions)
     for place in range(operators):
         progress = [batch.progress["stateOperators"][place] for batch in batches]
         name = str(progress[-1].get("operatorName", ""))
@@ -45,12 +48,15 @@ def never_shown(seen: Observation) -> Iterator[str]:
         # Old versions do not count the rows that they drop.
         dropped = [each.get(DROPPED_ROWS) for each in progress]
         if has_watermark and None not in dropped and not any(dropped):
-            yield (
-                f"{operator} never dropped a late row: no row that reached it was behind the watermark; "
-                "take a sample whose event times span more than the delay"
-            )
+            yield f"{operator} never dropped a late row: it took none that reached it for late; add one"
+        duplicates = [each.get("customMetrics", {}).get("numDroppedDuplicateRows") for each in progress]
+        if None not in duplicates and not any(duplicates):
+            yield f"{operator} never dropped a duplicate: none arrived while its key was in the state; add one"
         if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
             yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
+    outer = any(join.stateful and join.kind.endswith("Outer") for join in query.joins)
+    if outer and not any(None in row or batch.kind == "no-data" for batch in every for row in batch.rows):
+        yield "the outer join was never seen to emit a row without a match: add a row that has none"
 
 
 def _timed_out(batch: BatchSeen, progress: Mapping[str, Any]) -> bool:

@@ -266,7 +266,13 @@ def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
 
 
 def write_job(
-    job: OwnQuery, samples: Sequence[Sample], folder: Path, *, batches: int = 4, silent: bool = False
+    job: OwnQuery,
+    samples: Sequence[Sample],
+    folder: Path,
+    *,
+    batches: int = 4,
+    silent: bool = False,
+    again: bool = True,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -275,13 +281,14 @@ def write_job(
         folder: where its file is written, named after the function or program.
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
+        again: whether the earliest and the latest row of each stream arrive again.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
         InvalidCase: a sample has values that no case may have.
     """
     sending = [sample for sample in samples if sample.rows]
-    steps = map(_step, count(), arrivals(sending, batches, silent=silent))
+    steps = map(_step, count(), arrivals(sending, batches, silent=silent, again=again))
     return _write(job, samples, steps, folder)
 
 

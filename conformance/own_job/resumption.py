@@ -56,7 +56,7 @@ def resume(
         samples: of each stream, in the order of the sources; without rows for a stream that stays silent.
 
     Raises:
-        NoSuchCheckpoint, DamagedCheckpoint: it cannot be read.
+        NoSuchCheckpoint, DamagedCheckpoint: it cannot be read, or names a class that the user did not.
         WrongUsage: the samples are not of as many streams as it has sources.
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
@@ -71,7 +71,7 @@ def resume(
         )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))
-        copy_detached(files, checkpoint, folder / "copy" / "checkpoint")
+        copy_detached(files, checkpoint, folder / "copy" / "checkpoint", options.runtime.conf)
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
         ((outcome, _),) = outcomes([task], options, display).kept

@@ -269,13 +269,6 @@ class NoCommonType(ValueError):
     """Values of a column have types that have none in common."""
 
 
-def _joined(one: DataType, other: DataType) -> DataType:
-    """The type that holds both; raises NoCommonType if there is none."""
-    if (common := _common(one, other)) is None:
-        raise NoCommonType(f"is {one} in an earlier row and {other} here")
-    return common
-
-
 def _of_event_time(value: Json) -> DataType:
     """The type of an event time, which may also be a number of seconds or a time of 1970-01-01."""
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -301,8 +294,8 @@ def _of(value: Json) -> DataType:
     return _STRING
 
 
-def _common(one: DataType, other: DataType) -> DataType | None:
-    """The type that holds both; None if there is none."""
+def _joined(one: DataType, other: DataType) -> DataType:
+    """The type that holds both; raises NoCommonType if there is none."""
     if one == other or other == _VOID:
         return one
     if one == _VOID:
@@ -313,16 +306,13 @@ def _common(one: DataType, other: DataType) -> DataType | None:
     if names == {"timestamp", "string"}:
         return _STRING
     if names == {"array"}:
-        item = _common(one.elements[0], other.elements[0])
-        return DataType("array", elements=(item,)) if item is not None else None
+        return DataType("array", elements=(_joined(one.elements[0], other.elements[0]),))
     if names == {"struct"}:
         types = {field.name: field.type for field in one.fields}
         for field in other.fields:
-            if (common := _common(types.get(field.name, _VOID), field.type)) is None:
-                return None
-            types[field.name] = common
+            types[field.name] = _joined(types.get(field.name, _VOID), field.type)
         return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
-    return None
+    raise NoCommonType(f"is {one} in an earlier row and {other} here")
 
 
 def _settled(type: DataType) -> DataType:
@@ -350,21 +340,21 @@ class Arrival:
     """The rows by stream; a stream that is missing is silent."""
 
 
-def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False) -> Iterator[Arrival]:
+def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = True) -> Iterator[Arrival]:
     """What arrives, in order.
 
-    1. ``batches`` micro-batches by event time, one row of the first held back.
+    1. ``batches`` micro-batches by event time, with all rows.
     2. In the middle of them the query restarts.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
-    4. The rows that were held back: late, if the watermark has passed them.
-    5. A copy of each stream's last row, much later, so that windows close and state is evicted.
+    4. If ``again``, copies of each stream's earliest row, late if the watermark has passed it, and of its latest row, a duplicate.
+    5. A copy of each stream's latest row, much later, so that windows close and state is evicted.
+    6. If ``again``, a copy of each stream's earliest row, which is late now, whatever the delay is.
 
     Args:
         samples: of each stream, with at least one row.
         batches: at least 2.
     """
     parts = {sample.stream: _divided(sample, _bounds(samples, batches), batches) for sample in samples}
-    late = {sample.stream: held for sample in samples if (held := _held_back(sample, parts[sample.stream]))}
     middle = batches // 2
     for number in range(batches):
         sent = {stream: tuple(part[number]) for stream, part in parts.items() if part[number]}
@@ -375,11 +365,13 @@ def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False) -
                 yield Arrival(f"only {stream} sends", {stream: rows})
         elif sent:
             yield Arrival(f"micro-batch {number + 1} of the sample", sent)
-    if late:
-        yield Arrival("rows that were held back arrive late", late)
+    if again:
+        yield Arrival("the earliest and the latest row arrive again", {each.stream: _ends(each) for each in samples})
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
         yield Arrival("a row much later: windows close", ahead)
+    if again and ahead:
+        yield Arrival("the earliest row arrives late", {each.stream: _ends(each)[:1] for each in samples})
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
@@ -398,12 +390,10 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[list[R
     return parts
 
 
-def _held_back(sample: Sample, parts: list[list[Row]]) -> tuple[Row, ...]:
-    """Takes the earliest row out of the first micro-batch that has two or more and is not the last."""
-    for part in parts[:-1]:
-        if len(part) > 1 and (timed := sample.timed(part)):
-            return (part.pop(min(timed)[1]),)
-    return ()
+def _ends(sample: Sample) -> tuple[Row, ...]:
+    """The earliest and the latest row; without event times the first and the last of the file."""
+    timed = sample.timed(sample.rows) or [(at, at) for at in range(len(sample.rows))]
+    return tuple(sample.rows[at] for at in dict.fromkeys((min(timed)[1], max(timed)[1])))
 
 
 def _far_ahead(sample: Sample) -> Row | None:

@@ -5,8 +5,9 @@ What it says is a list of statements: for a terminal, for a page, and as one rec
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -16,7 +17,8 @@ from typing import Any, Literal, TypeAlias
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
-from conformance.core.case import Case
+from conformance.core.case import Action, Case, Restart
+from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -25,12 +27,12 @@ from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
-from conformance.query.reading import read_calls, read_plan, read_query
+from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
-from reports.analysis.features import UNSEEN, features_of_job, needs, relevance
+from reports.analysis.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
@@ -113,14 +115,12 @@ class JobVerdict:
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
     """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
-    watermarks: tuple[str, ...] = ()
-    """The columns that have a watermark, by the plan."""
+    plan: str = ""
+    """The extended plan of a micro-batch; empty if none was seen."""
     columns: tuple[str, ...] = ()
     """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
     not_shown: tuple[str, ...] = ()
     """What no micro-batch of the earlier version showed."""
-    late_rows: int = 0
-    """The earlier version dropped this many late rows."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
 
@@ -157,7 +157,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     a, b = targets[run.before.name], targets[run.after.name]
     not_fixed = tuple(dict.fromkeys(_not_fixed(_plan(seen), _plan(after.observation))))
     both = ((a, cells[0]), (b, cells[1]))
-    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, not_fixed)))
+    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, case, not_fixed)))
     if not failures and not any(_emitted(cell.observation) for cell in cells):
         failures = tuple((target, NO_ROWS) for target in (a, b))
     flaky = any(cell.status == "flaky" for cell in cells)
@@ -176,10 +176,9 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
-        watermarks=tuple(mark.column for mark in read_plan(plan).watermarks) if plan else (),
+        plan=plan,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
         not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
-        late_rows=sum(batch.dropped or 0 for step in seen.steps for batch in step.batches) if seen is not None else 0,
         not_fixed=not_fixed,
     )
 
@@ -309,7 +308,7 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
     return cell_record(task, JudgeCases().verdict(run), run)
 
 
-def _failure(cell: Cell, not_fixed: Iterable[str]) -> str | None:
+def _failure(cell: Cell, case: Case, not_fixed: Iterable[str]) -> str | None:
     """Says why a version has no answer, or with which error the job ends; None if it has one."""
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
@@ -322,7 +321,8 @@ def _failure(cell: Cell, not_fixed: Iterable[str]) -> str | None:
         return None
     error = seen.error
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
-    return f"step {seen.steps[-1].number} ends with {error.name or 'an error'} at {error.stage}: {line}"
+    step = case.steps[seen.steps[-1].number - 1]
+    return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
 
 
 @dataclass(frozen=True)
@@ -334,6 +334,8 @@ class KnownHere:
     bug: KnownBug
     cases: tuple[str, ...]
     """These cases of the suite show it, and the query has all their features."""
+    met_by: tuple[str, ...]
+    """What of the query meets it: the features of the first of these cases."""
 
 
 @dataclass(frozen=True)
@@ -346,6 +348,8 @@ class Known:
     bugs: tuple[KnownHere, ...]
     changes: tuple[Change, ...]
     """Changes of cases all of whose features the query has, worst first."""
+    met_by: Mapping[str, tuple[str, ...]]
+    """What of the query meets a change: case → its features."""
 
 
 def known(
@@ -355,24 +359,21 @@ def known(
     after: SparkVersion,
     uses: tuple[str, ...],
     conf: Mapping[str, str] | None = None,
-    watermarks: Collection[str] = (),
+    plan: str = "",
 ) -> Known | None:
-    """The known bugs and changes that a query with these features, settings and watermarked columns can meet, by the cases of the suite;
+    """The known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite;
     None if a line has no published results.
     """
     a, b = _published(results, before), _published(results, after)
     if a is None or b is None:
         return None
     ran = frozenset(results.header.cases)
-    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses), conf or {}, watermarks))
-    matrix = replace(Matrix.of(results), cases=tuple(cases))
+    possible = (case for case in suite.cases if case.id in ran)
+    met_by = concerned(possible, frozenset(uses), conf or {}, read_plan(plan))
+    matrix = replace(Matrix.of(results), cases=tuple(sorted(met_by)))
     between = () if a == b else changes(matrix, a, b).changes
-    return Known(
-        a,
-        b,
-        tuple(_bugs(matrix, (a, b))),
-        tuple(change for change in between if change.met_by_running_queries),
-    )
+    met = tuple(change for change in between if change.met_by_running_queries)
+    return Known(a, b, tuple(_bugs(matrix, (a, b), met_by)), met, met_by)
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
@@ -383,32 +384,55 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
 
 
 def concerned(
-    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], watermarks: Collection[str] = ()
-) -> Iterator[str]:
-    """The cases all of whose features and settings the query has; of a query without a plan nothing is known.
-
-    Left out are cases that put a watermark on a nested field, which every version refuses, or on a window, unless the query does.
+    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
+) -> dict[str, tuple[str, ...]]:
+    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them, with these features;
+    of a query without a plan nothing is known.
     """
     possible = (
         case
         for case in cases
         if uses
         and all(_has(key, value, conf) for key, value in case.conf.items())
-        and not _other_watermark(case, watermarks)
+        and not any(_is_a_change_of_the_job(step.action) for step in case.steps)
+        and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )
-    for case, features in needs(possible).items():
-        if relevance(set(features).difference(UNSEEN), uses) == "all":
-            yield case
+    return {
+        case: tuple(feature for feature in features if feature not in (*ALWAYS, *UNSEEN))
+        for case, features in needs(possible).items()
+        if relevance(set(features).difference(UNSEEN), uses) == "all"
+    }
 
 
-def _other_watermark(case: Case, watermarks: Collection[str]) -> bool:
-    """Whether a watermark of the case is on a nested field, or on a window and none of these is."""
-    columns = {field.name for schema in case.streams.values() for field in schema.fields}
-    marks = [mark.column for pipeline in case.pipelines() for mark in read_query(pipeline, case.streams).watermarks]
-    return any(
-        (mark == "window" and mark not in watermarks) or ("." in mark and mark.partition(".")[0] in columns)
-        for mark in marks
-    )
+def _is_a_change_of_the_job(action: Action) -> bool:
+    """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
+    match action:
+        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out):
+            return change != CaseChange() or bool(damage) or partitions is not None or aged_out
+    return False
+
+
+def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
+    """Whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
+    fields = {field.name for schema in case.streams.values() for field in schema.fields}
+    marked = {mark.column for mark in job.watermarks}
+    for column in (mark.column for mark in query.watermarks):
+        # Every version refuses a watermark on a nested field.
+        if (column == "window" and column not in marked) or ("." in column and column.partition(".")[0] in fields):
+            return False
+    if query.joins and len(query.watermarks) < len(query.sources) and all(join.watermarked for join in job.joins):
+        return False
+    if any(_peculiar(join.on) - set().union(*(_peculiar(of.on) for of in job.joins)) for join in query.joins):
+        return False
+    return "dedup-projection-bug" not in case.behaviour or not all(of.sees_time for of in job.deduplications)
+
+
+def _peculiar(condition: str) -> set[str]:
+    """What of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
+    numbers = (re.findall(r"\d+", part) for part in re.split(r"\bAND\b", condition, flags=re.IGNORECASE))
+    equal = any(len(set(each)) < len(each) for each in numbers)
+    cast = re.search(r"\bcast\(", condition, re.IGNORECASE) is not None
+    return {name for name, has in (("equal terms", equal), ("cast", cast)) if has}
 
 
 _WITHOUT_EFFECT = frozenset(
@@ -428,7 +452,7 @@ def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
     return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
-def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
+def _bugs(matrix: Matrix, targets: tuple[Target, Target], met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
     """The known bugs that cases of the matrix show on these versions, as every page counts them."""
     by_name = {target.name: target for target in targets}
     for cells in matrix.known_bugs(by_name.values()).values():
@@ -436,7 +460,8 @@ def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]
         bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
         if bug is not None and differs is not None:
             versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
-            yield KnownHere(versions, differs.because or "", bug, tuple(dict.fromkeys(case for case, _ in cells)))
+            shown_by = tuple(dict.fromkeys(case for case, _ in cells))
+            yield KnownHere(versions, differs.because or "", bug, shown_by, met_by[shown_by[0]])
 
 
 _MOST = 5
@@ -472,18 +497,15 @@ def _fails_before(verdict: JobVerdict) -> bool:
 
 def silent_statement(verdict: JobVerdict) -> Statement:
     """What the job does if each stream is silent once after a restart, apart from the answer for the sample as it is."""
-    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
+    text = f"with a silent stream after the restart: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
-        return Statement("conforms", "●", "also with a silent stream after the restart: " + _after_colon(verdict))
-    lines = [line for each in answers for line in (f"{each.glyph} {each.text}", *each.details)]
+        return Statement("conforms", "●", f"also {text}")
+    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
+    lines = tuple(line for each in answers for line in (f"{each.glyph} {each.text}", *each.details))
     if _fails_before(verdict):
         note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
-        return Statement("bug", "▲", f"with a silent stream after the restart: {_after_colon(verdict)}", (note, *lines))
-    return Statement("violates", "✗", f"with a silent stream after the restart: {_after_colon(verdict)}", tuple(lines))
-
-
-def _after_colon(verdict: JobVerdict) -> str:
-    return summary(verdict).partition(": ")[2]
+        return Statement("bug", "▲", text, (note, *lines))
+    return Statement("violates", "✗", text, lines)
 
 
 def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
@@ -494,8 +516,7 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
     yield from _rows(verdict)
     if verdict.columns:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
-    for group in verdict.handoffs:
-        yield _handoff(group, verdict)
+    yield from (_handoff(group, verdict) for group in verdict.handoffs)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:
@@ -507,10 +528,10 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
 def _rows(verdict: JobVerdict) -> Iterator[Statement]:
     if verdict.answer == "same":
         seen = verdict.cells[0].observation
-        count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
-        batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
-        late = ", late rows" if verdict.late_rows else ""
-        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {batches}")
+        batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
+        late = ", late rows" if any(batch.dropped for batch in batches) else ""
+        count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
+        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {count}")
     if verdict.change is not None:
         meaning = MEANINGS[verdict.change.meaning]
         first = f"first difference: {verdict.change.where}"
@@ -545,21 +566,24 @@ def _known(verdict: JobVerdict, about: Known) -> Iterator[Statement]:
         yield Statement("bug", "▲", text, tuple(line for bug in about.bugs[:_MOST] for line in _bug(bug)))
     if about.changes:
         text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
-        yield Statement("differs", "◆", text, tuple(map(_change, about.changes[:_MOST])))
+        yield Statement("differs", "◆", text, tuple(_change(change, about) for change in about.changes[:_MOST]))
     if not about.bugs and not about.changes:
         yield Statement(
             "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet"
         )
 
 
-def _change(change: Change) -> str:
-    """``3 rows later: the delay counts once (SPARK-49829). See join-delays/…``"""
+def _change(change: Change, about: Known) -> str:
+    """``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
     why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
-    return f"{change.what}{f': {why}' if why else ''}. See {change.case}"
+    return (
+        f"{change.what}{f': {why}' if why else ''}. Met by: {', '.join(about.met_by[change.case])}. See {change.case}"
+    )
 
 
 def _bug(known: KnownHere) -> Iterator[str]:
-    yield f"{' and '.join(known.spark)}: {known.because}{known.bug.ticket}; {known.bug}. See {known.cases[0]}"
+    what = f"{known.because}{known.bug.ticket}; {known.bug}"
+    yield f"{' and '.join(known.spark)}: {what}. Met by: {', '.join(known.met_by)}. See {known.cases[0]}"
     if known.bug.workaround is not None:
         yield f"workaround: {known.bug.workaround}"
 
@@ -588,6 +612,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
                 "link": bug.bug.link,
                 "workaround": str(bug.bug.workaround) if bug.bug.workaround else None,
                 "cases": list(bug.cases),
+                "met_by": list(bug.met_by),
             }
             for bug in (about.bugs if about is not None else ())
         ],
@@ -596,6 +621,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
                 "case": change.case,
                 "what": change.what,
                 "links": [reason.link for reason in change.reasons if reason.link],
+                "met_by": list(about.met_by[change.case]) if about is not None else [],
             }
             for change in (about.changes if about is not None else ())
         ],
@@ -612,7 +638,12 @@ def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
         "because": list(reasons(verdict.error, awaiting_changes(), to)) if verdict.error is not None else [],
         "workaround": group.workaround.setting if group.workaround is not None else None,
         "tried": [
-            {"setting": tried.setting, "outcomes": [each.outcome for each in tried.verdicts]} for tried in group.tried
+            {
+                "setting": tried.setting,
+                "outcomes": [each.outcome for each in tried.verdicts],
+                "proven": tried.proven,
+            }
+            for tried in group.tried
         ],
         "first_difference": verdict.difference or None,
         "lacking": verdict.reason or None,

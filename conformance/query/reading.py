@@ -100,6 +100,8 @@ class Join:
     """The condition, in Spark SQL; empty without one."""
     stateful: bool = True
     """Whether both sides are streams; a join with a table keeps no state."""
+    watermarked: bool = True
+    """Whether each side has a watermark; True without a plan."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Deduplication:
     within_watermark: bool = False
     stateful: bool = True
     """Whether it is of a stream; that of a table keeps no state."""
+    sees_time: bool = True
+    """Whether its rows have the event time, which the optimizer removes if nothing above needs it; True without a plan."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,9 @@ _JOIN_KINDS: Mapping[str, JoinKind] = {
     "LeftAnti": "leftAnti",
 }
 _JOIN_KIND = re.compile(rf"\b(Inner|Cross|{'|'.join(_JOIN_KINDS)})\b")
+_CONDITION = re.compile(r"\bboth = (.*), full = ")
+_ATTRIBUTE = re.compile(r"#\d+L?(-T\d+ms)?")
+_EVENT_TIME = re.compile(r"-T\d+ms\W*$")
 _WATERMARK = re.compile(r"(?P<column>[^\s,]+)#\d+[^,]*(?:<.*>)?, (?P<delay>.*)")
 _JOINS_WITH_TABLES = ("BroadcastHashJoin", "BroadcastNestedLoopJoin", "ShuffledHashJoin", "SortMergeJoin")
 _STATE_FUNCTIONS = re.compile(r"(FlatMapGroups(InPandas)?|MapGroups)WithState|TransformWithState\w*")
@@ -309,9 +316,11 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
                 windows = [Window("session", "", None, None, 0, (), filtered=False)]
             yield Aggregation(keys, tuple(windows))
         case "StreamingSymmetricHashJoin":
-            yield Join(_join_kind(node), "")
+            condition = _CONDITION.search(node.arguments)
+            watermarked = all(any(of.name == "EventTimeWatermark" for of in side.upwards()) for side in node.children)
+            yield Join(_join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=watermarked)
         case "StreamingDeduplicate" | "StreamingDeduplicateWithinWatermark":
-            yield Deduplication((), within_watermark=node.name.endswith("Watermark"))
+            yield Deduplication((), node.name.endswith("Watermark"), sees_time=_sees_time(node))
         case "Union":
             yield Union()
         case "EventTimeWatermark":
@@ -324,6 +333,13 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
             yield Join(_join_kind(node), "", stateful=False)
         case name if _STATE_FUNCTIONS.fullmatch(name):
             yield StateFunction(name, "", times_out="EventTime" in node.arguments)
+
+
+def _sees_time(node: PlanNode) -> bool:
+    """Whether the event time is among the columns that the nearest operator below which lists them hands over."""
+    while node.name not in ("EventTimeWatermark", "Project", "HashAggregate") and len(node.children) == 1:
+        (node,) = node.children
+    return node.name != "Project" or any(_EVENT_TIME.search(each) for each in _expressions(node.arguments))
 
 
 def _join_kind(node: PlanNode) -> JoinKind:

@@ -170,7 +170,9 @@ def plan_run(options: RunOptions) -> RunPlan:
         smoke = SmokeCases(len(cases) + len(policy_cases), len(all_cases) + len(all_policy_cases))
     shard = Shard.parse(options.shard) if options.shard else None
     if options.since is not None:
-        cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
+        own_code = options.runtime.own_code
+        code = [file for _, _, files in own_code.files() for file in files] if own_code else ()
+        cases, policy_cases = affected_since(options.since, cases, code), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
             raise NothingChanged(f"nothing to run: no case has changed since {options.since}")
     if options.source == KAFKA:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,33 +100,57 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
+def affected_since(revision: str, cases: Sequence[C], code: Iterable[Path] = ()) -> tuple[C, ...]:
     """The cases affected by changes since a revision, committed or not.
 
-    A change of its file or of a file whose rows it reads affects a case, and so does a file that git does not track. A case that
-    runs code of its author is affected by every change that is not of a case: the code may read any file. A change of the
-    driver, the targets or the engine settings affects all cases, if these are in a repository with history; those of an
-    installed suite do not change. Changes outside the repository of the cases are not seen. Raises `WrongUsage` if git is not installed,
-    the cases are not in a repository, or the revision names no single commit.
+    A change of its file or of a file whose rows it reads affects a case, and so does a link in the repository through which it reaches
+    them, and a file that git does not compare. A case that runs code of its author is affected by every change that is not of a case, and
+    by a file of ``code`` that git does not compare: the code may read any file. All cases are affected by a change of the driver, the
+    targets or the engine settings, if these are in a repository with history (those of an installed suite do not change), of the user's
+    ``pyproject.toml``, and of how git writes files. Changes outside the repository of the cases are not seen. Raises `WrongUsage` if git is
+    not installed, the cases are not in a repository, or the revision names no single commit.
     """
     changed: set[Path] = set()
-    tracked: set[Path] = set()
-    for top in sorted({_top(case.path.parent.resolve(), revision) for case in cases}):
+    compared: set[Path] = set()
+    tops = {_top(case.path.parent.resolve(), revision) for case in cases}
+    for top in sorted(tops):
         changed |= _changed(top, revision)
-        tracked |= _files(top, revision, "ls-files", "-z")
-    if any(path.is_relative_to(part) for path in changed for part in _AFFECTS_ALL):
+        # The others are those that git was asked not to look at. Source: git-ls-files, `-v`.
+        compared |= {top / line[2:] for line in _listed(top, revision, "ls-files", "-v", "-z") if line.startswith("H ")}
+    if any(_affects_all(path) for path in changed):
         return tuple(cases)
-    of_no_case = changed - {case.path.resolve() for case in cases}
+
+    def links_to(path: Path) -> frozenset[Path]:
+        above = links(path.parent) if path != path.parent else frozenset()
+        if not path.is_symlink():
+            return above
+        link = path.parent.resolve() / path.name
+        within = {link} if any(link.is_relative_to(top) for top in tops) else set()
+        return above | within | links(path.parent / path.readlink())
+
+    links: Callable[[Path], frozenset[Path]] = cache(links_to)
+
+    def reached(path: Path) -> set[Path]:
+        return {path.resolve(), *links(path.absolute())}
+
+    of_no_case = changed.difference(*(reached(case.path) for case in cases))
+    any_code = bool(of_no_case or set(code) - compared)
 
     def is_affected(case: Case | PolicyCase) -> bool:
-        files = {case.path.resolve()}
+        files = reached(case.path)
         if isinstance(case, Case):
-            if case.needs_code and of_no_case:
+            if case.needs_code and any_code:
                 return True
-            files |= case.row_files
-        return bool(files & changed or files - tracked)
+            files.update(*map(reached, case.row_files))
+        return bool(files & changed or files - compared)
 
     return tuple(case for case in cases if is_affected(case))
+
+
+def _affects_all(path: Path) -> bool:
+    """Whether a changed file says how every case runs, or what git writes into every file."""
+    settings = path.name == "pyproject.toml" and Path.cwd().is_relative_to(path.parent)
+    return settings or path.name == ".gitattributes" or any(path.is_relative_to(part) for part in _AFFECTS_ALL)
 
 
 def _duration(case: Case | PolicyCase) -> int:
@@ -147,13 +172,13 @@ def _changed(top: Path, revision: str) -> set[Path]:
     if not re.fullmatch("[0-9a-f]+", commit):  # for ``^HEAD``, git answers with an exclusion
         raise _no_history(revision, top, "it names no single commit")
     options = ("--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z")
-    untracked = _files(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
-    return _files(top, revision, "diff", *options, commit, "--") | untracked
+    untracked = _listed(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
+    return {top / name for name in (*_listed(top, revision, "diff", *options, commit, "--"), *untracked)}
 
 
-def _files(top: Path, revision: str, *arguments: str) -> set[Path]:
-    """The files that a command of git lists, separated by zero bytes."""
-    return {top / name for name in _git(top, revision, *arguments).split("\0") if name}
+def _listed(top: Path, revision: str, *arguments: str) -> list[str]:
+    """What a command of git lists, separated by zero bytes."""
+    return [line for line in _git(top, revision, *arguments).split("\0") if line]
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> str:

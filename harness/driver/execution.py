@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -342,7 +343,7 @@ class Execution:
                 self._query.processAllAvailable()  # raises what the query failed with
             if not self._query.isActive:
                 raise DriverFailure("the query was stopped before it had read everything")
-            self._own_queries.drain()
+            self._own_queries.drain(self._wait_until_idle)
 
     def _await_termination(self) -> None:
         with self._running():
@@ -351,18 +352,21 @@ class Execution:
                 self._query.stop()
             if not self._backend.is_alive():
                 raise DriverFailure("the engine was stopped while the query ran")
-            self._own_queries.drain()
+            self._own_queries.drain(self._wait_until_idle)
             self._own_queries.stop()
 
     def _wait(self, wait: Callable[[], object]) -> None:
-        """Call what returns once the query has nothing left to do. If it runs by the clock, that is never: wait until it is idle."""
-        if not self._by_the_clock:
+        if self._by_the_clock:
+            self._wait_until_idle(self._query, wait, self._capture.rows)
+        else:
             wait()
-            return
+
+    def _wait_until_idle(self, query: Any, wait: Callable[[], object], rows: Callable[[int], list[Any]]) -> None:
+        """Call what returns once the query has nothing left to do, which is never if it runs by the clock: then until it is idle."""
         waiting = futures.ThreadPoolExecutor(1).submit(wait)
-        before = self._recent()[1]
+        before = self._backend.recent(query, sys.maxsize)[1]
         while not waiting.done():
-            if is_idle(executed(self._backend.recent(self._query, before)[0]), self._capture.rows):
+            if is_idle(executed(self._backend.recent(query, before)[0]), rows):
                 return
             futures.wait([waiting], 0.05)
         waiting.result()

@@ -332,10 +332,10 @@ class OwnQueries:
         write(frame)
         self._started = [query for query in session.streams.active if query.id != captured]
 
-    def drain(self) -> None:
-        """Wait until they have processed what has arrived; a query that failed raises its error."""
+    def drain(self, wait: Callable[..., None]) -> None:
+        """Wait until they have processed what has arrived; a query that failed raises its error. ``wait``: until a query is idle."""
         for query in self._started:
-            query.processAllAvailable()
+            wait(query, query.processAllAvailable, lambda _: [])  # nobody knows what it emits
             error = query.exception()
             if error is not None:
                 raise error

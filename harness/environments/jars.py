@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
 
 from conformance.core.child_process import OUTSIDE, run
@@ -126,7 +127,7 @@ def fetch_with_dependencies(
     name: str,
     environment: Environment,
     *,
-    known: str | None = None,
+    known: Mapping[str, str] = MappingProxyType({}),
     shipped: bool = False,
     on_progress: ProgressCallback,
     environ: Mapping[str, str] = os.environ,
@@ -137,7 +138,8 @@ def fetch_with_dependencies(
         wanted: the module.
         name: of the folder in the cache.
         environment: whose Ivy is used, and whose Java if this machine has none of its own.
-        known: all jars with their SHA-256, as ``sha256sum`` writes them; None if what was fetched first counts.
+        known: the SHA-256 of jars by name. If that of the module is among them, no other jar is taken. Of the others, what was fetched
+            first counts.
         shipped: whether Hadoop and Scala are left out, which Spark ships.
         environ: the host's variables, by default this process's.
 
@@ -148,7 +150,8 @@ def fetch_with_dependencies(
 
     def intact() -> Path | None:
         with suppress(OSError, ValueError):
-            if (known or (folder / _LISTED).read_text(encoding="utf-8")) == _listed(folder):
+            listed = _listed(folder)
+            if (folder / _LISTED).read_text(encoding="utf-8") == listed and not _others(listed, wanted, known):
                 return folder
         return None
 
@@ -172,6 +175,13 @@ def _listed(folder: Path) -> str:
     return "".join(f"{_sha256(jar)}  {jar.name}\n" for jar in sorted(folder.glob("*.jar")))
 
 
+def _others(listed: str, wanted: Coordinate, known: Mapping[str, str]) -> list[str]:
+    """The jars that are not the known ones."""
+    jars = {name: sha256 for sha256, _, name in (line.partition("  ") for line in listed.splitlines())}
+    all_known = any(name.startswith(f"{wanted.artifact}-") for name in jars.keys() & known.keys())
+    return [name for name, sha256 in jars.items() if known.get(name, "" if all_known else sha256) != sha256]
+
+
 def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
     """A Java of this machine, which trusts the certificates that the machine trusts; one from PyPI knows only its own."""
     for _, binary in candidates(environ):
@@ -184,7 +194,7 @@ def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
 
 
 def _retrieve(
-    wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str, known: str | None
+    wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str, known: Mapping[str, str]
 ) -> Path:
     ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
@@ -205,9 +215,8 @@ def _retrieve(
         if not any(jars.glob("*.jar")):
             raise JarsNotFetched(wanted, "it has no jars", unreachable=False)
         listed = _listed(jars)
-        if known and (others := set(listed.splitlines()) ^ set(known.splitlines())):
-            names = ", ".join(sorted({line.partition("  ")[2] for line in others}))
-            why = f"the repository has others than Maven Central had, which were not kept: {names}"
+        if others := _others(listed, wanted, known):
+            why = f"the repository has others than Maven Central had, which were not kept: {', '.join(others)}"
             raise JarsNotFetched(wanted, why, unreachable=True)
         (jars / _LISTED).write_text(listed, encoding="utf-8")
         if folder.exists():

@@ -115,8 +115,10 @@ class OwnBroker:
         )
 
 
-def _known() -> str:
-    return (files("harness.runtimes") / "kafka_broker.sha256").read_text(encoding="utf-8")
+def _known() -> Mapping[str, str]:
+    """The SHA-256 of the jars that Maven Central has of the broker and the connectors, with what they need, by name."""
+    lines = (files("harness.runtimes") / "kafka_jars.sha256").read_text(encoding="utf-8").splitlines()
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
 
 
 def listens(host: str, port: int, seconds: float = 5.0) -> bool:
@@ -193,13 +195,17 @@ def connector(
     for wanted in _nearest(version):
         module, folder = Coordinate("org.apache.spark", artifact, wanted), f"{artifact}-for-{version}"
         try:
-            jars = fetch_with_dependencies(module, folder, environment, shipped=True, on_progress=on_progress)
+            jars = fetch_with_dependencies(
+                module, folder, environment, known=_known(), shipped=True, on_progress=on_progress
+            )
         except JarsNotFetched as error:
             if error.unreachable:
                 raise
             continue
         shipped = {_artifact(jar.name) for jar in (environment.spark_home / "jars").glob("*.jar")}
         own = next(jar.stem for jar in jars if jar.name.startswith(f"{artifact}-"))
+        if f"{own}.jar" not in _known():
+            on_progress(f"no sha256 of {own}.jar is known to this suite: it is used as Maven sends it")
         return own.removeprefix(f"{artifact}-"), tuple(jar for jar in jars if _artifact(jar.name) not in shipped)
     raise HarnessError(
         f"Spark {version} has no connector for Kafka: Maven has no {artifact} of its line or an earlier one"

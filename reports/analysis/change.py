@@ -122,6 +122,11 @@ class Changes:
         return tuple(change for change in self.changes if change.meaning == meaning)
 
     @property
+    def of_rows(self) -> int:
+        """How many cases emit other rows, emit them at another time, or are refused; the others change what they accept or report."""
+        return sum(change.meaning in ("rows", "refused", "timing") for change in self.changes)
+
+    @property
     def compared(self) -> int:
         """How many cases have a result on both versions."""
         return len(self.changes) + len(self.same)

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import groupby
 from pkgutil import resolve_name
 from textwrap import dedent
@@ -33,10 +33,11 @@ from reports.analysis.report import Report
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import DOES_NOT_CONFORM, MARKS
 
-Standing: TypeAlias = Literal["holds", "bug", "unsupported", "outside", "violates", "untested"]
+Standing: TypeAlias = Literal["holds", "differs", "bug", "unsupported", "outside", "violates", "untested"]
 
 WORDS: dict[Standing, str] = {
     "holds": "holds",
+    "differs": "differs in some cases, as they document",
     "bug": "broken by a known bug in some cases",
     "unsupported": "not available",
     "outside": "does not apply",
@@ -45,6 +46,7 @@ WORDS: dict[Standing, str] = {
 }
 GLYPHS: dict[Standing, str] = {
     "holds": MARKS["conforms"].glyph,
+    "differs": MARKS["differs"].glyph,
     "bug": MARKS["bug"].glyph,
     "unsupported": MARKS["unsupported"].glyph,
     "outside": MARKS["not-applicable"].glyph,
@@ -90,7 +92,9 @@ class Evidence:
         def standing(target: Target) -> Standing:
             if within is not None and target.version is not None and target.version not in within:
                 return "outside"
-            return _standing(cells[target.name])
+            known = _standing(cells[target.name])
+            # A statement about some versions says itself what is different there.
+            return "holds" if known == "differs" and within is not None else known
 
         spans = tuple((known, span([*group], targets)) for known, group in groupby(targets, key=standing))
         return cls(spans, tuple(_variations(cells, targets)))
@@ -103,7 +107,9 @@ def _standing(cells: Iterable[Cell | None]) -> Standing:
         return "violates"
     if "bug" in statuses:
         return "bug"
-    if statuses & {"conforms", "differs"}:
+    if "differs" in statuses:
+        return "differs"
+    if "conforms" in statuses:
         return "holds"
     return "unsupported" if "unsupported" in statuses else "untested"
 
@@ -245,9 +251,7 @@ class Specification:
     def readers(self, rule: str) -> Iterator[RuleReader]:
         """The functions that decided by a rule when the model predicted the cases."""
         for module, name in sorted(self._asked[1].get(rule, ())):
-            function = resolve_name(f"{module}:{name}")
-            text = dedent(inspect.getsource(getattr(function, "fget", function))).rstrip()
-            yield RuleReader(f"{module}.{name}", text if len(text.splitlines()) <= _LONGEST else None)
+            yield _reader(module, name)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -287,6 +291,13 @@ class Specification:
             report.versions,
             tuple(report.cases.values()),
         )
+
+
+@cache
+def _reader(module: str, name: str) -> RuleReader:
+    function = resolve_name(f"{module}:{name}")
+    text = dedent(inspect.getsource(getattr(function, "fget", function))).rstrip()
+    return RuleReader(f"{module}.{name}", text if len(text.splitlines()) <= _LONGEST else None)
 
 
 def _asked_about(version: SparkVersion, cases: Sequence[Case]) -> list[tuple[str, str | Mapping[str, tuple[str, str]]]]:

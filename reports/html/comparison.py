@@ -22,6 +22,7 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
 from reports.results.known_bug import Workaround
+from reports.results.records import Target
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -197,9 +198,9 @@ class CheckpointSection:
         return sum(group.count for group in self.found.groups)
 
 
-def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | None:
-    """How the older version's checkpoints resume on the newer one; None if nothing is known about that."""
-    found = checkpoints(report.results.upgrades, report.cases.values(), pair.before, pair.after)
+def checkpoint_section(report: Report, origin: Target, to: Target) -> CheckpointSection | None:
+    """How the checkpoints of one version resume on the other; None if nothing is known about that."""
+    found = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
     if found is None:
         return None
     groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))

@@ -113,7 +113,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.analysis.gate.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
-    compared, handed = comparison(report, pair), checkpoint_section(report, pair)
+    compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)
     ends = (pair.before, pair.after)
     tried = tuple(with_checkpoints(report, target) for target in ends)
     possible = routes(report, *tried) if tried[0] != tried[1] else ()

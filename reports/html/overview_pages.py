@@ -163,16 +163,19 @@ class Headline:
 def headline(report: Report, pair: Changes | None) -> Headline:
     """The report in one sentence.
 
-    ``16 Spark versions, 214 cases: 11 results change between 3.3.4 and 4.3.0; all 16 releases have known bugs.``
+    ``16 Spark versions, 214 cases: 3 cases change rows or fail between 3.3.4 and 4.3.0, 8 change only what Spark accepts or reports;
+    all 16 releases have known bugs.``
     """
     of_spark = report.matrix.parts[0]
     size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(of_spark.cases), 'case')}"
     first = []
     if pair is not None and pair.compared:
-        count = len(pair.changes)
-        changed = f"{counted(count, 'result')} change{'s' * (count == 1)}" if count else "nothing changes"
-        first.append(f"{changed} between {pair.before.title} and {pair.after.title}")
-    handed = checkpoint_section(report, pair) if pair is not None else None
+        harmed, others = pair.of_rows, len(pair.changes) - pair.of_rows
+        changed = f"{counted(harmed, 'case')} change{'s' * (harmed == 1)} rows or fail{'s' * (harmed == 1)}"
+        between = f"between {pair.before.title} and {pair.after.title}"
+        also = f", {others} change{'s' * (others == 1)} only what Spark accepts or reports" if others else ""
+        first.append(f"{changed if harmed else 'no case changes rows or fails'} {between}{also}")
+    handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
         first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")

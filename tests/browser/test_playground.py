@@ -90,6 +90,38 @@ def test_rows_delay_mode_and_version_change_the_picture_and_its_address(opened):
     assert "is not an instant" in page.get_by_role("alert").inner_text()
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        'rows=<img src=x onerror="window.ran=1"><script>window.ran=1</script>',
+        "delay=<svg onload=window.ran=1>&window=%3Cscript%3Ewindow.ran=1%3C/script%3E",
+        "mode=<script>window.ran=1</script>&version=javascript:window.ran=1",
+        "length=1&item=2&namedItem=3&0=4&__proto__=5&constructor=6&innerHTML=<img src=x onerror=window.ran=1>",
+        "rows=" + "12:05%0A" * 20_000,
+        "rows=" + "x" * 1_000_000,
+        "rows=12:05 " + "9" * 5_000,
+        "rows=12:05 --5",
+        "delay=" + "1 minute " * 20_000,
+        "%E0%A4%A&%00=%00&rows=%00%ED%A0%80",
+    ],
+    ids=range(10),
+)
+def test_a_hostile_address_runs_nothing_and_the_page_goes_on(opened, address):
+    page = opened(f"playground.html#{address}")
+    page.wait_for_selector("body[data-ready]")
+    page.get_by_label("Rows").fill("12:05\n12:25\n12:06\n12:31")
+    page.get_by_label("Delay").fill("10 minutes")
+    page.get_by_role("textbox", name="Window").fill("10 minutes")
+    page.wait_for_selector("#picture .timeline")
+    assert page.locator("#problem").is_hidden()
+    assert page.evaluate(
+        "[window.ran, document.querySelectorAll('#picture script, #picture img, #told *').length]"
+    ) == [
+        None,
+        0,
+    ]
+
+
 def test_it_fits_on_a_phone(opened):
     page = opened("playground.html", viewport={"width": 320, "height": 640})
     page.wait_for_selector(READY)

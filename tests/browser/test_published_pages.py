@@ -76,14 +76,16 @@ class TestPicker:
         page.get_by_role("heading", name="From 3.5.9 to 4.3.0").wait_for()
         assert page.locator("select[name=from]:visible").input_value() == "3.5.9"
 
-    def test_only_upgrades_are_compared_and_it_says_so(self, opened):
+    def test_an_older_version_leads_to_the_page_that_says_which_checkpoints_go_back(self, opened):
         page = opened("compare/3.5.9..4.3.0")
         page.locator("select[name=to]:visible").select_option("3.4.4")
         said = page.locator("[data-said]:visible")
-        assert said.inner_text().startswith("Only upgrades are compared, and 3.4.4 is older than 3.5.9.")
+        assert said.inner_text().startswith("3.4.4 is older than 3.5.9.")
         assert page.locator("h1:visible").inner_text() == "From 3.5.9 to 4.3.0"
         said.get_by_role("link", name="What changes from 3.4.4 to 3.5.9").click()
         page.get_by_role("heading", name="From 3.4.4 to 3.5.9").wait_for()
+        back = page.locator("section", has=page.get_by_role("heading", name="Can I go back?"))
+        assert "Checkpoints of 3.5.9 on 3.4.4:" in back.inner_text()
 
     def test_equal_versions_are_named(self, opened):
         page = opened("compare/3.5.9..4.3.0")

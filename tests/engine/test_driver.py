@@ -208,14 +208,17 @@ class Numbering(StatefulProcessor):
 
 def numbered(spark, frame):
     return frame.groupBy("k").transformWithState(Numbering(), "k STRING, n BIGINT", "append", "ProcessingTime")
+
+def copied(frame):
+    frame.writeStream.queryName("copy").format("json").option("path", {out!r}).start()
 """
 
 
-@pytest.mark.parametrize("trigger", ["default", "availableNow"])
-def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, trigger):
+@pytest.mark.parametrize(("trigger", "sink"), [("default", ""), ("availableNow", ""), ("default", "clock_job:copied")])
+def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, trigger, sink):
     """Spark runs one micro-batch after the other for as long as it runs, and never says that everything is processed."""
     (target,) = Targets.load().select(["newest"], obstacle=provision.obstacle)
-    (tmp_path / "clock_job.py").write_text(CLOCK_JOB)
+    (tmp_path / "clock_job.py").write_text(CLOCK_JOB.replace("{out!r}", repr(str(tmp_path / "out"))))
     case = case_of(
         tmp_path,
         f"""
@@ -223,6 +226,7 @@ def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, t
         streams: {{a: "t TIMESTAMP, k STRING"}}
         query: [{{from: a}}, {{call: "clock_job:numbered"}}]
         trigger: {trigger}
+        {f"sink: {sink}" if sink else ""}
         conf:
           spark.sql.streaming.stateStore.providerClass: org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
         steps: [{{add: {{a: [[10, x]]}}}}, {{add: {{a: [[11, x]]}}}}, {{idle: {{}}}}, {{restart: graceful}}, {{add: {{a: [[12, x]]}}}}]
@@ -233,6 +237,7 @@ def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, t
         steps = observe(engine, case, str(tmp_path)).steps
     finally:
         engine.close()
+    assert [step.error for step in steps] == [None] * len(steps)
     assert [[batch.rows for batch in step.batches if batch.rows] for step in steps] == [
         [(("x", 1),)],
         [(("x", 2),)],
@@ -241,6 +246,8 @@ def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, t
         [(("x", 3),)],
     ]
     assert sum(len(step.batches) for step in steps) == 3
+    written = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
+    assert sorted(written) == ([f'{{"k":"x","n":{n}}}' for n in (1, 2, 3)] if sink else [])
 
 
 def test_a_sink_of_the_authors_writes_what_is_captured(target, tmp_path):

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def test_the_action_installs_what_its_own_lockfile_says(
     known: bool, checkout: Path, canary: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """With a uv of a known hash, in the folder of the action."""
-    program = f'echo "$PWD" "$UV_PROJECT_ENVIRONMENT" "$@" > "{tmp_path}/called"'
+    program = f'echo "$PWD" "$UV_PROJECT_ENVIRONMENT" "$@" >> "{tmp_path}/called"'
     digest = fakes.uv_wheel(tmp_path / "index", program)
     action = tmp_path / "action"
     (action / "harness" / "environments").mkdir(parents=True)
@@ -127,10 +128,25 @@ def test_the_action_installs_what_its_own_lockfile_says(
     if not known:
         assert "DO NOT MATCH THE HASHES" in said
         return
-    folder, environment, *arguments = (tmp_path / "called").read_text(encoding="utf-8").split()
-    assert (folder, environment) == (str(action), str(tmp_path / "temporary" / "watermark-conformance"))
-    assert arguments[0] == "sync"
-    assert {"--frozen", "--no-python-downloads", f"--python {environment}/bin/python".split()[1]} <= {*arguments}
+    calls = [line.split() for line in (tmp_path / "called").read_text(encoding="utf-8").splitlines()]
+    for folder, environment, *arguments in calls:
+        assert (folder, environment) == (str(action), str(tmp_path / "temporary" / "watermark-conformance"))
+        assert arguments[0] == "sync"
+        assert {"--frozen", "--inexact", "--no-python-downloads", f"{environment}/bin/python"} <= {*arguments}
+    # What builds the wheel of the suite comes from the lockfile too, because it is there before.
+    assert [call[-2:] for call in calls] == [
+        ["--only-group", "wheel"],
+        ["--no-build-isolation-package", "watermark-conformance"],
+    ]
+
+
+def test_what_builds_the_suite_is_in_the_lockfile() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    locked = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    (suite,) = (package for package in locked if package["name"] == project["project"]["name"])
+    named = {requirement.split(">=")[0] for requirement in project["build-system"]["requires"]}
+    assert {package["name"] for package in suite["dev-dependencies"]["wheel"]} == named
+    assert project["dependency-groups"]["wheel"] == sorted(project["build-system"]["requires"])
 
 
 @pytest.mark.parametrize("spark", ["3.5.9", ""], ids=["a run", "the published results"])

@@ -231,9 +231,12 @@ def test_the_lockfile_is_installed_by_a_uv_with_a_known_hash(fails, tmp_path):
     called = (tmp_path / "called").read_text().splitlines()
     assert re.fullmatch(rf"pip install .*--require-hashes -r {tmp_path}/uv\.txt", called[0])
     assert (tmp_path / "uv.txt").read_text() == installer.known()[installer.uv()] + "\n"
-    assert called[1:] == (
-        [] if fails == "pip" else ["uv sync --locked --no-python-downloads --python /opt/python --extra dev"]
-    )
+    sync = "uv sync --locked --no-python-downloads --python /opt/python"
+    of_uv = [
+        f"{sync} --only-group wheel",
+        f"{sync} --inexact --no-build-isolation-package watermark-conformance --extra dev",
+    ]
+    assert called[1:] == {"nothing": of_uv, "pip": [], "uv": of_uv[:1]}[fails]
     assert (done.returncode, (tmp_path / "path").is_file()) == ((0, True) if fails == "nothing" else (1, False))
 
 

@@ -14,7 +14,7 @@ function read() {
 
 function fill(values) {
   for (const [name, value] of Object.entries(values)) {
-    const field = form.elements[name];
+    const field = form.elements.namedItem(name); // elements.length is no field
     if (!field) continue;
     if (field.tagName === "SELECT" && ![...field.options].some(option => option.value === value)) continue;
     field.value = value;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from reports.html.timeline import COUNTS, FATES, timeline
 
 MODES = ("append", "update", "complete")
 MOST_ROWS = 200
+MOST_CHARACTERS = 10_000
 STARTS_WITH = {
     "delay": "10 minutes",
     "window": "10 minutes",
@@ -58,6 +60,8 @@ def drawn(state: str) -> str:
 
 
 def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
+    if sum(map(len, state.values())) > MOST_CHARACTERS:
+        raise NotATrace(f"at most {MOST_CHARACTERS:,} characters")
     version = _version(state["version"])
     case = _case(state)
     try:
@@ -134,6 +138,6 @@ def _steps(rows: str) -> Iterator[dict[str, Any]]:
 
 def _row(line: int, words: list[str]) -> list[str | int]:
     time, *rest = words
-    if len(rest) > 1 or not all(one.lstrip("-").isdecimal() for one in rest):
+    if len(rest) > 1 or not all(re.fullmatch(r"-?\d{1,10}", one) for one in rest):
         raise NotATrace(f"line {line}: {' '.join(words)!r} is no row: write a time and, if you like, a whole number")
     return [time, int(rest[0]) if rest else 1]

@@ -22,9 +22,9 @@ from conformance.model.catalyst.optimizer import (
     is_empty,
     optimized,
     required_columns,
-    vanishes,
     with_empty_sides,
 )
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, must_not_be_null
 from conformance.model.join_bounds import equalities
 from conformance.model.plan import Plan, operator_name, stateful, walk
@@ -92,9 +92,9 @@ class SparkPlan:
             after - before
             for written, now in zip(first.not_null(silent_at_first), self.not_null(silent), strict=True)
             for before, after in zip(written, now, strict=False)
-        } - {0}
-        refused = {"may be as they are": 0, "may not come up": 1, "may not go": -1}
-        if changes and refused[self.rules.not_null_columns_of_state] in changes:
+        }
+        refused = {"may be as they are": None, "may not come up": 1, "may not go": -1}
+        if refused[self.rules.not_null_columns_of_state] in changes:
             raise self.rules.refusal("state of another value")
 
     def opens_store_of_another(self, partitions: int) -> bool:
@@ -172,9 +172,9 @@ class _NotNullColumns:
             case logical.Watermark() | logical.Deduplicate() | logical.Limit():
                 return frozenset() if self._is_narrowed(node, [node.child]) else self.not_null(node.child)
             case logical.Union():
-                return self._of_all_branches(node)
+                raise Unpredictable("which columns of a union are NOT NULL in the state above it")
             case logical.Join(is_of_streams=True):
-                if self._is_narrowed(node, node.children):
+                if self._is_narrowed(node, [node.left] if node.how == "leftSemi" else node.children):
                     return frozenset()
                 left, right = map(self.not_null, node.children)
                 return {
@@ -207,17 +207,6 @@ class _NotNullColumns:
                 return frozenset(item.column.id for item in passed_on if item.expression.value in below)
             case _:
                 return frozenset()
-
-    def _of_all_branches(self, union: logical.Union) -> frozenset[int]:
-        left = [branch for branch in union.branches if not vanishes(branch, self._silent, self._rules)]
-        if len(left) < 2:
-            return frozenset()
-        known = map(self.not_null, left)
-        by_place = [
-            {place for place, column in enumerate(b.columns) if column.id in of}
-            for b, of in zip(left, known, strict=True)
-        ]
-        return frozenset(union.columns[place].id for place in set.intersection(*by_place))
 
     def _is_nothing(self, node: Plan) -> bool:
         """Whether the micro-batch replaces it with an empty relation."""

@@ -157,8 +157,8 @@
       if (!pairs.includes(`${to}..${from}`)) { say.textContent = `This report does not compare ${from} and ${to}.`; return; }
       const link = document.createElement("a");
       link.href = address(to, from);
-      link.textContent = `What changes from ${to} to ${from}`;
-      say.append(`Only upgrades are compared, and ${to} is older than ${from}. `, link);
+      link.textContent = `What changes from ${to} to ${from}, and which checkpoints go back`;
+      say.append(`${to} is older than ${from}. `, link);
     });
     // A browser keeps what was chosen before Back; the page is about its own two versions.
     return () => { form.reset(); say.textContent = ""; };

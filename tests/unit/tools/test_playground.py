@@ -59,6 +59,11 @@ class TestTrace:
             ("rows", "12:05\n12:0x", "is not an instant"),
             ("rows", "12:05 a", "line 1: '12:05 a' is no row"),
             ("rows", "12:05," * 300, "at most 200 rows"),
+            ("rows", "12:05 --5", "line 1: '12:05 --5' is no row"),
+            ("rows", "12:05 " + "9" * 5_000, "is no row"),
+            ("rows", "12:05 " * 100_000, "at most 10,000 characters"),
+            ("delay", "1 minute " * 50_000, "at most 10,000 characters"),
+            ("version", "9" * 5_000, "is not a Spark version"),
         ],
     )
     def test_a_mistake_is_told_in_a_sentence(self, key: str, text: str, problem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
 from pathlib import Path
 
@@ -79,6 +80,70 @@ def test_a_zip_that_would_unpack_elsewhere_or_without_end_is_not_copied(
         archive.writestr(name, bytes(size))
     with pytest.raises(DamagedCheckpoint, match=f"state/0/0/1.zip: {why}"):
         copied(small(tmp_path / "root"), tmp_path / "copy")
+
+
+def rocksdb(root: Path, list_of_files: str, **entries: bytes) -> Path:
+    zipped = root / "state/0/0/1.zip"
+    zipped.parent.mkdir(parents=True)
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata", f"v1\n{list_of_files}")
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return zipped
+
+
+def test_what_spark_reads_of_a_zip_is_what_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark reads a zip from its beginning; the list at its end may name other entries and sizes."""
+    monkeypatch.setattr(checkpoint, "MOST_UNPACKED", 2**20)
+    zipped = rocksdb(tmp_path / "root", "{}", log=bytes(2**21))
+    content = bytearray(zipped.read_bytes())
+    at = content.rindex(b"log") - 46
+    assert content[at : at + 4] == b"PK\x01\x02"
+    content[at + 24 : at + 28] = (10).to_bytes(4, "little")  # the size of the entry
+    zipped.write_bytes(content)
+    with pytest.raises(DamagedCheckpoint, match=r"state/0/0/1\.zip: this zip is damaged"):
+        copied(small(tmp_path / "root"), tmp_path / "copy")
+    zipped.write_bytes(content[: content.index(b"PK\x01\x02")])
+    with pytest.raises(DamagedCheckpoint, match=r"state/0/0/1\.zip: this zip is damaged"):
+        copied(small(tmp_path / "root"), tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        '{"sstFiles": [{"localFileName": "../../../1.sst", "dfsSstFileName": "1-a.sst"}]}',
+        '{"sstFiles": [{"localFileName": "1.sst", "dfsSstFileName": "/etc/passwd"}]}',
+        '{"logFiles": [{"localFileName": "../1.log", "localFileName": "1.log", "dfsLogFileName": "1.log"}]}',
+        '{"sstFiles": [{"localFileName": "../1.sst", "dfsSstFileName": "1.sst"}]} trailing',
+    ],
+)
+def test_a_list_of_files_that_names_some_elsewhere_is_not_copied(tmp_path: Path, listed: str) -> None:
+    """Spark 4.3.0 copies each from the second name to the first, wherever they are."""
+    rocksdb(tmp_path / "root", listed)
+    with pytest.raises(DamagedCheckpoint, match=r"1\.zip: (it names the file|its list of files cannot be read)"):
+        copied(small(tmp_path / "root"), tmp_path / "copy")
+
+
+@pytest.mark.parametrize("key", checkpoint.CLASSES)
+def test_a_class_that_the_checkpoint_names_is_not_loaded(tmp_path: Path, key: str) -> None:
+    for name in checkpoint.CLASSES[key]:
+        copied(small(tmp_path / name, offsets__0=pinning({key: name})), tmp_path / f"copy of {name}")
+    root = small(tmp_path / "root", offsets__0=pinning({key: "org.example.Boom"}))
+    with pytest.raises(DamagedCheckpoint, match=f"offsets/0: {key} names 'org.example.Boom'"):
+        copied(root, tmp_path / "copy")
+    files = open_files(str(root))
+    copy_detached(files, read(files), tmp_path / "trusted", {key: "org.example.Boom"})
+
+
+def test_of_two_values_of_a_key_the_one_that_was_checked_is_in_the_copy(tmp_path: Path) -> None:
+    key = "spark.sql.streaming.stateStore.providerClass"
+    hostile = pinning({}).replace('"conf": {}', f'"conf": {{"{key}": "org.example.Boom"}}, "conf": {{}}')
+    copied(small(tmp_path / "root", offsets__0=hostile), tmp_path / "copy")
+    assert "Boom" not in (tmp_path / "copy" / "offsets" / "0").read_text()
+
+
+def pinning(settings: dict[str, str]) -> str:
+    return f'v1\n{json.dumps({"batchTimestampMs": 1, "conf": settings})}\n{{"logOffset":0}}'
 
 
 def test_a_name_in_an_object_store_does_not_lead_out_of_the_copy(tmp_path: Path) -> None:

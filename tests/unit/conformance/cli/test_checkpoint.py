@@ -106,6 +106,7 @@ OFFSETS = "v1\n%s\n%s"
 HOSTILE = "\x1b]0;x\x07\n::error::y"
 FILES: dict[str, tuple[str, str | bytes, str]] = {
     "deep metadata": ("metadata", '{"id":' + "[" * 200_000, "metadata: this is not the metadata of a query"),
+    "an id without end": ("metadata", '{"id":"' + "x" * 2_000 + '"}', "metadata: this is not the metadata of a query"),
     "a long number": (
         "offsets__0",
         OFFSETS % ('{"batchWatermarkMs":' + "9" * 4000 + "}", "-"),

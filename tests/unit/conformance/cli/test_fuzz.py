@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -16,12 +17,16 @@ from typer.testing import CliRunner
 
 from conformance.cli.fuzz import seconds
 from conformance.cli.main import app, main
+from conformance.core import child_process
+from conformance.core.child_process import limited_memory
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import campaign
 from conformance.fuzzing.comparison import ModelOracle, OracleAnswer
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle import prediction
+from tests.support.limits import LIMITED
 
 WRONG = next(wrong for wrong in WRONG_MODELS if wrong.name == "there is no delay")
 
@@ -96,6 +101,9 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
             return super().answers(cases)
 
     monkeypatch.setattr(campaign, "ModelOracle", Stopping)
+    before = signal.signal(request.param, signal.default_int_handler)  # under nohup, SIGHUP is ignored and stays so
+    yield
+    signal.signal(request.param, before)
 
 
 def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versions, monkeypatch, tmp_path):
@@ -116,12 +124,33 @@ def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versio
     assert "6 of 8 answers are missing, so these cases were not compared; the last: the engine" in done.output
 
 
-@pytest.mark.parametrize(
-    "stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], indirect=True
-)
+@pytest.mark.skipif(not LIMITED, reason="the system does not limit memory")
+@pytest.mark.usefixtures("two_versions")
+def test_a_case_on_which_the_model_takes_all_memory_is_not_predicted(monkeypatch, tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr(prediction, "_predicted_case", lambda *_: bytearray(2 * campaign._MEMORY))
+    done = run("--model", "--max-cases", "2", "--seed", "11", "--output", str(tmp_path / "found"))
+    assert done.exit_code == 0, done.output
+    assert "a case on which it fails: MemoryError" in done.output
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@pytest.mark.skipif(not LIMITED, reason="the system does not limit memory")
+def test_an_engine_of_a_campaign_takes_the_memory_that_it_needs():
+    program = "import resource, time; time.sleep(0.3); print(resource.getrlimit(resource.RLIMIT_AS))"
+    with limited_memory(1 << 30):
+        done = child_process.run([sys.executable, "-I", "-c", program], cwd=child_process.OUTSIDE, environ={})
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] > 0
+    assert done.stdout.strip() == str(resource.getrlimit(resource.RLIMIT_AS))
+
+
+STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+
+
+@pytest.mark.parametrize("stopped_at_the_third_batch", STOPPING, indirect=True)
 @pytest.mark.usefixtures("stopped_at_the_third_batch")
 def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(number) for number in STOPPING]
     with pytest.raises(SystemExit) as ended:
         main(["fuzz", "--model", "--seed", "5", "--output", str(tmp_path / "found")])
     out, err = capsys.readouterr()
@@ -130,7 +159,7 @@ def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
     assert "rules reached" in out
     assert "interrupted: run it again with the same seed: conformance fuzz --model --seed 5" in err
     assert "Traceback" not in err
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(number) for number in STOPPING] == before
 
 
 def test_without_hypothesis_it_says_what_to_install():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.core.versions import SparkVersion, named
+from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, named
 
 KNOWN = ("3.5.8", "3.5.9", "4.0.5")
 LABELLED = {"ours": "3.5.9", "4.0.5": "3.5.9", "spark-4.0.5": "4.0.5", "other": "3.5.9", "unknown": None}
@@ -40,3 +40,11 @@ def test_what_several_have_is_ambiguous():
 
 def test_a_column_without_a_version_is_of_no_line():
     assert of_labelled("4.0") == ("spark-4.0.5",)
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, f"3.5.{'9' * 5_000}"])
+def test_a_number_of_thousands_of_digits_is_no_version(text):
+    with pytest.raises(NotAVersion):
+        SparkVersion.parse(text)
+    with pytest.raises(NotARange):
+        VersionRange.parse(f">={text}")

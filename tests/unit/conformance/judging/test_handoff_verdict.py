@@ -236,3 +236,10 @@ def test_what_a_restart_alone_changes_does_not_count_against_a_workaround() -> N
     of = case(expect(rows=ROWS), expect(rows=ROWS, watermark="12:00"), upgrades=(SETTING,))
     refused, resumed = (observed(*answered(ROW, second)) for second in (failed(2, "Incompatible"), ROW))
     assert judge_upgrade(CheckpointHandoff(of, 2), PAIR, refused, resumed).proven
+
+
+def test_a_pair_says_which_side_runs_through_connect() -> None:
+    assert [str(VersionPair(OLD, NEW, sides)) for sides in (("classic", "classic"), ("classic", "connect"))] == [
+        "3.5.9 → 4.3.0",
+        "3.5.9 → 4.3.0 through Connect",
+    ]

@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.core.case import Change, Restart, Step
+from conformance.core.case import Change, Mirror, Restart, Step
 from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
+from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.finding import NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
 from conformance.judging.verdict import Verdict, broken, judge, not_applicable, not_run
-from tests.support.observations import NEWEST, OLD, at, batch, case, expect, ms, observed, step, window
+from tests.support.observations import NEWEST, OLD, at, batch, case, differs, expect, ms, observed, step, window
 
 ROW = ["12:00", "12:10", 1]
 
@@ -61,6 +62,12 @@ class TestRows:
         assert judged({"rows": [["12:00", "12:10", 2]]}, *batches, output_mode="complete").status == "conforms"
         assert judged({"rows": [ROW]}, *batches, output_mode="complete").status == "violates"
         assert judged({"rows": []}, output_mode="complete").status == "conforms"
+
+    @pytest.mark.parametrize("mode", ["append", "update"])
+    def test_other_modes_show_every_batch(self, mode: str) -> None:
+        batches = (batch(0, window("12:00", "12:10", 1)), batch(1, window("12:00", "12:10", 2)))
+        assert judged({"rows": [ROW, ["12:00", "12:10", 2]]}, *batches, output_mode=mode).status == "conforms"
+        assert judged({"rows": [["12:00", "12:10", 2]]}, *batches, output_mode=mode).status == "violates"
 
     def test_complete_mode_of_the_query_that_runs_in_the_step(self) -> None:
         restart = Restart(how="graceful", change=Change(output_mode="complete"))
@@ -382,3 +389,19 @@ def test_what_the_harness_says_of_itself() -> None:
     for verdict, status in ((broken(case(None), OLD, "why"), "broken"), (not_run(case(None), OLD, "why"), "not-run")):
         assert (verdict.status, verdict.notes, verdict.behaviour) == (status, ("why",), None)
         assert verdict.describe() == f"late-drops/window-still-open on 3.0.3: {status}\n  note: why"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"behaviour": ("late-drop",)},
+        {"differs": (differs("<3.4", because="it is so"),)},
+        {"mirrors": (Mirror(id="T001"),)},
+        {"strength": "observed"},
+    ],
+    ids=lambda claim: next(iter(claim)),
+)
+def test_a_case_with_any_claim_is_no_draft(claim: dict[str, Any]) -> None:
+    assert expects_nothing_yet(case(None, None))
+    assert not expects_nothing_yet(case(None, None, **claim))
+    assert not expects_nothing_yet(case(None, expect(dropped=0)))

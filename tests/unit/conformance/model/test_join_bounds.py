@@ -123,6 +123,7 @@ def test_the_checks_at_the_start_do_not_compute(condition, at_the_start, in_a_mi
     [
         ("leftTime > rightTime - INTERVAL 1 SECOND - INTERVAL 1 SECOND", 9000, 9000, 8000),
         ("leftTime + INTERVAL 1 SECOND > rightTime - INTERVAL 1 SECOND", 9000, 8000, 8000),
+        ("INTERVAL 1 SECOND + leftTime > rightTime - INTERVAL 1 SECOND", 9000, 8000, 8000),
         ("CAST(leftTime AS LONG) + 1 > CAST(rightTime AS LONG) - 1", 9000, 9000, 8000),
         ("leftTime + INTERVAL 1 SECOND > rightTime - INTERVAL 2 SECONDS", 7000, 7000, 7000),
         ("leftTime - INTERVAL 1 SECOND > rightTime - INTERVAL 1 SECOND", 10000, 10000, 10000),

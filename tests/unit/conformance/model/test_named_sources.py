@@ -83,3 +83,24 @@ def test_a_checkpoint_without_names_gets_none():
     with pytest.raises(Refused, match="cannot begin"):
         started(("a", "x"), checkpoint=checkpoint)
     started(("a", "x"), version="4.2.1", checkpoint=after(started(("a", None), version="4.2.1", conf={}), "a"))
+
+
+def test_a_restart_with_other_streams_is_refused_by_their_number_alone():
+    checkpoint = after(started(("a", None), ("b", None), conf={}), "a", "b")
+    for read in ([("a", None)], [("a", None), ("b", None), ("c", None)]):
+        with pytest.raises(Refused, match=r"There are \[2\] sources"):
+            started(*read, conf={}, checkpoint=checkpoint)
+    with pytest.raises(Unpredictable, match="a restart with other sources"):
+        started(("a", None), ("c", None), conf={}, checkpoint=checkpoint)
+    started(("b", None), ("a", None), conf={}, checkpoint=checkpoint)
+
+
+def test_names_in_a_checkpoint_need_source_evolution():
+    checkpoint = after(started(("a", "x")), "a")
+    with pytest.raises(Unpredictable, match="a checkpoint with names without source evolution"):
+        started(("a", None), conf={}, checkpoint=checkpoint)
+
+
+def test_source_evolution_before_names_is_not_predicted():
+    with pytest.raises(Unpredictable, match="source evolution where sources have no names"):
+        started(("a", None), version="4.1.4")

@@ -37,6 +37,30 @@ def value(expression, number=7, text="/api/x"):
         ("hash('ABC')", -757602832),  # this one and the next are in PySpark's documentation
         ("hash('ABC', 'DEF')", 599895104),
         ("hash('ABC', NULL)", -757602832),
+        ("hash(n)", 1079293707),  # from here on as Spark 3.5.9 answered
+        ("hash('abcdé')", 1633936390),
+        ("hash('')", 142593372),
+        ("hash(CAST(NULL AS INT))", 42),
+        ("n % 3", 1),
+        ("-n % 3", -1),
+        ("n % -3", 1),
+        ("CAST(2.9 AS INT)", 2),
+        ("CAST(-2.9 AS INT)", -2),
+        ("CAST(t + INTERVAL 500 MILLISECONDS AS STRING)", "1970-01-01 00:00:05.5"),
+        ("CASE WHEN n > 9 THEN 'a' WHEN n > 3 THEN 'b' ELSE 'c' END", "b"),
+        ("CASE WHEN n > 9 THEN 'a' WHEN n > 8 THEN 'b' ELSE 'c' END", "c"),
+        ("CASE WHEN n > 9 THEN 'a' END", None),
+        ("s LIKE '[/]api/x'", False),
+        ("concat(s, '*b') LIKE '%*b'", True),
+        ("concat(s, '?b') LIKE '%*b'", False),
+        ("concat(s, '?b') LIKE '%?b'", True),
+        ("concat(s, '[b') LIKE '%[b'", True),
+        ("t + make_dt_interval(1, 2, 3, 4.5)", 93_789_500_000),
+        ("t + (INTERVAL 2 DAYS + INTERVAL 1 HOUR)", 176_405 * SECOND),
+        ("unix_timestamp(t + INTERVAL 900 MILLISECONDS)", 5),
+        ("CAST(t + INTERVAL 900 MILLISECONDS AS DOUBLE)", 5.9),
+        ("n IN (1, NULL)", None),
+        ("n <=> NULL", False),
         ("abs(hash(s)) % 4 < 4", True),
         ("if(n > 5, 'many', 'few')", "many"),
         ("nvl(NULL, s)", "/api/x"),
@@ -71,6 +95,38 @@ def test_of_null_they_are_null(expression):
 def test_what_versions_or_modes_decide_is_not_predicted(expression, reason):
     with pytest.raises(Unpredictable, match=reason):
         value(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_"),
+    [
+        ("CASE WHEN n > 5 THEN n END", "int"),
+        ("CASE WHEN n > 5 THEN n ELSE NULL END", "int"),
+        ("if(n > 5, NULL, n)", "int"),
+        ("coalesce(NULL, n)", "int"),
+        ("n > 5", "boolean"),
+        ("n % 3", "int"),
+        ("n / 2", "double"),
+        ("hash(n)", "int"),
+        ("unix_timestamp(t)", "bigint"),
+        ("t + INTERVAL 1 SECOND", "timestamp"),
+        ("split(s, '/')", "array<string>"),
+    ],
+)
+def test_types(expression, type_):
+    assert str(events().select(f"{expression} AS v").plan.columns[0].type) == type_
+
+
+@pytest.mark.parametrize("choice", ["max_by", "min_by"])
+def test_of_rows_that_tie_by_their_order_none_is_chosen(choice):
+    """Which row is taken depends on the order of partitions."""
+    frame = watermarked().group_by(["window(t, '10 seconds')"], [f"{choice}(s, n) AS v"]).select("v")
+    assert played(frame, [(5, None, "x"), (5, 7, "a"), (5, 7, "a")], mode="update")[0] == [[("a",)]]
+    assert played(frame, [(5, None, "x")], mode="update")[0] == [[(None,)]]
+    chosen = played(frame, [(5, 1, "low"), (5, 7, "high"), (5, 4, "b"), (5, 4, "c")], mode="update")[0]
+    assert chosen == [[("high" if choice == "max_by" else "low",)]]
+    with pytest.raises(Unpredictable, match="max_by or min_by with equal values"):
+        played(frame, [(5, 7, "a"), (6, 7, "b")], mode="update")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

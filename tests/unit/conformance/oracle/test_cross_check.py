@@ -19,6 +19,10 @@ VERSIONS = [target.version for target in Targets.load().entries]
 NEWEST_OF_LINES = [*{version.line: version for version in sorted(VERSIONS)}.values()]
 BETWEEN = NEWEST_OF_LINES[1:-1]
 
+NOT_PREDICTED = dict(zip((NEWEST_OF_LINES[0], NEWEST_OF_LINES[-1]), (21, 47), strict=True))
+"""How many cases are not predicted. A case that needs a construct that the model does not know raises the number; else the model has
+lost one that it knew, and an expectation would no longer be compared."""
+
 
 def some_of(cases, version):
     """Of a line between, those cases that no other line between is asked about."""
@@ -30,6 +34,8 @@ def test_model_and_expectations_agree(version) -> None:
     agreed = cross_check(some_of(CASES, version), [version])
     assert "\n".join(one.verdict.describe() for one in agreed.disagreements) == ""
     assert agreed.share >= 0.93
+    if version in NOT_PREDICTED:
+        assert sum(map(len, agreed.not_predicted.values())) <= NOT_PREDICTED[version]
     for construct, ids in agreed.not_predicted.items():
         assert construct
         assert ids

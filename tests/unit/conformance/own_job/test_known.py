@@ -8,22 +8,26 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.own_job.verdict import Known, concerned, known
+from conformance.query.reading import PHYSICAL_PLAN, QueryReading, Watermark, read_plan
 from reports.analysis.features import features
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
+NO_PLAN = QueryReading(())
 JOIN = ("append mode", "outer join", "several watermarks")
 
 
 @cache
-def about(before: str, after: str, uses: tuple[str, ...]) -> Known:
-    found = known(published_results(), whole_suite(), SparkVersion.parse(before), SparkVersion.parse(after), uses)
+def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> Known:
+    versions = SparkVersion.parse(before), SparkVersion.parse(after)
+    found = known(published_results(), whole_suite(), *versions, uses, plan=plan)
     assert found is not None
     return found
 
 
 def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> None:
-    links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN).bugs}
+    plan = joined(BETWEEN, watermark_on_the_right=False)
+    links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN, plan).bugs}
     assert links["SPARK-58904"] == ("3.5.9", "4.3.0")
     assert "SPARK-38593" not in links  # of session windows
 
@@ -49,15 +53,15 @@ def test_sql_is_only_a_way_to_write_the_query() -> None:
     needed = features(case)
     assert "SQL" in needed
     uses = frozenset(feature for feature in needed if feature != "SQL")
-    assert [*concerned([case], uses, {})] == [case.id]
+    assert [*concerned([case], uses, {}, NO_PLAN)] == [case.id]
 
 
 def test_a_case_with_another_setting_concerns_no_job_without_it() -> None:
     """Every job was told of a change that only a query with enforced names of sinks meets."""
     (case,) = [case for case in whole_suite().cases if case.id == "unsupported/sink-without-a-name"]
     uses = frozenset({*features(case), "window aggregation"})
-    assert [*concerned([case], uses, {})] == []
-    assert [*concerned([case], uses, case.conf)] == [case.id]
+    assert [*concerned([case], uses, {}, NO_PLAN)] == []
+    assert [*concerned([case], uses, case.conf, NO_PLAN)] == [case.id]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +76,72 @@ def test_a_watermark_on_a_window_or_a_nested_field_concerns_no_job_with_another(
 ) -> None:
     (case,) = [case for case in whole_suite().cases if case.id == case_id]
     uses = frozenset({*features(case), "window aggregation"})
-    assert [*concerned([case], uses, {}, ("order_time",))] == []
+
+    def on(column: str) -> QueryReading:
+        return QueryReading((Watermark(None, column, "10 minutes"),))
+
+    assert [*concerned([case], uses, {}, on("order_time"))] == []
     if watermark is not None:
-        assert [*concerned([case], uses, {}, (watermark,))] == [case_id]
+        assert [*concerned([case], uses, {}, on(watermark))] == [case_id]
+
+
+def deduplicated(*between: str, keys: str = "id#64") -> str:
+    """The plan of a deduplication, as 3.5.9 and 4.3.0 print it, with operators below it."""
+    lines = [f"+- StreamingDeduplicate [{keys}], state info [ opId = 0 ], 0, 1", "Exchange hashpartitioning(id#64, 1)"]
+    lines += [*between, "EventTimeWatermark t#63: timestamp, 10 minutes"]
+    return "\n".join([PHYSICAL_PLAN, lines[0], *(f"{'   ' * at}+- {line}" for at, line in enumerate(lines[1:], 1))])
+
+
+def joined(condition: str, *, watermark_on_the_right: bool = True) -> str:
+    right = "EventTimeWatermark u#2: timestamp, 10 minutes" if watermark_on_the_right else "FileScan json [u#2]"
+    return "\n".join(
+        [
+            PHYSICAL_PLAN,
+            f"StreamingSymmetricHashJoin [a#3], [b#4], LeftOuter, condition = [ leftOnly = null, both = {condition}, full = {condition} ]",
+            ":- EventTimeWatermark t#1: timestamp, 10 minutes",
+            f"+- {right}",
+        ]
+    )
+
+
+SELECTED = "*(1) Project [id#64, t#63-T600000ms AS x#65-T600000ms]"
+BETWEEN = "((u#2-T600000ms >= t#1-T600000ms) AND (u#2-T600000ms <= t#1-T600000ms + INTERVAL '01' HOUR))"
+TWICE = "(t#1-T600000ms > u#2-T600000ms + INTERVAL '-10' SECOND + INTERVAL '-10' SECOND)"
+CAST = "(cast(t#1-T600000ms as bigint) >= (cast(u#2-T600000ms as bigint) - 10))"
+ESCAPES = "deduplication/late-rows-escape-when-the-time-is-not-selected"
+ONE_SIDED = "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row"
+EQUAL_TERMS = "join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice"
+OF_A_CAST = "join-delays/between-of-a-cast-time-bounds-its-own-side"
+
+
+@pytest.mark.parametrize(
+    ("case_id", "plan", "listed"),
+    [
+        (ESCAPES, deduplicated("*(1) Project [id#64]"), True),
+        (ESCAPES, deduplicated("*(1) Project [id#64, cast(t#63-T600000ms as date) AS d#65]"), True),
+        (ESCAPES, deduplicated(), False),
+        (ESCAPES, deduplicated(SELECTED), False),
+        (ESCAPES, deduplicated(keys="id#64, t#63-T600000ms"), False),
+        (ONE_SIDED, joined(BETWEEN, watermark_on_the_right=False), True),
+        (ONE_SIDED, joined(BETWEEN), False),
+        (EQUAL_TERMS, joined(TWICE), True),
+        (EQUAL_TERMS, joined(BETWEEN), False),
+        (OF_A_CAST, joined(CAST), True),
+        (OF_A_CAST, joined(BETWEEN), False),
+    ],
+)
+def test_a_case_concerns_a_job_only_if_its_plan_has_what_triggers_the_case(
+    case_id: str, plan: str, listed: bool
+) -> None:
+    """A job that selects the event time got a bug of deduplications without it, and every join those of peculiar conditions."""
+    (case,) = [case for case in whole_suite().cases if case.id == case_id]
+    assert bool([*concerned([case], frozenset(features(case)), {}, read_plan(plan))]) is listed
+
+
+@pytest.mark.parametrize("case_id", ["recovery/dropped-operator-is-refused", "recovery/metadata-gone-is-a-new-query"])
+def test_no_job_meets_a_query_or_a_checkpoint_that_somebody_changes(case_id: str) -> None:
+    (case,) = [case for case in whole_suite().cases if case.id == case_id]
+    assert [*concerned([case], frozenset(features(case)), {}, NO_PLAN)] == []
 
 
 def test_another_patch_release_is_told_of_the_newest_of_its_line() -> None:

@@ -21,8 +21,8 @@ def sample(stream: str, *seconds: int | None, event_time: int | None = 0) -> Sam
     )
 
 
-def names(*samples: Sample, batches: int = 4, silent: bool = False) -> list[str]:
-    return [arrival.name for arrival in arrivals(samples, batches, silent=silent)]
+def names(*samples: Sample, batches: int = 4, **options: bool) -> list[str]:
+    return [arrival.name for arrival in arrivals(samples, batches, **options)]
 
 
 def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
@@ -33,17 +33,19 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
         "the query restarts",
         "micro-batch 3 of the sample",
         "micro-batch 4 of the sample",
-        "rows that were held back arrive late",
+        "the earliest and the latest row arrive again",
         "a row much later: windows close",
+        "the earliest row arrives late",
     ]
     assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [
-        [2],
+        [1, 2],
         [0, 5],
         [],
         [3, 4],
         [6, 7],
-        [1],
+        [1, 7],
         [7],
+        [1],
     ]
 
 
@@ -55,31 +57,45 @@ def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:
 
 def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
     found = list(arrivals([sample("orders", 30, 0, 10, 40, event_time=None)], 2))
-    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [[0, 1], [], [2, 3]]
+    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [[0, 1], [], [2, 3], [0, 3]]
 
 
 def test_one_row_is_enough() -> None:
-    assert names(sample("orders", 5))[-1] == "a row much later: windows close"
+    *_, again, ahead, late = arrivals([sample("orders", 5)], 4)
+    assert [row[1] for row in again.rows["orders"]] == [0]
+    assert ahead.name == "a row much later: windows close"
+    assert late.rows == again.rows
+
+
+def test_without_rows_again_the_sample_arrives_as_it_is() -> None:
+    assert names(sample("orders", 5, 6), again=False)[-2:] == [
+        "micro-batch 4 of the sample",
+        "a row much later: windows close",
+    ]
 
 
 seconds = st.lists(st.one_of(st.none(), st.integers(0, 500)), min_size=1, max_size=30)
 
 
 @given(seconds, seconds, st.integers(2, 6), st.booleans())
-def test_every_row_arrives_once_and_one_copy_much_later(
+def test_every_row_arrives_on_time_then_copies_of_two_and_one_much_later(
     orders: list[int | None], clicks: list[int | None], batches: int, silent: bool
 ) -> None:
     samples = [sample("orders", *orders), sample("clicks", *clicks)]
     found = list(arrivals(samples, batches, silent=silent))
+    again = next(at for at, arrival in enumerate(found) if arrival.name.endswith("again"))
     for one in samples:
-        arrived = Counter(row for arrival in found[:-1] for row in arrival.rows.get(one.stream, ()))
-        last = found[-1].rows.get(one.stream, ())
-        if any(one.instant(row) is not None for row in one.rows):
-            assert arrived == Counter(one.rows)
+        arrived = Counter(row for arrival in found[:again] for row in arrival.rows.get(one.stream, ()))
+        assert arrived == Counter(one.rows)
+        assert set(found[again].rows[one.stream]) <= set(one.rows)
+        last = found[again + 1].rows.get(one.stream, ()) if found[again + 1 :] else ()
+        if instants := sorted(instant for row in one.rows if (instant := one.instant(row)) is not None):
+            ends = [one.instant(row) for row in found[again].rows[one.stream]]
+            assert ends in ([instants[0], instants[-1]], [instants[0]])
             assert [
                 canonical(row[0], SCHEMA.fields[0].type) - FAR_AHEAD // (FAR_AHEAD / FAR_AHEAD.total_seconds() / 10**6)
                 for row in last
-            ] == [max(instant for row in one.rows if (instant := one.instant(row)) is not None)]
+            ] == [instants[-1]]
     assert sum(not arrival.rows for arrival in found) == 1
 
 

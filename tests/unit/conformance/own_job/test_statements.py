@@ -8,17 +8,20 @@ from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.verdict import Handoffs, JobVerdict, Known, known, record, statements
+from conformance.query.reading import PHYSICAL_PLAN
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
 JOIN = ("append mode", "outer join", "several watermarks")
+PLAN = f"{PHYSICAL_PLAN}\nStreamingSymmetricHashJoin [a#1], [b#2], LeftOuter\n:- EventTimeWatermark t#1\n+- FileScan json [u#2]"
+"""Of a join with a watermark on one input."""
 WORKAROUND = "Define a watermark on both inputs."
 """Of SPARK-58904, in ``reports/results/workarounds.yaml``."""
 
 
 def verdict() -> tuple[JobVerdict, Known]:
     results, suite = published_results(), whole_suite()
-    about = known(results, suite, SparkVersion(3, 5, 9), SparkVersion(4, 3, 0), JOIN)
+    about = known(results, suite, SparkVersion(3, 5, 9), SparkVersion(4, 3, 0), JOIN, plan=PLAN)
     assert about is not None
     cell = results.cells[0]
     found = JobVerdict(
@@ -47,6 +50,7 @@ def test_a_known_bug_has_its_workaround() -> None:
     told = [line for one in statements(*verdict()) if one.kind == "bug" for line in one.details]
     at = next(place for place, line in enumerate(told) if "SPARK-58904" in line)
     assert told[at + 1] == f"workaround: {WORKAROUND}"
+    assert "Met by: append mode, outer join" in told[at]
 
 
 def test_so_it_has_for_programs() -> None:

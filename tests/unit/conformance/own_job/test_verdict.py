@@ -155,7 +155,10 @@ def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
     assert group.workaround is group.tried[0]
     (told,) = (one for one in statements(found, None) if one.text.startswith("the checkpoint is refused"))
     assert told.details[0] == "state of the aggregation, column sum: double in the checkpoint, bigint wanted"
-    assert record(found, None)["checkpoints"][0]["workaround"] == f"{ANSI}=false"
+    (checkpoint,) = record(found, None)["checkpoints"]
+    assert checkpoint["workaround"] == f"{ANSI}=false"
+    # Right rows alone prove nothing, so programs read what the text says.
+    assert [each["proven"] for each in checkpoint["tried"]] == [True, False]
 
 
 def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround(judged) -> None:
@@ -216,9 +219,9 @@ def test_a_job_whose_code_fails_has_no_checkpoints(judged) -> None:
 
 
 def operators(
-    total: int, removed: int | None = None, dropped: int | None = 0, name: str = "stateStoreSave"
+    total: int, removed: int | None = None, dropped: int | None = 0, name: str = "stateStoreSave", **more: object
 ) -> dict[str, object]:
-    counts = {"operatorName": name, "numRowsTotal": total, DROPPED_ROWS: dropped}
+    counts = {"operatorName": name, "numRowsTotal": total, DROPPED_ROWS: dropped, **more}
     return {"stateOperators": [counts if removed is None else {**counts, "numRowsRemoved": removed}]}
 
 
@@ -235,13 +238,45 @@ def test_an_operator_that_did_all_is_covered() -> None:
 def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
     assert told(operators(0)) == [
         "the aggregation never had a row in its state: add rows that reach it",
-        "the aggregation never dropped a late row: no row that reached it was behind the watermark; take a sample whose event times "
-        "span more than the delay",
+        "the aggregation never dropped a late row: it took none that reached it for late; add one",
     ]
     (never,) = told(
         operators(1, dropped=None, name="symmetricHashJoin"), operators(2, dropped=None, name="symmetricHashJoin")
     )
     assert never.startswith("the join never removed a row from its state")
+
+
+def test_session_windows_have_no_name_of_their_own_up_to_3_5() -> None:
+    (never,) = told(operators(0, dropped=None, name="defaultName"))
+    assert never.startswith("the session windows never had a row")
+
+
+def test_a_deduplication_that_met_no_duplicate_is_said() -> None:
+    duplicates = [{"numDroppedDuplicateRows": count} for count in (0, 0, 1)]
+    without, some = ([operators(1, 1, 1, "dedupe", customMetrics=of) for of in duplicates[at:]] for at in (0, 1))
+    assert told(*some) == []
+    assert told(*without[:2]) == [
+        "the deduplication never dropped a duplicate: none arrived while its key was in the state; add one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "kind_of_batch", "said"),
+    [
+        ("LeftOuter", [["a", 1]], "data", True),
+        ("LeftOuter", [["a", None]], "data", False),
+        # Only unmatched rows come without new rows, even if none of their columns is null.
+        ("LeftOuter", [["a", 1]], "no-data", False),
+        ("Inner", [["a", 1]], "data", False),
+    ],
+)
+def test_an_outer_join_that_emitted_no_row_without_a_match_is_said(
+    kind: str, rows: list[list[object]], kind_of_batch: str, said: bool
+) -> None:
+    plan = f"{PHYSICAL_PLAN}\nStreamingSymmetricHashJoin [a#1], [b#2], {kind}, condition = [ leftOnly = null ]\n"
+    progress = operators(1, 1, 1, "symmetricHashJoin")
+    emitted = batch(0, *rows, kind=kind_of_batch, state=(1,), watermark=1, progress=progress)
+    assert bool([*never_shown(observed(step(1, emitted, plan=plan)))]) is said
 
 
 FUNCTION = "applyInPandasWithState"

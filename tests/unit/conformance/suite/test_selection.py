@@ -1,12 +1,9 @@
 """Parts of a suite: the smoke cases, shards for several machines, and the cases that a change affects."""
 
-import shutil
 import subprocess
 from itertools import combinations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery, selection
@@ -201,35 +198,14 @@ def test_a_renamed_case_is_affected(reading):
     assert "renamed.yaml" in names(affected_since("HEAD", cases_of(reading)))
 
 
-@given(st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_case_whose_files_changed_is_selected(reading, data):
-    """For any change to any file that a case reads: what is not selected is read from the same bytes as before."""
-    git(reading, "checkout", "-q", "-f", "HEAD")
-    git(reading, "clean", "-qfdx")
-    before = {case.id: content_of(case) for case in cases_of(reading)}
-    files = sorted(path for path in (reading / "cases").rglob("*") if path.is_file())
-    for file in data.draw(st.lists(st.sampled_from(files), unique=True, max_size=3)):
-        how = data.draw(st.sampled_from(["append", "touch", "replace", "copy"]))
-        if how == "touch":
-            file.touch()
-        elif how == "copy":
-            shutil.copy(file, file.with_name(f"copy-{file.name}"))
-        elif file.suffix == ".jsonl":
-            second = data.draw(st.integers(0, 59))
-            text = f'{{"event_time": "12:00:{second:02}"}}\n'
-            file.write_text(file.read_text() + text if how == "append" else text)
-        else:
-            file.write_text(file.read_text() + f"# {data.draw(st.integers())}\n")
-    if data.draw(st.booleans()):
-        git(reading, "add", "-A")
-    cases = cases_of(reading)
-    selected = {case.id for case in affected_since("HEAD", cases)}
-    assert {case.id for case in cases if before.get(case.id) != content_of(case)} <= selected
-
-
-def content_of(case):
-    return {path: path.read_bytes() for path in (case.path, *case.row_files)}
+def test_settings_of_the_project_and_of_git_affect_all_cases(repository, monkeypatch):
+    """How git writes files, such as ``working-tree-encoding``, is a change of each of them that no comparison shows."""
+    monkeypatch.chdir(repository)
+    for name in ("pyproject.toml", "cases/.gitattributes"):
+        (repository / name).write_text("")
+        assert len(affected_since("HEAD", cases_of(repository))) == 3
+        commit(repository)
+        assert affected_since("HEAD", cases_of(repository)) == ()
 
 
 @pytest.mark.parametrize(

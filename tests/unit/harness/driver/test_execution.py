@@ -284,6 +284,21 @@ def test_such_a_query_is_stopped_where_every_action_is_a_run(tmp_path):
     assert query.stopped.is_set()
 
 
+def test_so_is_one_that_the_sink_of_the_author_started(tmp_path):
+    """Its plan is not known, so every query of a sink may be one. It never rested, and the case had no answer."""
+    query, failed = Query(rests=False), Query()
+    query.exception, failed.exception = lambda: None, lambda: ValueError("it failed")
+    running = waiting(tmp_path, Query())
+    running._own_queries._started = [query]
+    running._drain()
+    assert not query.stopped.is_set()
+    running._own_queries._started = [failed]
+    with pytest.raises(execution.QueryFailed) as caught:
+        running._drain()
+    assert isinstance(caught.value.cause, ValueError)
+    query.stop()
+
+
 def test_what_such_a_query_failed_with_is_its_error(tmp_path):
     query = Query(rests=False)
     query.processAllAvailable = lambda: "a" + 1

@@ -64,7 +64,7 @@ def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     session = SimpleNamespace(streams=SimpleNamespace(active=active))
     queries = OwnQueries()
     queries.start(sink.whole, SimpleNamespace(start=lambda: active.append(theirs)), session, "captured")
-    queries.drain()
+    queries.drain(lambda query, wait, rows: wait())
     queries.stop()
     queries.stop()
     assert done == ["drained", "stopped"]
@@ -72,7 +72,7 @@ def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     theirs.exception = lambda: ValueError("no disk")
     failing.start(lambda _: None, None, session, "captured")
     with pytest.raises(ValueError, match="no disk"):
-        failing.drain()
+        failing.drain(lambda query, wait, rows: wait())
 
 
 def test_workers_that_see_no_module_get_functions_whole(folder, monkeypatch):

@@ -30,7 +30,7 @@ def said():
 def run(tmp_path, said):
     """Fetches with a Java that is this shell script; ``$jars`` is where Ivy puts them."""
 
-    def run(script: str, known: str | None = None) -> tuple[Path, ...]:
+    def run(script: str, known: dict[str, str] | None = None) -> tuple[Path, ...]:
         java = tmp_path / "java" / "bin" / "java"
         java.parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def run(tmp_path, said):
         )
         environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
         return fetch_with_dependencies(
-            WANTED, "kafka", environment, known=known, on_progress=said.append, environ=environ
+            WANTED, "kafka", environment, known=known or {}, on_progress=said.append, environ=environ
         )
 
     return run
@@ -121,16 +121,29 @@ def test_a_folder_that_lost_part_of_a_jar_is_fetched_again(run, said, damage):
 
 def test_a_jar_that_is_not_the_known_one_is_refused_also_in_the_cache(run, tmp_path):
     """A repository, or who writes the cache, may change the list of what was fetched as well."""
-    known = f"{hashlib.sha256(b'content').hexdigest()}  kafka.jar\n"
-    with pytest.raises(
-        JarsNotFetched, match=r"others than Maven Central had, which were not kept: kafka\.jar"
-    ) as error:
-        run('printf other > "$jars/kafka.jar"', known)
+    name = "kafka_2.13-3.9.1.jar"
+    known = {name: hashlib.sha256(b"content").hexdigest()}
+    with pytest.raises(JarsNotFetched, match=r"others than Maven Central had, which were not kept: kafka_2") as error:
+        run(f'printf other > "$jars/{name}"', known)
     assert error.value.unreachable
-    (jar,) = run('printf content > "$jars/kafka.jar"', known)
+    (jar,) = run(f'printf content > "$jars/{name}"', known)
     jar.write_text("another")
-    (jar.parent / "complete.txt").write_text(f"{hashlib.sha256(b'another').hexdigest()}  kafka.jar\n")
-    assert [jar.read_text() for jar in run('printf content > "$jars/kafka.jar"', known)] == ["content"]
+    (jar.parent / "complete.txt").write_text(f"{hashlib.sha256(b'another').hexdigest()}  {name}\n")
+    assert [jar.read_text() for jar in run(f'printf content > "$jars/{name}"', known)] == ["content"]
+
+
+def test_a_known_module_brings_no_jar_that_is_not_known(run):
+    known = {"kafka_2.13-3.9.1.jar": hashlib.sha256(b"content").hexdigest()}
+    with pytest.raises(JarsNotFetched, match=r"which were not kept: evil\.jar"):
+        run('printf content > "$jars/kafka_2.13-3.9.1.jar"; printf evil > "$jars/evil.jar"', known)
+
+
+def test_a_module_newer_than_the_suite_is_taken_with_the_known_jars_of_others(run):
+    known = {"lz4.jar": hashlib.sha256(b"content").hexdigest()}
+    script = 'printf new > "$jars/kafka_2.13-4.9.9.jar"; printf {} > "$jars/lz4.jar"'
+    with pytest.raises(JarsNotFetched, match=r"which were not kept: lz4\.jar"):
+        run(script.format("other"), known)
+    assert [jar.name for jar in run(script.format("content"), known)] == ["kafka_2.13-4.9.9.jar", "lz4.jar"]
 
 
 def test_a_file_that_differs_from_the_checksum_beside_it_is_not_taken_for_a_missing_one(run):

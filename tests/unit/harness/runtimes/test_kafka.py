@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import SparkVersion
+from conformance.core.versions import SparkVersion, releases
 from harness.environments.environment import Environment
 from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
@@ -62,11 +62,15 @@ class TestAddress:
                 Kafka(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
-def test_each_jar_of_the_broker_has_a_known_sha256():
-    lines = kafka._known().splitlines()
-    assert all(re.fullmatch(r"[0-9a-f]{64}  [\w.-]+\.jar", line) for line in lines)
-    assert f"kafka_2.13-{kafka.VERSION}.jar" in {line.partition("  ")[2] for line in lines}
-    assert len({line[:64] for line in lines}) == len(lines) > 50
+def test_each_jar_of_the_broker_and_of_the_connectors_has_a_known_sha256():
+    known = kafka._known()
+    assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in known.values())
+    assert all(re.fullmatch(r"[\w.-]+\.jar", name) for name in known)
+    assert len({*known.values()}) == len(known) > 150
+    assert f"kafka_2.13-{kafka.VERSION}.jar" in known
+    connectors = {name.removesuffix(".jar") for name in known if name.startswith("spark-sql-kafka-0-10_")}
+    lines = {SparkVersion.parse(name.rpartition("-")[2]).line for name in connectors}
+    assert lines == {version.line for version in releases()} - {"4.3"}  # the repository that was asked had none of 4.3
 
 
 class TestConnector:

@@ -44,7 +44,7 @@ def test_a_known_bug_breaks_it_and_is_named(tmp_path):
 def test_a_documented_difference_is_no_contradiction_but_is_named(tmp_path):
     changed = differs("<3.5", because="it was dropped", link="SPARK-3", steps=ROWS)
     found = evidence(tmp_path, {"f/a": {"3.3.4": a.LOST, "3.4.4": a.LOST}, "f/b": {}}, {"f/a": (changed,)})
-    assert spans(found) == [("holds", "3.3 – 4.0")]
+    assert spans(found) == [("differs", "3.3 – 3.4"), ("holds", "3.5 – 4.0")]
     assert [(one.versions, one.reason.because) for one in found.variations] == [("3.3 – 3.4", "it was dropped")]
 
 
@@ -70,6 +70,12 @@ def test_a_release_that_differs_from_its_line_is_named_in_full(tmp_path):
 def test_versions_that_a_statement_is_not_about_count_for_nothing(tmp_path):
     found = evidence(tmp_path, {"f/a": {"3.3.4": a.LOST}, "f/b": {}}, within=">=3.4")
     assert spans(found) == [("outside", "3.3"), ("holds", "3.4 – 4.0")]
+
+
+def test_a_statement_about_some_versions_holds_where_its_case_documents_a_difference(tmp_path):
+    changed = differs("<3.5", because="it was dropped", link="SPARK-3", steps=ROWS)
+    found = evidence(tmp_path, {"f/a": {"3.3.4": a.LOST, "3.4.4": a.LOST}}, {"f/a": (changed,)}, within="<3.5")
+    assert spans(found)[0] == ("holds", "3.3 – 3.4")
 
 
 @pytest.mark.parametrize("answer", [a.NOT_RUN, a.OUTSIDE])

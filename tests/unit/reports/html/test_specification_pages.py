@@ -170,7 +170,7 @@ def test_programs_get_every_question_and_statement_with_its_versions():
     assert lines[2].startswith("> ")
     entries = [line for line in lines if line.startswith("- [")]
     assert len(entries) == len(found) + len(published_specification().statements)
-    assert all(re.search(r"\((●|▲|–|·|✗|○|not tested).*\)$", line) for line in entries)
+    assert all(re.search(r"\((●|◆|▲|–|·|✗|○|not tested).*\)$", line) for line in entries)
     assert any("(https://example.org/site/specification/03-late-filtering.html#3.1)" in line for line in entries)
 
 

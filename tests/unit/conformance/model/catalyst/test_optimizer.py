@@ -74,6 +74,16 @@ def test_a_condition_on_a_key_filters_both_sides() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_a", "of_c", "right"),
+    [("na > 1", "nc > 1", [">(n, 1)"]), ("na > 1", "nc > 2", []), ("na > 1", "kc > 'x'", []), ("na > 1", "true", [])],
+)
+def test_a_condition_on_every_branch_of_a_union_filters_the_other_side_of_a_join(of_a, of_c, right) -> None:
+    """`Union.validConstraints`: what holds in each branch, by the names of the first."""
+    frame = stream("a").where(of_a).union(stream("c").where(of_c)).join(stream("b"), "na = nb AND ka = kb", "inner")
+    assert filters(frame)["right"] == right
+
+
+@pytest.mark.parametrize(
     ("how", "left", "right"),
     [
         ("inner", [">(n, 1)"], [">(n, 2)"]),

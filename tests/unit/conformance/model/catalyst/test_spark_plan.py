@@ -10,8 +10,9 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.catalyst.optimizer import optimized, required_columns
-from conformance.model.catalyst.spark_plan import not_null_in_state
+from conformance.model.catalyst.spark_plan import SparkPlan, not_null_in_state
 from conformance.model.columns import Ids
+from conformance.model.errors import Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.plan import Join
 
@@ -59,6 +60,25 @@ def times(left, right):
     return left.join(right, "et = ot", "inner")
 
 
+def deduplicated(left, right):
+    return left.where("n > 1").drop_duplicates("key", "et").join(right, EQUAL, "inner")
+
+
+def limited(left, right):
+    return left.where("n > 1").limit(5).join(right, EQUAL, "inner")
+
+
+def times_before(left, right):
+    mine = left.where("et IS NOT NULL").select("et", "key", "n").with_watermark("et", "10 seconds")
+    return mine.join(right.with_watermark("ot", "10 seconds"), RANGE, "inner")
+
+
+def times_before_in_another_order(left, right):
+    """A projection between the filter and the watermark: the filter above the watermark is superfluous, and says nothing."""
+    mine = left.where("et IS NOT NULL").select("n", "key", "et AS et").with_watermark("et", "10 seconds")
+    return mine.join(right.with_watermark("ot", "10 seconds"), RANGE, "inner")
+
+
 def computed(left, right):
     mine = left.with_column("k2", "upper(key)")
     return mine.join(right.with_column("o2", "upper(okey)"), "k2 = o2", "inner")
@@ -75,6 +95,16 @@ def computed(left, right):
         (filtered, False, "et? key! n! ot? okey! m!", "et? key! n! ot? okey? m?", "et? key? n? ot? okey! m!"),
         (filtered, True, "et? key! n! ot? okey! m!", "et? key! n! ot? okey? m?", "et? key? n? ot? okey! m!"),
         (times, True, "et! key? n? ot! okey? m?", "et! key? n? ot! okey? m?", "et! key? n? ot! okey? m?"),
+        (deduplicated, True, "et? key! n! ot? okey! m?", "et? key! n! ot? okey? m?", "et? key! n? ot? okey! m?"),
+        (limited, True, "et? key! n! ot? okey! m?", "et? key! n! ot? okey? m?", "et? key! n? ot? okey! m?"),
+        (times_before, False, "et! key! n? ot! okey! m?", "et! key! n? ot! okey? m?", "et! key? n? ot! okey! m?"),
+        (
+            times_before_in_another_order,
+            False,
+            "n? key? et? ot! okey! m?",
+            "n? key? et? ot! okey? m?",
+            "n? key? et! ot! okey! m?",
+        ),
         (computed, True, *["et? key? n? k2? ot? okey? m? o2?"] * 3),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
@@ -86,6 +116,109 @@ def test_columns_of_a_join(query, watermarks, both, left_alone, right_alone):
     for silent, seen in ((), both), (("right",), left_alone), (("left",), right_alone):
         known = not_null_in_state(plan, frozenset(silent), required_columns(plan), RULES)
         assert " ".join(f"{name}{'!' if one else '?'}" for name, one in zip(names, known, strict=True)) == seen
+
+
+def third(left, *, watermark):
+    frame = Frame.read("third", parse_schema("tt TIMESTAMP, tk STRING"), RULES, left.ids)
+    return frame.with_watermark("tt", "10 seconds") if watermark else frame
+
+
+def inner_of_inner(left, right):
+    return left.where("n > 1").join(right, EQUAL, "inner").join(third(left, watermark=False), "key = tk", "inner")
+
+
+def inner_of_narrowed(left, right):
+    both = left.join(right, EQUAL, "inner").select("key", "n").where("n > 1")
+    return both.join(third(left, watermark=False), "key = tk", "inner")
+
+
+def inner_of_semi(left, right):
+    both = left.where("n > 1").join(right, RANGE, "leftSemi")
+    return both.join(third(left, watermark=True), "key = tk", "inner")
+
+
+def inner_of_outer(left, right):
+    both = left.where("n > 1").join(right, RANGE, "leftOuter").select("et", "key", "n", "okey")
+    return both.join(third(left, watermark=False), "key = tk", "inner")
+
+
+@pytest.mark.parametrize(
+    ("query", "watermarks", "all_rows", "of_left", "of_right", "of_third"),
+    [
+        (
+            inner_of_inner,
+            False,
+            "et? key! n! ot? okey! m? tt? tk!",
+            "et? key! n! ot? okey? m? tt? tk?",
+            "et? key? n? ot? okey! m? tt? tk?",
+            "et? key? n? ot? okey? m? tt? tk!",
+        ),
+        (inner_of_narrowed, False, "key? n? tt? tk!", "key? n? tt? tk?", "key? n? tt? tk?", "key? n? tt? tk!"),
+        (
+            inner_of_semi,
+            True,
+            "et! key! n! tt? tk!",
+            "et! key! n! tt? tk?",
+            "et! key? n? tt? tk?",
+            "et! key? n? tt? tk!",
+        ),
+        (
+            inner_of_outer,
+            True,
+            "et? key? n? okey? tt? tk!",
+            "et? key? n? okey? tt? tk?",
+            "et? key? n? okey? tt? tk?",
+            "et? key? n? okey? tt? tk!",
+        ),
+    ],
+    ids=lambda one: one.__name__ if callable(one) else "",
+)
+def test_columns_of_a_join_above_a_join(query, watermarks, all_rows, of_left, of_right, of_third):
+    """A projection that makes the rows of a join narrower knows nothing of them; a semi join never has the columns of the right."""
+    plan = optimized(query(*streams(watermarks=watermarks)).plan, RULES)
+    needed = required_columns(plan)
+    streams_read = {"left", "right", "third"}
+    for active, seen in ((streams_read, all_rows), ({"left"}, of_left), ({"right"}, of_right), ({"third"}, of_third)):
+        known = iter(not_null_in_state(plan, frozenset(streams_read - active), needed, RULES))
+        columns = [column.name for side in plan.children for column in side.columns if column.id in needed.of(side)]
+        assert " ".join(f"{name}{'!' if next(known) else '?'}" for name in columns) == seen
+
+
+def test_of_a_union_below_a_join_nothing_is_known():
+    """Spark 3.5.9 makes them nullable if two branches have rows, and NOT NULL if a single branch without watermark has."""
+    left, right = streams(watermarks=False)
+    more = Frame.read("more", parse_schema("et TIMESTAMP, key STRING, n INT"), RULES, left.ids)
+    plan = optimized(left.union(more).join(right, EQUAL, "inner").plan, RULES)
+    with pytest.raises(Unpredictable, match="which columns of a union are NOT NULL"):
+        not_null_in_state(plan, frozenset(), required_columns(plan), RULES)
+
+
+BY_KEY = (["key"], ["count(*) AS c"])
+
+
+@pytest.mark.parametrize(
+    ("query", "partitions", "opens"),
+    [
+        (lambda frame: frame.group_by(*BY_KEY).limit(5), 1, True),
+        (lambda frame: frame.group_by(*BY_KEY).limit(5), 2, False),
+        (lambda frame: frame.group_by([], ["count(*) AS c"]).limit(5), 2, True),
+        (lambda frame: frame.group_by([], ["count(*) AS c"]).drop_duplicates("c"), 2, True),
+        (lambda frame: frame.group_by(*BY_KEY).drop_duplicates("key"), 2, True),
+        (lambda frame: frame.group_by(*BY_KEY).select("key AS k", "c").drop_duplicates("k"), 2, True),
+        (lambda frame: frame.group_by(*BY_KEY).where("c > 1").drop_duplicates("key"), 2, True),
+        (lambda frame: frame.group_by(*BY_KEY).drop_duplicates("c"), 2, False),
+        (lambda frame: frame.group_by(*BY_KEY).drop_duplicates("key", "c"), 2, False),
+        (lambda frame: frame.group_by(["key", "n"], ["count(*) AS c"]).drop_duplicates("n", "key"), 2, False),
+        (lambda frame: frame.group_by(*BY_KEY).select("upper(key) AS key").drop_duplicates("key"), 2, False),
+        (lambda frame: frame.drop_duplicates("key").group_by(*BY_KEY), 1, False),
+        (lambda frame: frame.drop_duplicates("key"), 1, False),
+        (lambda frame: frame.limit(5), 1, False),
+    ],
+)
+def test_an_operator_finds_the_store_of_an_aggregation_below_it_in_the_same_task(query, partitions, opens):
+    """Without an exchange between them, the first store of the task is that of the aggregation (SPARK-51955, `StateStoreRDD`)."""
+    left, _ = streams(watermarks=True)
+    assert SparkPlan(query(left).plan, RULES).opens_store_of_another(partitions) is opens
 
 
 def test_a_projection_that_computes_knows_nothing_of_what_it_hands_on():

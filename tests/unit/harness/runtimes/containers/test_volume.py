@@ -3,7 +3,9 @@
 import io
 import tarfile
 
-from harness.runtimes.containers.runtime import _Stream, packed
+import pytest
+
+from harness.runtimes.containers.runtime import Volume, _Stream, packed
 
 
 def members(archive):
@@ -29,3 +31,23 @@ def test_chunks_are_read_as_a_file():
     assert stream.read(3) == b"bcd"
     assert stream.read() == b"ef"
     assert stream.read(5) == b""
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE])
+def test_links_pipes_and_devices_that_code_of_a_case_made_do_not_come_back(tmp_path, kind):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        made = tarfile.TarInfo("./made")
+        made.type, made.linkname = kind, "/etc/passwd"
+        tar.addfile(made)
+        file = tarfile.TarInfo("./folder/file")
+        file.size = 2
+        tar.addfile(file, io.BytesIO(b"ok"))
+
+    class Container:
+        def get_archive(self, path):
+            return iter([content.getvalue()]), {}
+
+    Volume.fetch(None, Container(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    assert (tmp_path / "folder" / "file").read_text() == "ok"
