@@ -29,16 +29,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], 
 
 @pytest.mark.parametrize(
     ("job", "after"),
-    [
-        pytest.param(
-            job,
-            after,
-            id=f"{job.name} to {after}",
-            marks=[pytest.mark.xfail(reason=job.disagreement, strict=True)] if job.disagreement else [],
-        )
-        for job in TRIED
-        for after in TO
-    ],
+    [pytest.param(job, after, id=f"{job.name} to {after}") for job in TRIED for after in TO],
 )
 def test_a_verdict_is_what_plain_pyspark_does(
     job: Job, after: str, plain: Mapping[tuple[str, str], Plain], tmp_path: Path

@@ -47,9 +47,6 @@ class Job:
     variant: str = ""
     """What the settings are, where several jobs have one function."""
 
-    disagreement: str = ""
-    """What ``conformance check`` says of it and plain PySpark does not do: a defect of the command."""
-
     @property
     def name(self) -> str:
         """``totals:revenue_of_text, ANSI off``."""
