@@ -134,7 +134,7 @@ def check(
             raise typer.BadParameter("a function gets no arguments: omit them", param_hint="ARGUMENT")
         if not sample:
             raise typer.BadParameter("Missing option '--sample'")
-        samples = tuple(map(files.read, files.names))
+        samples = files.all()
         notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
         queries = [(function, samples)]
     answers = []

@@ -125,7 +125,7 @@ def resume(
     """
     job = Job(call, one_of(MODES, output_mode, "--output-mode"))
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
-    samples = job_options.read_samples(sample, schema, rows, where_to_run, allow_silent=True)
+    samples = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True).all()
     target, notes = engine_options.one_target(to, "--to")
     own_code = where_to_run.runtime.own_code
     parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())

@@ -45,27 +45,6 @@ _STYLES: Mapping[Status, str] = {
 }
 
 
-def read_samples(
-    given: Sequence[str],
-    schemas: Sequence[str] | None,
-    rows: int,
-    use: EngineUse,
-    *,
-    event_time: Sequence[str] | None = None,
-    allow_silent: bool = False,
-) -> tuple[Sample, ...]:
-    """The samples, in the order of ``--sample``; BadParameter if an option is wrong, and see `read_sample`.
-
-    Args:
-        allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
-    """
-    files = SampleFiles.of(given, schemas, rows, use, event_time=event_time, allow_silent=allow_silent)
-    return (
-        *map(files.read, files.files),
-        *(silent(stream, text) for stream, text in files.ddl.items() if stream not in files.files),
-    )
-
-
 @dataclass(frozen=True)
 class SampleFiles:
     """What the options say of samples, each by stream."""
@@ -88,7 +67,7 @@ class SampleFiles:
         event_time: Sequence[str] | None = None,
         allow_silent: bool = False,
     ) -> SampleFiles:
-        """Read the options and no file; BadParameter if one is wrong."""
+        """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
         files, times, ddl = _pairs(given, "--sample"), _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
         for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
             if strange := sorted(named.keys() - files.keys()):
@@ -110,6 +89,11 @@ class SampleFiles:
             most=self.most,
             zone=self.zone,
         )
+
+    def all(self) -> tuple[Sample, ...]:
+        """The samples in the order of ``--sample``, then the streams that have only a schema; see `read_sample` for errors."""
+        silent_streams = (silent(stream, ddl) for stream, ddl in self.ddl.items() if stream not in self.files)
+        return (*map(self.read, self.files), *silent_streams)
 
     def columns(self, stream: str) -> str | None:
         if stream in self.ddl:
