@@ -296,11 +296,6 @@ class Differs(Frozen):
 _SETTING = re.compile(r"(spark\.[\w.]+)=(\S+)")
 
 
-def is_setting(workaround: str) -> bool:
-    """Whether a workaround is a setting of Spark, ``key=value``, which can be tried; else it is a sentence."""
-    return _SETTING.fullmatch(workaround) is not None
-
-
 class Upgrade(Frozen):
     """What differs if one version resumes the checkpoint of another: exactly one of ``error`` and ``steps``."""
 

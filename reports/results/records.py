@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from conformance.core.case import Case, file_of, is_setting
+from conformance.core.case import Case, file_of
 from conformance.core.case import Differs as DiffersEntry
 from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
@@ -295,8 +295,8 @@ class DocumentedUpgrade(_Record):
 
     @property
     def workaround(self) -> str | None:
-        """The workaround to show: a setting only if it was tried on this checkpoint."""
-        return self.way_round if self.proven or not is_setting(self.way_round or "") else None
+        """The workaround to show: only what was tried on this checkpoint, so no sentence."""
+        return self.way_round if self.proven else None
 
     @property
     def ticket(self) -> str:

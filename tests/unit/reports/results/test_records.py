@@ -219,7 +219,7 @@ def test_the_schema_names_the_format() -> None:
     [
         ("spark.sql.check=false", True, "spark.sql.check=false"),
         ("spark.sql.check=false", False, None),
-        ("start with a new checkpoint", False, "start with a new checkpoint"),
+        ("start with a new checkpoint", False, None),
         (None, False, None),
     ],
 )
