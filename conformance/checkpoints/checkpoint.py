@@ -312,7 +312,7 @@ def copy_detached(
             continue
         if is_offsets and int(path.name) > checkpoint.committed.batch:
             continue
-        # Nor that of a zip, which is written anew.
+        # The checksum of a zip is left out, too: the zip is rewritten.
         if path.name.endswith(".zip.crc"):
             continue
         content = files.read(path)
@@ -320,7 +320,7 @@ def copy_detached(
             _check_classes(path, _offsets(files, int(path.name)).settings, trusted)
             content = _without_sources(path, content)
         if path.suffix == ".zip":
-            content = _written_anew(path, content)
+            content = _rewritten(path, content)
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -335,14 +335,14 @@ def _check_classes(path: PurePosixPath, settings: Mapping[str, str], trusted: Ma
             raise DamagedCheckpoint(path, f"{key} names {value!r}, which Spark would load: {hint}")
 
 
-def _written_anew(path: PurePosixPath, content: bytes) -> bytes:
-    """A zip with the same entries. Spark reads a zip from its beginning and believes none of the names and sizes at its end, so that it
-    could unpack other entries than those that are checked here."""
+def _rewritten(path: PurePosixPath, content: bytes) -> bytes:
+    """The zip, rewritten with the same entries. Spark reads a zip from its beginning and ignores the names and sizes at its end, so that
+    it could unpack other entries than those that are checked here."""
     if not content.startswith(b"PK"):
         return content  # Spark unpacks nothing
     written = BytesIO()
     try:
-        with ZipFile(BytesIO(content)) as zipped, ZipFile(written, "w", ZIP_DEFLATED) as anew:
+        with ZipFile(BytesIO(content)) as zipped, ZipFile(written, "w", ZIP_DEFLATED) as target:
             entries = zipped.infolist()
             if any(PurePosixPath(entry.filename).name != entry.filename for entry in entries):
                 raise DamagedCheckpoint(path, "a snapshot of RocksDB has no folders: it was not written by Spark")
@@ -352,7 +352,7 @@ def _written_anew(path: PurePosixPath, content: bytes) -> bytes:
                 unpacked = zipped.read(entry)
                 if entry.filename == "metadata":
                     _check_names(path, unpacked)
-                anew.writestr(entry.filename, unpacked)
+                target.writestr(entry.filename, unpacked)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise DamagedCheckpoint(path, f"this zip is damaged: {error}") from None
     return written.getvalue()
@@ -382,5 +382,5 @@ def _without_sources(path: PurePosixPath, entry: bytes) -> bytes:
     named = format.strip() != "v1"
     names = (f"{line.partition(':')[0]}:" if named else "" for line in sources)
     detached = (f"{name}{NO_FILE_READ}" if line else line for name, line in zip(names, sources, strict=True))
-    # Written anew, because parsers differ in which of two values of a key counts.
+    # Rewritten: if a key occurs twice, parsers differ in which value counts.
     return "\n".join([format, json.dumps(_json(path, metadata or "{}")), *detached]).encode("utf-8")

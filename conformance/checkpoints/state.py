@@ -107,7 +107,7 @@ def missing(files: Files, version: int, partitions: int | None) -> Iterator[Pure
 
     Args:
         partitions: the number of partitions of the state; None if it is not pinned. An operator without a key has a single partition.
-            Folders of more partitions are left from before the state was divided anew.
+            Folders of other partitions may remain from before a repartition.
     """
     if version == 0:
         return

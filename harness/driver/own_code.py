@@ -236,7 +236,7 @@ class OwnCode:
         """
         self.used = True
         self._runs += 1
-        if self._runs > 1:  # a program that starts anew finds no views
+        if self._runs > 1:  # a program that is run again finds no views of its earlier run
             for table in session.catalog.listTables():
                 if table.isTemporary:
                     session.catalog.dropTempView(table.name)

@@ -468,7 +468,7 @@ def _as_a_process(
     folders: Sequence[str],
     inside: Callable[[str, Sequence[str]], Optional[str]],
 ) -> Iterator[None]:
-    """Give the program its arguments, path and working directory, and let its modules be loaded anew the next time."""
+    """Give the program its arguments, path and working directory, and forget its modules, so that the next run loads them again."""
     before = sys.argv, list(sys.path), os.getcwd(), set(sys.modules)
     sys.argv = [file or program.path, *program.arguments]
     first = [os.path.dirname(file)] if file is not None else []

@@ -56,8 +56,9 @@ def test_there_are_none_before_4_2():
 
 def test_a_restart_may_add_and_remove_sources():
     checkpoint = after(started(("a", "x")), "a")
-    both = started(("b", "y"), ("a", "x"), checkpoint=checkpoint)
-    started(("a", "x"), checkpoint=after(both, "a"))
+    both = after(started(("b", "y"), ("a", "x"), checkpoint=checkpoint), "a")
+    without = after(started(("a", "x"), checkpoint=both), "a")
+    assert checkpoint.committed.keys() < both.committed.keys() < without.committed.keys()
 
 
 @pytest.mark.parametrize("name", ["y", "x"])
