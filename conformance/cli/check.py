@@ -17,7 +17,7 @@ from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers, EngineLines
-from conformance.core.case import Case
+from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job import program as programs
@@ -26,6 +26,7 @@ from conformance.own_job.program import Program, is_program
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
+from conformance.variants.catalogue import KAFKA, from_kafka
 from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
@@ -50,6 +51,12 @@ Examples:
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
 """
 PAGE = "verdict.html"
+CONDITIONS = {
+    "repeated_rows": "with repeated and late rows",
+    "silent_streams": "with a silent stream after the restart, read from files",
+    "silent_topics": "with a silent stream after the restart, read from a topic",
+}
+"""Stress, as in the JSON document → what it does."""
 
 
 @grouped
@@ -84,13 +91,26 @@ def check(
     ),
     repeat_rows: bool = option(
         True,
-        "Also send the earliest and the latest row of each stream again: as duplicates, and late.",
+        "Also send the latest row of each stream again, as a duplicate, and the earliest, late.",
         None,
         job_options.INPUT,
         "--repeat-rows/--no-repeat-rows",
     ),
+    source: SourceOption = option(
+        "files",
+        "With kafka, silent streams are tried as topics too, on each version, which Spark plans otherwise.",
+        "files|kafka",
+        job_options.INPUT,
+    ),
     output_mode: str | None = option(
         None, "append, update or complete; a program says it itself.", "MODE", job_options.JOB
+    ),
+    run_sinks: bool = option(
+        False,
+        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
+        None,
+        job_options.JOB,
+        "--run-sinks",
     ),
     code: JobCode,
     engines: engine_options.Engines,
@@ -101,8 +121,8 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart, duplicates and a late row; runs the job twice on both
-    versions; and hands the checkpoint of the first over to the second before each step. Then the same with each stream silent once.
+    Divides the samples into micro-batches by event time, with a restart; runs the job twice on both versions; and hands the checkpoint
+    of the first over to the second before each step. Says apart what repeated and late rows and silent streams change.
     Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Writes the
     case, which you may keep, and the results.
 
@@ -122,7 +142,7 @@ def check(
     if is_program(job):
         if mode is not None:
             raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
-        program, own_code = Program.named(job, arguments or (), own_code)
+        program, own_code = Program.named(job, arguments or (), own_code, sinks=run_sinks)
         where = replace(where, runtime=replace(where.runtime, own_code=own_code))
         errors_console(notes, f"{job}: asking {before.version} what it reads and starts")
         notes = []
@@ -132,6 +152,8 @@ def check(
         function = job_run.Job(job, mode or "append")
         if arguments:
             raise typer.BadParameter("a function gets no arguments: omit them", param_hint="ARGUMENT")
+        if run_sinks:
+            raise typer.BadParameter("a function writes nothing: omit it", param_hint="--run-sinks")
         if not sample:
             raise typer.BadParameter("Missing option '--sample'")
         samples = files.all()
@@ -150,6 +172,7 @@ def check(
             batches=batches,
             silent_streams=silent_streams,
             repeat_rows=repeat_rows,
+            source=source,
             alone=alone,
         )
         answers.append(trial.answer(folder, notes))
@@ -182,47 +205,60 @@ class _Trial:
     batches: int
     silent_streams: bool
     repeat_rows: bool
+    source: SourceOption
     alone: bool
     """Whether the job has no other query."""
 
     def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
         """Compare; and write case, results and page into a folder."""
         title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
-        case = self._case(output)
         versions = f"{self.before.version} → {self.after.version}"
-        errors = errors_console(notes, f"{title}: {counted(len(case.steps), 'step')}, {versions}; into {output}")
-        job_options.print_samples(sending, errors)
-        verdict, silent = self._judged(case, output, errors), None
+        with TemporaryDirectory(prefix="conformance-") as folder:
+            whole = self._case(Path(folder), again=self.repeat_rows)
+            steps = counted(len(whole.steps), "step")
+            errors = errors_console(notes, f"{title}: {steps}, {versions}; into {output}")
+            job_options.print_samples(sending, errors)
+            run = self._run(whole, errors)
+            verdict = verdicts.judge_job(run.as_far_as(self._case(output)), output, command_line())
+            stresses: list[verdicts.Stress] = []
+            if self.repeat_rows and verdict.answer in ("same", "differs"):
+                again = verdicts.Stress(
+                    "repeated_rows", CONDITIONS["repeated_rows"], verdicts.judge_job(run, Path(folder), command_line())
+                )
+                stresses.append(again)
+                if not again.fails_before:
+                    verdict = replace(verdict, not_shown=again.verdict.not_shown)
         verdict.write(output / "results.jsonl")
         if self.silent_streams and len(sending) > 1 and verdict.answer in ("same", "differs"):
             errors.print("the same again, with each stream silent once after the restart")
             with TemporaryDirectory(prefix="conformance-") as folder:
-                scenario = self._case(Path(folder), silent=True)
-                silent = self._judged(scenario, Path(folder), errors)
+                case = self._case(Path(folder), silent=True)
+                topics = from_kafka(case) if self.source == KAFKA else ()
+                for name, each in (("silent_streams", case), *(("silent_topics", topic.case) for topic in topics)):
+                    judged = verdicts.judge_job(self._run(each, errors), Path(folder), command_line())
+                    stresses.append(verdicts.Stress(name, CONDITIONS[name], judged))
         asked = published_results((str(self.before.version), str(self.after.version)))
         uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
         about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
         answers = [*verdicts.statements(verdict, about), *self.query.statements()]
-        if silent is not None:
-            answers.append(verdicts.silent_statement(silent))
+        answers += [stress.statement(verdict) for stress in stresses]
         summary = f"{title}: {verdicts.summary(verdict)}"
         write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)
-        exit_code = verdicts.combined_exit_code(verdict, silent)
+        exit_code = verdicts.combined_exit_code(verdict, stresses)
         lines = (
             *job_options.statement_lines(answers),
             Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
             Text(),
             Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
         )
-        of_silent = {"silent_streams": verdicts.record(silent, None) if silent is not None else None}
-        return _Answer(lines, {**verdicts.record(verdict, about), **of_silent}, exit_code)
+        of_stresses = dict.fromkeys(CONDITIONS)
+        of_stresses |= {stress.name: verdicts.record(stress.verdict, None) for stress in stresses}
+        return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
-    def _case(self, folder: Path, *, silent: bool = False) -> Case:
-        return job_run.write_job(
-            self.query, self.samples, folder, batches=self.batches, silent=silent, again=self.repeat_rows
-        )
+    def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
+        return job_run.write_job(self.query, self.samples, folder, batches=self.batches, silent=silent, again=again)
 
-    def _judged(self, case: Case, folder: Path, errors: Console) -> verdicts.JobVerdict:
+    def _run(self, case: Case, errors: Console) -> job_run.JobRun:
         cells = job_run.cells_of_job(case, self.before, self.after)
         with Answers("answers", len(cells), errors, _answer_line) as display:
             run = job_run.run_job(case, self.before, self.after, self.where, display)
@@ -232,7 +268,7 @@ class _Trial:
             )
             with Answers("answers", len(refused), errors, _answer_line) as display:
                 run = job_run.try_workarounds(run, refused, self.where, display)
-        return verdicts.judge_job(run, folder, command_line())
+        return run
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:

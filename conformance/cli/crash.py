@@ -21,7 +21,7 @@ from conformance.cli.options import (
     output_option,
 )
 from conformance.cli.progress import ProgressBar
-from conformance.core.case import Source
+from conformance.core.case import SourceOption
 from conformance.core.wording import counted
 from conformance.runner.crash import CrashPoint, CrashRequest, plan_crashes, run_crashes
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
@@ -63,7 +63,7 @@ def crash(
     *,
     paths: list[Path] = argument(..., "Cases or folders of cases, each without a restart.", "PATH"),
     tag: options.Tag = None,
-    source: Source = option(
+    source: SourceOption = option(
         "files",
         "Where rows come from: with kafka each case that can crashes while it reads a topic, as CASE@kafka.",
         "files|kafka",

@@ -20,7 +20,7 @@ from conformance.cli.options import (
     output_option,
 )
 from conformance.cli.progress import CaseAnswers
-from conformance.core.case import Source
+from conformance.core.case import SourceOption
 from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
 from conformance.runner.project import Project
 from reports.results.reading import Results
@@ -108,7 +108,7 @@ def run(
     variant: list[str] | None = option(
         None, "Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES
     ),
-    source: Source = option(
+    source: SourceOption = option(
         "files",
         "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka.",
         "files|kafka",

@@ -100,6 +100,8 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
 Source: TypeAlias = Literal["files", "kafka", "memory"]
+SourceOption: TypeAlias = Literal["files", "kafka"]
+"""Where a command may let the rows of any case come from."""
 Interface: TypeAlias = Literal["classic", "connect"]
 """How a query reaches its Spark: a session in the same process as the engine, or Spark Connect."""
 Interfaces: TypeAlias = tuple[Interface, Interface]

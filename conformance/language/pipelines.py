@@ -47,6 +47,10 @@ PROGRAM = Record(
             ListOf(Text("an argument", empty=True), "a list of arguments"), "Its arguments, `sys.argv[1:]`."
         ),
         "query": Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent."),
+        "sinks": Key(
+            constant(True),
+            "Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time.",
+        ),
     },
     description="Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
 )

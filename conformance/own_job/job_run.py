@@ -54,6 +54,17 @@ class Outcome:
         """Says why there is no answer; None if there is one."""
         return self.run.failure if self.run is not None else self.unsupported
 
+    def as_far_as(self, case: Case) -> Outcome:
+        """The outcome without what happened after the last step of this case."""
+        task = replace(self.task, case=case)
+        if self.run is None:
+            return replace(self, task=task)
+        seen = (
+            each.model_copy(update={"case": case.id, "steps": each.steps[: len(case.steps)]})
+            for each in self.run.observations
+        )
+        return replace(self, task=task, run=replace(self.run, task=task, observations=tuple(seen)))
+
 
 class KeepOutcomes:
     """The judge of a plan whose outcomes are compared with each other only when all are there: it judges nothing."""
@@ -91,10 +102,22 @@ class JobRun:
         handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
+    def as_far_as(self, case: Case) -> JobRun:
+        """What the run shows of a case that ends earlier: its steps are the first ones of the case that ran."""
+
+        def kept(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+            within = (outcome for outcome in outcomes if (outcome.task.cut or 1) <= len(case.steps))
+            return tuple(outcome.as_far_as(case) for outcome in within)
+
+        return replace(self, case=case, outcomes=kept(self.outcomes), tried=kept(self.tried))
+
 
 def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, ...]:
-    """The case on each version; and before each step but the first its checkpoint, resumed where it was written and on the other."""
-    handoffs = product(cuts(case, each=True), (before, after))
+    """The case on each version; and before each step but the first its checkpoint, resumed where it was written and on the other.
+
+    Without the latter if its rows come from topics, which are not copied with a checkpoint.
+    """
+    handoffs = product(() if case.topics else cuts(case, each=True), (before, after))
     return (
         CellTask(case, (before,)),
         CellTask(case, (after,)),
@@ -272,7 +295,7 @@ def write_job(
     *,
     batches: int = 4,
     silent: bool = False,
-    again: bool = True,
+    again: bool = False,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -281,7 +304,7 @@ def write_job(
         folder: where its file is written, named after the function or program.
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
-        again: whether the earliest and the latest row of each stream arrive again.
+        again: whether the latest and the earliest row of each stream arrive again, after everything else.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
@@ -307,7 +330,9 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:
     """The same case, in the same file, expecting what was observed; see `fill_in_expectations` for errors."""
     file = folder / f"{case.id.rpartition('/')[2]}.yaml"
-    return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
+    text = fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True)
+    # That its rows come from topics is not in the file.
+    return _written(file, text).model_copy(update={"topics": case.topics})
 
 
 def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:

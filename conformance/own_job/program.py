@@ -41,9 +41,13 @@ class Program:
     path: str
     """The file, relative to the first folder of the code that holds it, or the module."""
     arguments: tuple[str, ...] = ()
+    sinks: bool = False
+    """Whether its functions of ``foreachBatch`` and ``foreach`` are called."""
 
     @classmethod
-    def named(cls, text: str, arguments: Sequence[str], code: OwnCode) -> tuple[Program, OwnCode]:
+    def named(
+        cls, text: str, arguments: Sequence[str], code: OwnCode, *, sinks: bool = False
+    ) -> tuple[Program, OwnCode]:
         """The program that a text names, and the code with the folder of its file, where it finds its neighbours.
 
         Raises:
@@ -57,18 +61,19 @@ class Program:
                 raise WrongUsage(
                     f"{text!r} is not a function, which is module:function, nor a module in {where}: is --code missing?"
                 )
-            return cls(text, tuple(arguments)), code
+            return cls(text, tuple(arguments), sinks), code
         file = Path(text).resolve()
         if not file.is_file():
             raise WrongUsage(f"there is no file {text}")
         whole = OwnCode.at([*code.folders, file.parent])
         folder = next(folder for folder in whole.folders if file.is_relative_to(folder))
-        return cls(file.relative_to(folder).as_posix(), tuple(arguments)), whole
+        return cls(file.relative_to(folder).as_posix(), tuple(arguments), sinks), whole
 
     @property
     def called(self) -> dict[str, Json]:
         """What `call` says of it."""
-        return {"program": self.path, **({"arguments": [*self.arguments]} if self.arguments else {})}
+        arguments = {"arguments": [*self.arguments]} if self.arguments else {}
+        return {"program": self.path, **arguments, **({"sinks": True} if self.sinks else {})}
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,10 @@ class ProgramQuery:
         """What of the query is not tried."""
         if self.seen.sink in ("foreach", "foreachBatch"):
             at = f" at {self.seen.at}" if self.seen.at else ""
-            text = f"the function of {self.seen.sink}{at} is not called: the rows that it would get are compared, not what it does"
-            yield Statement("unsupported", "–", text)
+            what = "is not called: the rows that it would get are compared, not what it does"
+            if self.program.sinks:
+                what = "ran in every run of the trial: the rows that it got are compared, not what it wrote"
+            yield Statement("unsupported", "–", f"the function of {self.seen.sink}{at} {what}")
 
 
 class SampleFiles(Protocol):

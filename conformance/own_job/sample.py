@@ -340,15 +340,16 @@ class Arrival:
     """The rows by stream; a stream that is missing is silent."""
 
 
-def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = True) -> Iterator[Arrival]:
+def arrivals(
+    samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False
+) -> Iterator[Arrival]:
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, with all rows.
     2. In the middle of them the query restarts.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
-    4. If ``again``, copies of each stream's earliest row, late if the watermark has passed it, and of its latest row, a duplicate.
-    5. A copy of each stream's latest row, much later, so that windows close and state is evicted.
-    6. If ``again``, a copy of each stream's earliest row, which is late now, whatever the delay is.
+    4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
+    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, which is late whatever the delay is.
 
     Args:
         samples: of each stream, with at least one row.
@@ -365,13 +366,13 @@ def arrivals(samples: Sequence[Sample], batches: int, *, silent: bool = False, a
                 yield Arrival(f"only {stream} sends", {stream: rows})
         elif sent:
             yield Arrival(f"micro-batch {number + 1} of the sample", sent)
-    if again:
-        yield Arrival("the earliest and the latest row arrive again", {each.stream: _ends(each) for each in samples})
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
         yield Arrival("a row much later: windows close", ahead)
-    if again and ahead:
-        yield Arrival("the earliest row arrives late", {each.stream: _ends(each)[:1] for each in samples})
+    if again:
+        latest = {sample.stream: _ends(sample)[-1:] for sample in samples}
+        yield Arrival("the latest row arrives again", {**latest, **ahead})
+        yield Arrival("the earliest row arrives again, late", {each.stream: _ends(each)[:1] for each in samples})
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:

@@ -481,31 +481,58 @@ def summary(verdict: JobVerdict) -> str:
     return f"{verdict.before.title} → {verdict.after.title}: {'; '.join([rows[verdict.answer], *columns, *worst])}"
 
 
-def combined_exit_code(verdict: JobVerdict, silent: JobVerdict | None) -> int:
-    """The exit code of a job with, if it has several streams, the scenario in which each of them is silent once.
+@dataclass(frozen=True)
+class Stress:
+    """What the job does under a condition that the sample as it is does not have."""
 
-    What the earlier version does not survive there is no change.
-    """
-    counts = silent is not None and not _fails_before(silent)
-    return combined([verdict.exit_code, *([silent.exit_code] if silent is not None and counts else [])])
+    name: str
+    """``repeated_rows``: as in the record."""
+    condition: str
+    """``with repeated rows``"""
+    verdict: JobVerdict
+
+    @property
+    def fails_before(self) -> bool:
+        """Whether the earlier version does not survive it, so that the upgrade changes nothing."""
+        seen = self.verdict.cells[0].observation
+        return seen is not None and seen.error is not None
+
+    def statement(self, sample: JobVerdict) -> Statement:
+        """What it shows beside the answer for the sample as it is."""
+        verdict = self.verdict
+        text = f"{self.condition}: {summary(verdict).partition(': ')[2]}"
+        if verdict.exit_code == 0:
+            return Statement("conforms", "●", f"also {text}")
+        if _found(verdict) <= _found(sample):
+            return Statement("conforms", "●", f"{self.condition}: no other change")
+        said = set(_details(sample))
+        lines = tuple(line for line in _details(verdict) if line not in said)
+        if self.fails_before:
+            note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
+            return Statement("bug", "▲", text, (note, *lines))
+        return Statement("violates", "✗", text, lines)
 
 
-def _fails_before(verdict: JobVerdict) -> bool:
-    seen = verdict.cells[0].observation
-    return seen is not None and seen.error is not None
+def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
+    """What changes, however often: the rows, the columns, and what became of checkpoints."""
+    rows = {
+        (verdict.answer, verdict.change.what if verdict.change is not None else ""),
+        *(("columns", each) for each in verdict.columns),
+    }
+    rows.discard(("same", ""))
+    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if met(group.verdict) != "resumed")
+    return rows | {(met(of), error.title if error is not None else of.reason) for of, error in errors}
 
 
-def silent_statement(verdict: JobVerdict) -> Statement:
-    """What the job does if each stream is silent once after a restart, apart from the answer for the sample as it is."""
-    text = f"with a silent stream after the restart: {summary(verdict).partition(': ')[2]}"
-    if verdict.exit_code == 0:
-        return Statement("conforms", "●", f"also {text}")
-    answers = [*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)]
-    lines = tuple(line for each in answers for line in (f"{each.glyph} {each.text}", *each.details))
-    if _fails_before(verdict):
-        note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
-        return Statement("bug", "▲", text, (note, *lines))
-    return Statement("violates", "✗", text, lines)
+def _details(verdict: JobVerdict) -> Iterator[str]:
+    for each in (*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)):
+        yield f"{each.glyph} {each.text}"
+        yield from each.details
+
+
+def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress] = ()) -> int:
+    """The exit code of a job, with that of each stress but those that the earlier version itself does not survive."""
+    return combined([verdict.exit_code, *(each.verdict.exit_code for each in stresses if not each.fails_before)])
 
 
 def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
-from conformance.core.case import Case, Source
+from conformance.core.case import Case, SourceOption
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -67,7 +67,7 @@ class RunOptions(SessionOptions):
     """The newest version if empty."""
     variants: Sequence[str] = ()
     """Names of variants, or ``all``."""
-    source: Source = "files"
+    source: SourceOption = "files"
     """The rows of cases that do not say it come from there."""
     since: str | None = None
     """A git revision: only cases that have changed since then run."""

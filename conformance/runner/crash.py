@@ -18,7 +18,7 @@ from conformance.checkpoints.crash_images import (
     crash_images,
     images_between,
 )
-from conformance.core.case import Add, Backlog, Case, Restart, Source, Start, Step
+from conformance.core.case import Add, Backlog, Case, Restart, SourceOption, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
@@ -297,7 +297,7 @@ class CrashRequest(SessionOptions):
     """What the user asks of crashes. The cache is not used, and working files are not kept."""
 
     spark: Sequence[str] = ()
-    source: Source = "files"
+    source: SourceOption = "files"
     step: int | None = None
     images: int | None = None
     """The most images of a micro-batch; None for all."""

@@ -330,7 +330,7 @@ class Execution:
 
     def _sink(self) -> Sink:
         if self._request.sink is None:
-            return Sink()
+            return self._code.sink_of_program if self._code is not None else Sink()
         if self._code is None:
             raise NotPermitted("the sink is Python code of the case's author")
         return self._code.sink(self._request.sink)

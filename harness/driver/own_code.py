@@ -15,11 +15,12 @@ import threading
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from .origin import of_the_standard_library
-from .program import Program, Run, Source
+from .program import Program, Run, Source, for_each
 from .program import run as run_program
 from .query_starts import guard_pyspark
 
@@ -160,6 +161,7 @@ class OwnCode:
         self._by_value = by_value
         self.used = False
         """Whether a function was looked up: what fails from then on may be the author's."""
+        self.sink_of_program = Sink()
         self._runs = 0
 
     def function(self, named: str) -> Callable[..., Any]:
@@ -187,12 +189,15 @@ class OwnCode:
             AuthorFailed: it cannot be imported.
         """
         function = self.function(named)
+        write = self._guarded(function)
+        return Sink(batch=write) if _misfit(function, 2) is None else Sink(whole=write)
 
+    def _guarded(self, function: Callable[..., Any]) -> Callable[..., None]:
         def write(*arguments: Any) -> None:
             with self._failures(IN_THE_SINK):
                 function(*arguments)
 
-        return Sink(batch=write) if _misfit(function, 2) is None else Sink(whole=write)
+        return write
 
     def _send_modules(self) -> None:
         """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
@@ -245,12 +250,20 @@ class OwnCode:
             return run_program(wanted, session, read, self.folders, path_inside)
 
     def query(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Any:
-        """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``."""
+        """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``.
+
+        With ``sinks``, its function of ``foreachBatch`` or ``foreach`` becomes ``sink_of_program``.
+        """
         started, number = self.program(called, session, read).started, called.get("query", 1)
         with self._failures(BUILDING):
             if len(started) < number:
                 raise TypeError("{} started {} queries, not {}".format(called["program"], len(started), number))
-        return started[number - 1].frame
+        query = started[number - 1]
+        if called.get("sinks") and query.function is not None:
+            batch = query.function if query.sink == "foreachBatch" else partial(for_each, query.function)
+            self.sink_of_program = Sink(batch=self._guarded(batch))
+            sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
+        return query.frame
 
     @contextmanager
     def _failures(self, during: str) -> Iterator[None]:

@@ -105,6 +105,8 @@ class Started:
     """``parquet``, ``table`` or, for a function of the author's, ``foreachBatch`` or ``foreach``."""
     at: Optional[str]
     """Where the program starts it: ``job.py:12``."""
+    function: Any = None
+    """The author's function of ``foreachBatch``, or function or object of ``foreach``; None for another sink."""
 
 
 class WithoutEnd(BaseException):
@@ -186,6 +188,7 @@ class Run:
                 name=name,
                 sink=noted.get("function") or format or arguments.get("format") or noted.get("format") or "parquet",
                 at=self._place(),
+                function=noted.get("called"),
             )
         )
         return Query(self, name)
@@ -228,6 +231,28 @@ def _of_kafka(frame: Any, source: Source) -> Any:
     others = ["`{}`".format(name.replace("`", "``")) for name in names if name not in KAFKA_COLUMNS]
     columns = dict(KAFKA_COLUMNS, headers=_HEADERS) if source.headers else KAFKA_COLUMNS
     return frame.select(*[column(name, type) for name, type in columns.items()])
+
+
+def for_each(of: Any, frame: Any, batch_id: int) -> None:
+    """Do with a micro-batch what ``foreach(of)`` does: a function for each row, or an object with ``open``, ``process`` and ``close``."""
+
+    def write(rows: Iterator[Any]) -> None:
+        from pyspark import TaskContext
+
+        process: Callable[[Any], None] = getattr(of, "process", of)
+        task, error = TaskContext.get(), None
+        wanted = of.open(task.partitionId() if task else 0, batch_id) if hasattr(of, "open") else True
+        try:
+            for row in rows if wanted else ():
+                process(row)
+        except Exception as failed:
+            error = failed
+            raise
+        finally:
+            if hasattr(of, "close"):
+                of.close(error)
+
+    frame.foreachPartition(write)
 
 
 class _Running(threading.local):
@@ -322,8 +347,9 @@ def _trigger(_: Run, original: Any, self: Any, *arguments: Any, **named: Any) ->
 
 
 def _function(name: str) -> Instead:
-    def instead(_: Run, __: Any, self: Any, *___: Any, **____: Any) -> Any:
-        _noted(self)["function"] = name
+    def instead(_: Run, __: Any, self: Any, *function: Any, **named: Any) -> Any:
+        (called,) = (*function, *named.values())
+        _noted(self).update(function=name, called=called)
         return self
 
     return instead

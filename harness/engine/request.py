@@ -178,6 +178,12 @@ def has_operation(case: Case, operation: str) -> bool:
     return any(part.name == operation for part in case.operations())
 
 
+def runs_a_sink(case: Case) -> bool:
+    """Whether code of the case's author writes: its ``sink``, or the functions of a program."""
+    called = (part.arguments.get("call") for part in case.operations())
+    return case.sink is not None or any(isinstance(each, dict) and "sinks" in each for each in called)
+
+
 def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
     """What arrives in each micro-batch of an action; in a backlog on every one of the streams, so that entries stay aligned."""
     match action:

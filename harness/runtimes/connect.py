@@ -15,7 +15,7 @@ from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
-from harness.engine.request import has_operation, kills_its_engine, looks_at_plans
+from harness.engine.request import has_operation, kills_its_engine, looks_at_plans, runs_a_sink
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -109,7 +109,7 @@ class ConnectRuntime:
             )
         if case.in_real_time:
             return "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach"
-        if case.sink is not None:
+        if runs_a_sink(case):
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"

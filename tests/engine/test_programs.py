@@ -109,6 +109,58 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     assert written == {path for path in before if path.is_relative_to(mine)}
 
 
+WRITES = """
+from pyspark.sql import SparkSession
+
+
+def batch(frame, number):
+    with open(__file__ + "-batch.txt", "a") as written:
+        written.write("{} {}\\n".format(number, sorted(row.n for row in frame.collect())))
+
+
+class Rows:
+    def __init__(self, path):
+        self.path = path
+
+    def open(self, partition, number):
+        self.file = open("{}-rows-{}-{}.txt".format(self.path, number, partition), "a")
+        return True
+
+    def process(self, row):
+        self.file.write("{}\\n".format(row.n))
+
+    def close(self, error):
+        self.file.write("closed {}\\n".format(error))
+        self.file.close()
+
+
+events = SparkSession.builder.getOrCreate().readStream.schema("n INT").json("events")
+events.writeStream.foreachBatch(batch).start()
+events.writeStream.foreach(Rows(__file__)).start()
+"""
+
+
+def test_functions_of_sinks_are_called_only_if_the_case_says_so(tmp_path: Path) -> None:
+    (tmp_path / "writes.py").write_text(WRITES)
+    steps = "[{add: {events: [[1], [2]]}, expect: {rows: [[1], [2]]}}]"
+    for name, more in {"left-out": "", "batches": ", sinks: true", "rows": ", query: 2, sinks: true"}.items():
+        call = f"{{program: writes.py{more}}}"
+        case = f"title: It writes\nstrength: observed\nstreams: {{events: n INT}}\nquery: [{{call: {call}, with: [events]}}]"
+        (tmp_path / f"{name}.yaml").write_text(f"{case}\noutputMode: append\nsteps: {steps}\n")
+
+    def ran(name: str) -> list[str]:
+        command = [str(Path(sys.executable).with_name("conformance")), "run", f"{name}.yaml", "--spark", "3.5"]
+        done = subprocess.run([*command, "--allow-code", "--code", "."], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+        files = sorted(tmp_path.glob("writes.py-*"))
+        return [line for file in files for line in file.read_text().splitlines()]
+
+    assert ran("left-out") == []
+    assert ran("batches") == ["0 [1, 2]"]
+    (tmp_path / "writes.py-batch.txt").unlink()
+    assert sorted(line for line in ran("rows") if line != "closed None") == ["1", "2"]
+
+
 def _check(folder: Path, job: str, *options: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("conformance")), "check", job, "--from", "3.5", "--to", "4.3"]
     quick = ["--batches", "2", "--no-silent-streams", "--json"]

@@ -18,10 +18,10 @@ from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
     NOT_FIXED,
+    Stress,
     combined_exit_code,
     grouped,
     record,
-    silent_statement,
     statements,
     summary,
 )
@@ -372,15 +372,36 @@ def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
     ]
 
 
-def test_a_silent_stream_is_told_apart(judged) -> None:
+def stress(verdict) -> Stress:
+    return Stress("silent_streams", "with a silent stream", verdict)
+
+
+def test_what_a_stress_shows_is_said_apart(judged) -> None:
     fine, other = judged(ran(ROWS, ROWS, ROWS, ROWS)), judged(ran(ROWS, OTHER_ROWS, ROWS, ROWS))
-    told = silent_statement(fine)
-    assert (told.glyph, told.text) == (
-        "●",
-        "also with a silent stream after the restart: same rows; the checkpoint resumes",
-    )
-    assert silent_statement(other).glyph == "✗"
-    assert [combined_exit_code(fine, silent) for silent in (None, fine, other)] == [0, 0, 1]
+    said = stress(fine).statement(fine)
+    assert (said.glyph, said.text) == ("●", "also with a silent stream: same rows; the checkpoint resumes")
+    said = stress(other).statement(fine)
+    assert said.glyph == "✗"
+    assert any(line.startswith("first difference") for line in said.details)
+    # What the sample as it is shows as well is said once.
+    said = stress(other).statement(other)
+    assert (said.glyph, said.text, said.details) == ("●", "with a silent stream: no other change", ())
+    assert [combined_exit_code(fine, map(stress, found)) for found in ((), (fine,), (fine, other))] == [0, 0, 1]
+
+
+def test_the_answer_for_the_sample_ends_where_rows_are_repeated(judged) -> None:
+    """One run shows both: what a repeated row does to it, an error too, is no answer for the sample as it is."""
+    fails = observed(ROWS.steps[0], step(2, error=GONE))
+    shorter = case(expect())
+    for seen in (OTHER_ROWS, fails):
+        run = ran(ROWS, seen, ROWS, seen)
+        whole, head = judged(run), judged(run.as_far_as(shorter))
+        assert (whole.exit_code, head.exit_code, head.answer) == (1, 0, "same")
+        assert (head.case, head.handoffs) == (shorter, ())
+        assert [len(cell.observation.steps) for cell in head.cells] == [1, 1]
+    survives_not = stress(judged(ran(fails, fails, fails, fails)))
+    assert survives_not.fails_before
+    assert combined_exit_code(judged(ran(fails, fails, fails, fails).as_far_as(shorter)), [survives_not]) == 0
 
 
 def test_a_job_that_fails_says_nothing_of_its_checkpoints(judged) -> None:
@@ -393,10 +414,11 @@ def test_a_job_that_fails_says_nothing_of_its_checkpoints(judged) -> None:
 
 def test_what_the_earlier_version_does_not_survive_is_no_change(judged) -> None:
     fails = judged(ran(REFUSED, ROWS, REFUSED, REFUSED))
-    told = silent_statement(fails)
-    assert told.glyph == "▲"
-    assert told.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
-    assert combined_exit_code(judged(ran(ROWS, ROWS, ROWS, ROWS)), fails) == 0
+    fine = judged(ran(ROWS, ROWS, ROWS, ROWS))
+    said = stress(fails).statement(fine)
+    assert said.glyph == "▲"
+    assert said.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
+    assert combined_exit_code(fine, [stress(fails)]) == 0
 
 
 def test_late_rows_are_told_only_if_there_were_some(judged) -> None:
