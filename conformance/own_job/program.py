@@ -32,8 +32,8 @@ _TRIGGERS = ("default", "once", "availableNow")
 
 
 def is_program(text: str) -> bool:
-    """Whether this names a program, a file ending in .py or a dotted module, and not a function."""
-    return text.endswith(".py") or _MODULE.fullmatch(text) is not None
+    """Whether this names a program, a file ending in .py or a dotted module, and not a function or a file of SQL."""
+    return text.endswith(".py") or (_MODULE.fullmatch(text) is not None and not text.endswith(".sql"))
 
 
 @dataclass(frozen=True)
