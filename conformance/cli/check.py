@@ -24,6 +24,7 @@ from conformance.own_job import program as programs
 from conformance.own_job import verdict as verdicts
 from conformance.own_job.program import Program, is_program
 from conformance.own_job.sample import Sample
+from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.variants.catalogue import KAFKA, from_kafka
@@ -44,6 +45,9 @@ Examples:
   # a function of two streams
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --sample b=b.csv
 
+  # SQL over temporary views of the streams
+  conformance check job.sql --from 3.5 --to 4.1 --sample orders=o.jsonl --watermark orders='10 minutes'
+
   # which sources does it read, if it gets these arguments?
   conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
 
@@ -63,8 +67,8 @@ CONDITIONS = {
 def check(
     job: str = argument(
         ...,
-        "Your program, a file or a module; or your function of the session and a DataFrame for each sample, in order.",
-        "PROGRAM|MODULE:FUNCTION",
+        "Your program, a file or a module; your SQL, a file; or your function of the session and a DataFrame for each sample, in order.",
+        "PROGRAM|FILE.sql|MODULE:FUNCTION",
     ),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
@@ -112,6 +116,12 @@ def check(
         job_options.JOB,
         "--run-sinks",
     ),
+    watermark: list[str] | None = option(
+        None,
+        "Delay of a stream's watermark for SQL, such as orders='10 minutes'; on its event time. Repeatable.",
+        "STREAM=DELAY",
+        job_options.JOB,
+    ),
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
@@ -121,17 +131,22 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart; runs the job twice on both versions; and hands the checkpoint
-    of the first over to the second before each step. Says apart what repeated and late rows and silent streams change.
-    Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Writes the
-    case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
     mode = one_of(job_run.MODES, output_mode, "--output-mode") if output_mode is not None else None
     where = job_options.options_of_job(engines, settings, speed, code)
-    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=is_program(job))
+    is_function = not is_program(job) and not is_sql_file(job)
+    delays = job_options.pairs(watermark, "--watermark")
+    if delays and not is_sql_file(job):
+        raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
+    what = "a function" if is_function else "a file of SQL"
+    if run_sinks and not is_program(job):
+        raise typer.BadParameter(f"{what} has no sink: omit it", param_hint="--run-sinks")
+    if arguments and not is_program(job):
+        raise typer.BadParameter(f"{what} gets no arguments: omit them", param_hint="ARGUMENT")
+    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=not is_function)
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
@@ -148,12 +163,21 @@ def check(
         notes = []
         seen = programs.survey(program, before, where, files, EngineLines().says)
         queries = [*programs.queries(program, seen, files)]
+    elif is_sql_file(job):
+        statements, samples = SqlFile.read(job, mode or "append"), files.all()
+        statements.check_streams([each.stream for each in samples])
+        statements = statements.with_watermarks(delays, samples)
+        notes += statements.notes()
+        queries = [(statements, samples)]
     else:
         function = job_run.Job(job, mode or "append")
+<<<<<<< HEAD
         if arguments:
             raise typer.BadParameter("a function gets no arguments: omit them", param_hint="ARGUMENT")
         if run_sinks:
             raise typer.BadParameter("a function writes nothing: omit it", param_hint="--run-sinks")
+=======
+>>>>>>> work-jvm
         if not sample:
             raise typer.BadParameter("Missing option '--sample'")
         samples = files.all()

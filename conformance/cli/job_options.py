@@ -68,7 +68,7 @@ class SampleFiles:
         allow_silent: bool = False,
     ) -> SampleFiles:
         """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
-        files, times, ddl = _pairs(given, "--sample"), _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
+        files, times, ddl = pairs(given, "--sample"), pairs(event_time, "--event-time"), pairs(schemas, "--schema")
         for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
             if strange := sorted(named.keys() - files.keys()):
                 raise typer.BadParameter(
@@ -128,7 +128,8 @@ def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterat
         yield from (Text(f"    {detail}") for detail in statement.details)
 
 
-def _pairs(given: Sequence[str] | None, name: str) -> dict[str, str]:
+def pairs(given: Sequence[str] | None, name: str) -> dict[str, str]:
+    """Stream → what an option says of it; BadParameter if a text is not STREAM=VALUE, or a stream is there twice."""
     values: dict[str, str] = {}
     for text in given or ():
         stream, sign, value = text.partition("=")

@@ -328,7 +328,7 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
             yield _needs(sql.place.at(refusal.offset), refusal.reason)
     for operation in operations_in(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
-            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
+            yield _needs(operation.key("call"), "`call` runs code of the case's author")
     yield from _hidden_columns(pipeline)
 
 

@@ -54,12 +54,32 @@ PROGRAM = Record(
     },
     description="Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
 )
-_CALLED = ByKind("`module:function`, or a mapping with the key `program`", scalar=FUNCTION, entries=PROGRAM)
 _EXPRESSION = Text("a Spark SQL expression")
 _COLUMN = Text("a column name")
 _VIEW = Text("a view name", IDENTIFIER)
 _POSSIBLY_EMPTY_COLUMN = Text("a column name", empty=True)
 """Cases test that ``withWatermark`` rejects an empty column and an empty delay."""
+_WATERMARK = TupleOf((_POSSIBLY_EMPTY_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]")
+STATEMENTS = Record(
+    "`call`",
+    {
+        "sql": Key(
+            ListOf(Text("a SQL statement"), "a list of SQL statements", at_least=1),
+            "your own statements in order, over temporary views of the streams; the last one is the query",
+            required=True,
+        ),
+        "watermarks": Key(
+            MapOf(NAME, _WATERMARK, "a mapping from stream to [column, delay]", at_least=1),
+            "Stream → `[column, delay]`, its watermark before it becomes a view.",
+        ),
+    },
+    description="Your own SQL: temporary views, settings, and at the end a query.",
+)
+_CALLED = ByKind(
+    "`module:function`, or a mapping with the key `program` or `sql`",
+    scalar=FUNCTION,
+    entries=Alternatives("`call`", "key", {"program": PROGRAM, "sql": STATEMENTS}, listed=False),
+)
 _ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
 _COLUMNS = ListOf(_COLUMN, "a list of column names")
@@ -137,7 +157,7 @@ OPERATIONS = dict(
         ),
         _operation(
             "withWatermark",
-            TupleOf((_POSSIBLY_EMPTY_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]"),
+            _WATERMARK,
             "`[column, delay]`: the event-time column and the delay of the watermark.",
         ),
         _operation("where", _EXPRESSION, "Keep the rows for which the expression is true."),
@@ -225,12 +245,12 @@ OPERATIONS = dict(
             "call",
             _CALLED,
             "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, "
-            "with the streams that it reads in `with`; needs `--allow-code`.",
+            "with the streams that it reads in `with`; or `{sql: [...]}`: your own statements; needs `--allow-code`.",
             **{
                 "with": Key(
                     ListOf(NAME, "a list of streams", at_least=1),
                     "The streams that the function gets, in this order, where it starts a pipeline: "
-                    "`function(spark, orders, clicks) -> DataFrame`; of a program, those that it reads.",
+                    "`function(spark, orders, clicks) -> DataFrame`; of a program or SQL, those that it reads.",
                 )
             },
         ),
@@ -274,7 +294,7 @@ _LATER = Alternatives(
 """The operations after the first, for the schema: they read no stream."""
 _CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
 """A call that starts a pipeline, for the schema."""
-_STARTS = "only the first operation may call a program, which reads its streams itself"
+_STARTS = "only the first operation may call a program or SQL, which reads its streams itself"
 _FIRST_ONLY = {
     "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
     "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",

@@ -24,7 +24,7 @@ from harness.targets.targets import Target
 from reports.results.status import Statement
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
-_KAFKA = "kafka"
+KAFKA = "kafka"
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
 """The columns of a record of Kafka that a sample need not have, with their types."""
 _TRIGGERS = ("default", "once", "availableNow")
@@ -32,8 +32,8 @@ _TRIGGERS = ("default", "once", "availableNow")
 
 
 def is_program(text: str) -> bool:
-    """Whether this names a program, a file ending in .py or a dotted module, and not a function."""
-    return text.endswith(".py") or _MODULE.fullmatch(text) is not None
+    """Whether this names a program, a file ending in .py or a dotted module, and not a function or a file of SQL."""
+    return text.endswith(".py") or (_MODULE.fullmatch(text) is not None and not text.endswith(".sql"))
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def queries(
 
 
 def _read(source: SourceSeen, files: SampleFiles) -> Sample:
-    if source.format != _KAFKA:
+    if source.format != KAFKA:
         return files.read(source.name, source.ddl)
     return as_records(files.read(source.name))
 
@@ -280,6 +280,6 @@ def _listed(program: Program, seen: ProgramSeen) -> str:
 
 
 def _shown(source: SourceSeen) -> str:
-    if source.format == _KAFKA:
+    if source.format == KAFKA:
         return "value (text), or the columns of a JSON object; if they matter, key, timestamp, topic, partition, offset"
     return source.ddl.replace("`", "") if source.ddl else "its columns, which only the source itself says"

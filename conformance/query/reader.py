@@ -139,8 +139,10 @@ class Reader:
             case "call":
                 for nested in operation.nested:
                     self.pipeline(nested)
-                what = f"the program {value['program']}" if isinstance(value, Mapping) else f"the function {value}"
-                self.unread.append(what)
+                if isinstance(value, Mapping):
+                    self.unread.append("own SQL" if "sql" in value else f"the program {value['program']}")
+                else:
+                    self.unread.append(f"the function {value}")
                 return _Rows()
             case name:
                 self.unread.append(f"the operation {name}")

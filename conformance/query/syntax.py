@@ -40,6 +40,54 @@ class WatermarkClause(NamedTuple):
     delay: str
 
 
+class SqlStatement(NamedTuple):
+    """A statement of a script."""
+
+    text: str
+    """As it is written, without what stands before its first word and behind its last one."""
+    line: int
+    words: tuple[str, ...]
+    """Its words and marks, without comments."""
+
+
+def statements(script: str) -> tuple[SqlStatement, ...]:
+    """The statements of a script, which ``;`` separates.
+
+    Raises:
+        NotReadable: a text or a comment in it has no end.
+    """
+    try:
+        tokens = sqlglot.tokenize(script, read="spark")
+    except sqlglot.errors.SqlglotError as error:
+        raise NotReadable(str(error)) from None
+    found: list[list[sqlglot.Token]] = [[]]
+    for token in tokens:
+        if token.token_type is sqlglot.TokenType.SEMICOLON:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return tuple(
+        SqlStatement(script[of[0].start : of[-1].end + 1], of[0].line, tuple(token.text for token in of))
+        for of in found
+        if of
+    )
+
+
+def tables_read(text: str) -> frozenset[str] | None:
+    """The names without a qualifier, as written, of the tables and views that a statement reads; None if that cannot be told."""
+    try:
+        tree = statement(text)
+    except NotReadable:
+        return None
+    query = tree.expression if isinstance(tree, exp.Create) else tree
+    tables = [*query.find_all(exp.Table)] if isinstance(query, exp.Query) else []
+    # Spark's `STREAM name`, which sqlglot takes for a table with an alias.
+    if not isinstance(query, exp.Query) or any(table.name.lower() == "stream" for table in tables):
+        return None
+    own = {common.alias.lower() for common in query.find_all(exp.CTE)}
+    return frozenset(each.name for each in tables if each.name and not each.db and each.name.lower() not in own)
+
+
 @cache
 def expression(text: str) -> exp.Expr:
     """The syntax tree of an expression: ``window(event_time, '10 minutes') AS slot``.

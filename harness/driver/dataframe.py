@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from .errors import NotPermitted
 from .origin import method
-from .own_code import OwnCode
+from .own_code import OwnCode, drop_views
 from .permission import check_statement
 from .program import Source
 from .state_functions import STATE_FUNCTIONS, check_packages
@@ -152,10 +152,23 @@ class _Builder:
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code is None:
             raise NotPermitted("the query calls Python code of its author")
-        if isinstance(operation["call"], dict):
-            return self._code.query(operation["call"], self._session, partial(self._source, operation["with"]))
+        called = operation["call"]
+        if isinstance(called, dict) and "sql" in called:
+            return self._statements(called["sql"], operation["with"], called.get("watermarks", {}))
+        if isinstance(called, dict):
+            return self._code.query(called, self._session, partial(self._source, operation["with"]))
         frames = [self._stream(stream) for stream in operation["with"]] if "with" in operation else [frame]
-        return self._code.frame(operation["call"], self._session, *frames)
+        return self._code.frame(called, self._session, *frames)
+
+    def _statements(self, texts: list[str], streams: list[str], watermarks: Dict[str, list[str]]) -> Any:
+        """Execute statements over temporary views of streams. Return the DataFrame of the last one."""
+        drop_views(self._session)  # those of an earlier start of the query
+        for stream in streams:
+            frame = self._stream(stream)
+            if stream in watermarks:
+                frame = frame.withWatermark(*watermarks[stream])
+            frame.createOrReplaceTempView(stream)
+        return [self._session.sql(text) for text in texts][-1]
 
     def _source(self, streams: list[str], source: Source) -> Any:
         if source.name not in streams:

@@ -242,9 +242,7 @@ class OwnCode:
         self.used = True
         self._runs += 1
         if self._runs > 1:  # a program that is run again finds no views of its earlier run
-            for table in session.catalog.listTables():
-                if table.isTemporary:
-                    session.catalog.dropTempView(table.name)
+            drop_views(session)
         wanted = Program(called["program"], tuple(called.get("arguments", ())))
         with self._failures(BUILDING):
             return run_program(wanted, session, read, self.folders, path_inside)
@@ -277,6 +275,13 @@ class OwnCode:
                     raise
                 text = "".join(output)[-_LONGEST_OUTPUT:]
                 raise AuthorFailed(replace(mistake, printed=text), error) from error
+
+
+def drop_views(session: Any) -> None:
+    """Drop the temporary views of a session."""
+    for table in session.catalog.listTables():
+        if table.isTemporary:
+            session.catalog.dropTempView(table.name)
 
 
 def _misfit(function: Callable[..., Any], arguments: int) -> Optional[str]:

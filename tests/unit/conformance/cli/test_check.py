@@ -37,6 +37,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT, "--", "--day", "1"], "a function gets no arguments"),
         (["gone.py", *RIGHT[1:]], "there is no file gone.py"),
         (["acme.gone", *RIGHT[1:]], "'acme.gone' is not a function, which is module:function, nor a module in"),
+        (["job.sql", *RIGHT[1:]], "cannot read job.sql: No such file"),
+        (["job.sql", *RIGHT[1:], "--", "x"], "a file of SQL gets no arguments: omit them"),
+        ([*RIGHT, "--watermark", "orders=1 hour"], "only for a file of SQL: your code says it itself"),
         (["job.py", *RIGHT[1:], "--output-mode", "append"], "the program says it itself: omit it"),
     ],
 )

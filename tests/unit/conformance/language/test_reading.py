@@ -296,11 +296,24 @@ def test_a_program_is_called_with_the_streams_that_it_reads() -> None:
     written = {"title": "x", "streams": {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}, "steps": [{"idle": {}}]}
     found = case_from({**written, "query": call}, "x")
     assert (found.query.wire(), found.query.streams()) == ([call], {"orders", "clicks"})
-    assert [each.reason for each in found.needs_code] == ["`call` runs Python code of the case's author"]
+    assert [each.reason for each in found.needs_code] == ["`call` runs code of the case's author"]
     assert request_for(found, "/work/x").query == [call]
     other = case_from({**written, "query": {**call, "call": {**called, "query": 1}}}, "x")
     assert other.digest != found.digest
     assert read_query(found.query, found.streams).unread == ("the program jobs/clicked.py",)
+
+
+def test_own_statements_are_called_with_the_streams_that_they_read() -> None:
+    called = {"sql": ["CREATE TEMP VIEW v AS TABLE orders", "TABLE v"], "watermarks": {"orders": ["t", "1 hour"]}}
+    call = {"call": called, "with": ["orders"]}
+    written = {"title": "x", "streams": {"orders": "t TIMESTAMP"}, "steps": [{"idle": {}}]}
+    found = case_from({**written, "query": call}, "x")
+    assert request_for(found, "/work/x").query == [call]
+    assert found.needs_code
+    assert read_query(found.query, found.streams).unread == ("own SQL",)
+    for wrong in ({"sql": []}, {"sql": ["TABLE v"], "program": "job.py"}, {"watermarks": {}}):
+        with pytest.raises(InvalidCase):
+            case_from({**written, "query": {**call, "call": wrong}}, "x")
 
 
 def test_a_function_gets_the_streams_that_the_query_names() -> None:
@@ -310,7 +323,7 @@ def test_a_function_gets_the_streams_that_the_query_names() -> None:
     alone = case_from({**written, "query": call}, "x")
     assert alone.query.wire() == [call]
     assert alone.query.streams() == {"orders", "clicks"}
-    assert [one.reason for one in alone.needs_code] == ["`call` runs Python code of the case's author"]
+    assert [one.reason for one in alone.needs_code] == ["`call` runs code of the case's author"]
     listed = case_from({**written, "query": [call]}, "x")
     assert (listed.query, listed.digest) == (alone.query, alone.digest)
     followed = case_from({**written, "query": [call, {"where": "true"}]}, "x")

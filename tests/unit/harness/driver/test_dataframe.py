@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.dataframe import build
+from harness.driver.errors import NotPermitted
 from harness.driver.own_code import OwnCode
 from harness.driver.program import Source
 
@@ -116,3 +117,28 @@ def test_a_program_reads_the_streams_that_the_case_names(calls):
     assert built_of(("orders", None), ("clicks", "named")) == "orders+named=clicks"
     with pytest.raises(ValueError, match="the program reads sales, and the streams of the case are orders, clicks"):
         built_of(("sales", None))
+
+
+def test_statements_are_executed_over_views_of_the_streams(calls):
+    """Views of an earlier start of the query are dropped first, so that CREATE TEMPORARY VIEW works again."""
+    catalog = SimpleNamespace(
+        listTables=lambda: [SimpleNamespace(name="v", isTemporary=True), SimpleNamespace(name="t", isTemporary=False)],
+        dropTempView=lambda name: calls.append(f"drop({name})"),
+    )
+    session = SimpleNamespace(
+        catalog=catalog, sql=lambda text: calls.append(f"sql({text})") or Recorded(calls, f"rows of {text}")
+    )
+    called = {"sql": ["CREATE TEMP VIEW v AS SELECT 1", "TABLE v"], "watermarks": {"b": ["t", "1 hour"]}}
+    operation = {"call": called, "with": ["a", "b"]}
+    frame = build([operation], lambda stream, _: Recorded(calls, stream), session, OwnCode([]))
+    assert frame.text == "rows of TABLE v"
+    assert calls == [
+        "drop(v)",
+        "a.createOrReplaceTempView(a)",
+        "b.withWatermark(t, 1 hour)",
+        "b.withWatermark(t, 1 hour).createOrReplaceTempView(b)",
+        "sql(CREATE TEMP VIEW v AS SELECT 1)",
+        "sql(TABLE v)",
+    ]
+    with pytest.raises(NotPermitted):
+        build([operation], lambda stream, _: Recorded(calls, stream), session, None)

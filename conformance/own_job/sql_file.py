@@ -1,0 +1,154 @@
+"""One's own SQL, a file of statements over temporary views of the streams, whose last one is the query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.core.wording import counted
+from conformance.language.source import unknown
+from conformance.own_job.sample import Sample
+from conformance.query.syntax import NotReadable, SqlStatement, statements, tables_read
+from reports.results.status import Statement
+
+_VIEW = re.compile(r"CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY) VIEW (?:IF NOT EXISTS )?(\w+) AS\b", re.I)
+_BEGINS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
+_MOST_BYTES = 1_000_000
+
+
+def is_sql_file(text: str) -> bool:
+    return text.endswith(".sql")
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """An `OwnQuery`."""
+
+    path: str
+    parts: tuple[SqlStatement, ...]
+    """Temporary views and settings, and at the end the query."""
+    output_mode: str = "append"
+    watermarks: Mapping[str, tuple[str, str]] | None = None
+    """Stream → the column of its event time, and the delay."""
+
+    @classmethod
+    def read(cls, path: str, output_mode: str = "append") -> SqlFile:
+        """
+        Raises:
+            WrongUsage: the file cannot be read, or is none of temporary views, settings and a query at its end.
+        """
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+            found = statements(content.decode())
+        except OSError as error:
+            raise WrongUsage(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:
+            why = "a text or a comment in it has no end" if isinstance(error, NotReadable) else "it is not UTF-8"
+            raise WrongUsage(f"{path}: {why}") from None
+        if len(content) > _MOST_BYTES:
+            raise WrongUsage(f"{path} has more than {_MOST_BYTES:,} bytes")
+        if not found:
+            raise WrongUsage(f"{path} has no statement: the last one must be the query whose rows are compared")
+        for statement in found[:-1]:
+            if _view(statement) is None and statement.words[0].upper() != "SET":
+                raise WrongUsage(
+                    f"{path}:{statement.line}: {_shown(statement)} is neither CREATE TEMPORARY VIEW name AS … nor SET, which alone may "
+                    "stand before the query"
+                )
+        if found[-1].words[0].upper() not in _BEGINS_A_QUERY:
+            raise WrongUsage(
+                f"{path}:{found[-1].line}: {_shown(found[-1])} is no query: the last statement is that whose rows are compared, a SELECT"
+            )
+        return cls(path, found, output_mode)
+
+    @property
+    def title(self) -> str:
+        return self.path
+
+    @property
+    def stem(self) -> str:
+        return Path(self.path).stem
+
+    @property
+    def called(self) -> Json:
+        watermarks = {stream: [*of] for stream, of in (self.watermarks or {}).items()}
+        return {
+            "sql": [statement.text for statement in self.parts],
+            **({"watermarks": watermarks} if watermarks else {}),
+        }
+
+    @property
+    def trigger(self) -> str:
+        return "default"
+
+    def statements(self) -> Iterable[Statement]:
+        return ()
+
+    def notes(self) -> tuple[str, ...]:
+        """What the user may have forgotten."""
+        if self.watermarks or any("WATERMARK" in map(str.upper, part.words) for part in self.parts):
+            return ()
+        return (f"{self.path}: no stream has a watermark; --watermark STREAM='10 minutes' gives it one",)
+
+    def check_streams(self, streams: Sequence[str]) -> None:
+        """Refuse streams that the statements do not read, or a lack of some.
+
+        Raises:
+            WrongUsage: they read others; the message names what to give.
+        """
+        views, wanted, certain = set[str](), dict[str, str](), True
+        given = {stream.lower() for stream in streams}
+        for statement in self.parts:
+            read = tables_read(statement.text) if statement.words[0].upper() != "SET" else frozenset[str]()
+            certain = certain and read is not None
+            for name in sorted(read or ()):
+                if name.lower() not in views:
+                    wanted[name.lower()] = name
+                if name.lower() not in views | given and streams:
+                    known = [*streams, *sorted(views)]
+                    raise WrongUsage(
+                        f"{self.path}:{statement.line}: {unknown('table', name, known)}: give --sample {name}=FILE if it is a stream"
+                    )
+            if view := _view(statement):
+                views.add(view.lower())
+        if not streams:
+            lines = [f"  --sample {name}={name}.jsonl" for name in wanted.values()]
+            what = f"{self.path} reads {counted(len(wanted), 'table')}; give a sample of each:"
+            raise WrongUsage("\n".join([what, *lines]) if lines else f"{self.path}: Missing option '--sample'")
+        if certain and (unread := [stream for stream in streams if stream.lower() not in wanted]):
+            raise WrongUsage(f"{self.path} does not read {unread[0]}; it reads {', '.join(wanted.values())}")
+
+    def with_watermarks(self, delays: Mapping[str, str], samples: Iterable[Sample]) -> SqlFile:
+        """The same with watermarks on the event times of samples.
+
+        Args:
+            delays: stream → ``10 minutes``.
+
+        Raises:
+            WrongUsage: a stream has no sample, or its sample no event time.
+        """
+        of = {sample.stream: sample for sample in samples}
+        watermarks = {}
+        for stream, delay in delays.items():
+            if stream not in of:
+                raise WrongUsage(f"--watermark: {unknown('stream', stream, of)}")
+            number = of[stream].event_time
+            if number is None:
+                raise WrongUsage(f"--watermark: {stream} has no event time: give it by --event-time {stream}=COLUMN")
+            watermarks[stream] = (of[stream].schema.fields[number].name, delay)
+        return replace(self, watermarks=watermarks)
+
+
+def _view(statement: SqlStatement) -> str | None:
+    """The name of the temporary view that a statement makes."""
+    made = _VIEW.match(" ".join(statement.words[:10]))
+    return made[1] if made else None
+
+
+def _shown(statement: SqlStatement) -> str:
+    return " ".join(statement.words[:4]) + (" …" if len(statement.words) > 4 else "")

@@ -1,0 +1,55 @@
+"""``conformance sample``: a file for each source that a program reads, and none that is there is written over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli.main import app
+from conformance.own_job import program as programs
+from harness.engine.protocol import ProgramSeen, SourceSeen
+
+ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
+CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` binary")
+TABLE = SourceSeen(name="sales", format="delta", ddl=None)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.py").write_text("")
+
+    def run(*options: str, sources: tuple[SourceSeen, ...] = (ORDERS, CLICKS)):
+        seen = ProgramSeen(kind="program", case="job.py", sources=sources, queries=())
+        monkeypatch.setattr(programs, "survey", lambda *_: seen)
+        return CliRunner().invoke(app, ["sample", "job.py", "--from", "3.5", *options], env={"COLUMNS": "200"})
+
+    return run
+
+
+def test_each_source_gets_a_file_which_stays_the_next_time(asked, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/clicks.jsonl").write_text("mine\n")
+    answer = asked("-o", "in")
+    assert answer.exit_code == 0
+    assert answer.stdout == "--sample orders=in/orders.jsonl --sample clicks=in/clicks.jsonl\n"
+    assert "in/orders.jsonl: 3 rows with made-up values; replace them by yours" in answer.stderr
+    assert "in/clicks.jsonl is there already, and stays" in answer.stderr
+    assert (tmp_path / "in/orders.jsonl").read_text().splitlines()[1] == '{"t": "2026-03-01 12:10:00", "n": 1}'
+    assert (tmp_path / "in/clicks.jsonl").read_text() == "mine\n"
+
+
+def test_a_source_whose_columns_nobody_says_needs_a_schema(asked, tmp_path: Path) -> None:
+    answer = asked(sources=(ORDERS, TABLE))
+    assert answer.exit_code == 2
+    assert "only the source itself says its columns: add --schema 'sales=t TIMESTAMP, …'" in answer.stderr
+    assert asked("--schema", "sales=d DATE", sources=(TABLE,)).exit_code == 0
+    assert (tmp_path / "sales.jsonl").read_text().startswith('{"d": "2026-03-01"}\n')
+
+
+def test_only_a_program_says_what_it_reads(asked) -> None:
+    answer = CliRunner().invoke(app, ["sample", "jobs:build", "--from", "3.5"], env={"COLUMNS": "200"})
+    assert answer.exit_code == 2
+    assert "only a program says what it reads" in answer.stderr

@@ -1,0 +1,127 @@
+"""A file of SQL as a job: its statements, the tables that they read, and what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.errors import WrongUsage
+from conformance.own_job.job_run import write_job
+from conformance.own_job.sample import Sample, read_sample
+from conformance.own_job.sql_file import SqlFile, is_sql_file
+from conformance.query.reading import read_query
+
+TEXT = """-- clicks; and what they led to
+CREATE OR REPLACE TEMPORARY VIEW paid AS
+  SELECT order_time, who FROM Orders WHERE who <> ';'; -- not the end of a text
+
+SET spark.sql.ansi.enabled = true;
+/* the query; */ WITH c AS (SELECT * FROM clicks)
+SELECT c.who, window(order_time, '10 minutes') FROM c JOIN paid ON c.who = paid.who;
+"""
+
+
+def file(folder: Path, text: str) -> SqlFile:
+    path = folder / "job.sql"
+    path.write_text(text)
+    return SqlFile.read(str(path))
+
+
+def sample(folder: Path, stream: str, row: str) -> Sample:
+    path = folder / f"{stream}.jsonl"
+    path.write_text(row + "\n")
+    return read_sample(stream, path)
+
+
+def test_the_statements_are_those_of_the_file(tmp_path: Path) -> None:
+    assert [is_sql_file(name) for name in ("a/job.sql", "job.py", "sql:build")] == [True, False, False]
+    statements = file(tmp_path, TEXT).called["sql"]
+    assert statements[0].startswith("CREATE OR REPLACE TEMPORARY VIEW paid")
+    assert statements[0].endswith("WHERE who <> ';'")
+    assert statements[1] == "SET spark.sql.ansi.enabled = true"
+    assert statements[2].startswith("WITH c AS")
+    assert statements[2].endswith("paid.who")
+    assert len(statements) == 3
+
+
+def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
+    samples = [
+        sample(tmp_path, "orders", '{"order_time": "2026-03-01 12:00:00", "who": "ada"}'),
+        sample(tmp_path, "clicks", '{"who": "ada"}'),
+    ]
+    job = file(tmp_path, TEXT)
+    job.check_streams(["orders", "clicks"])
+    assert job.notes() == (f"{job.path}: no stream has a watermark; --watermark STREAM='10 minutes' gives it one",)
+    with pytest.raises(
+        WrongUsage, match="--watermark: clicks has no event time: give it by --event-time clicks=COLUMN"
+    ):
+        job.with_watermarks({"clicks": "1 hour"}, samples)
+    with pytest.raises(WrongUsage, match="--watermark: unknown stream 'order': did you mean 'orders'"):
+        job.with_watermarks({"order": "1 hour"}, samples)
+    job = job.with_watermarks({"orders": "10 minutes"}, samples)
+    assert job.notes() == ()
+    case = write_job(job, samples, tmp_path / "out")
+    (operation,) = case.query.wire()
+    assert operation == {
+        "call": {**file(tmp_path, TEXT).called, "watermarks": {"orders": ["order_time", "10 minutes"]}},
+        "with": ["orders", "clicks"],
+    }
+    assert case.path.name == "job.yaml"
+    assert read_query(case.query, case.streams).unread == ("own SQL",)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("-- nothing\n;", "job.sql has no statement: the last one must be the query"),
+        ("SELECT 'a", "job.sql: a text or a comment in it has no end"),
+        ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is no query"),
+        ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is no query"),
+        ("\nDROP TABLE a;\nSELECT 1", "job.sql:2: DROP TABLE a is neither CREATE TEMPORARY VIEW name AS … nor SET"),
+        ("CREATE VIEW a AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW a AS … is neither"),
+        ("CREATE TABLE a AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE TABLE a AS … is neither"),
+    ],
+)
+def test_what_is_no_job_is_refused_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        file(tmp_path, text)
+    assert str(refused.value).startswith(f"{tmp_path}/{says}")
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"cannot read gone\.sql: No such file"):
+        SqlFile.read("gone.sql")
+    (tmp_path / "latin.sql").write_bytes(b"SELECT '\xe4'")
+    with pytest.raises(WrongUsage, match=r"latin\.sql: it is not UTF-8"):
+        SqlFile.read(str(tmp_path / "latin.sql"))
+
+
+def test_streams_are_the_tables_that_no_statement_makes(tmp_path: Path) -> None:
+    job = file(tmp_path, TEXT)
+    with pytest.raises(WrongUsage) as without:
+        job.check_streams([])
+    assert str(without.value).splitlines() == [
+        f"{job.path} reads 2 tables; give a sample of each:",
+        "  --sample Orders=Orders.jsonl",
+        "  --sample clicks=clicks.jsonl",
+    ]
+    with pytest.raises(
+        WrongUsage, match=r"job.sql:6: unknown table 'clicks': .*--sample clicks=FILE if it is a stream"
+    ):
+        job.check_streams(["orders"])
+    with pytest.raises(WrongUsage, match=r"job.sql does not read visits; it reads Orders, clicks"):
+        job.check_streams(["orders", "clicks", "visits"])
+
+
+def test_a_view_is_known_only_after_its_statement(tmp_path: Path) -> None:
+    job = file(
+        tmp_path, "CREATE TEMP VIEW a AS SELECT * FROM b;\nCREATE TEMP VIEW b AS SELECT * FROM s;\nSELECT * FROM a"
+    )
+    with pytest.raises(WrongUsage, match=r"job.sql:1: unknown table 'b'"):
+        job.check_streams(["s"])
+
+
+def test_what_the_text_does_not_tell_is_left_to_spark(tmp_path: Path) -> None:
+    for text in ("SELECT * FROM STREAM orders", "SELECT * FROM catalog.db.t, orders", "TABLE orders"):
+        file(tmp_path, text).check_streams(["orders"])
