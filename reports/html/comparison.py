@@ -15,7 +15,7 @@ from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.features import FEATURES
-from reports.analysis.gate import StandingBug, standing_bugs
+from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
@@ -74,7 +74,7 @@ class Comparison:
     pair: Changes
     groups: tuple[MeaningGroup, ...]
     """Every kind, worst first, also those of which there are no changes."""
-    bugs: tuple[StandingBug, ...]
+    bugs: tuple[ShownBug, ...]
     features: tuple[str, ...]
     """The features of the compared cases, in display order."""
     compared: tuple[tuple[str, int], ...]
@@ -100,7 +100,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
     return Comparison(
         pair,
         groups,
-        tuple(standing_bugs(report.matrix, pair)),
+        report.matrix.bugs_of_both(pair.before, pair.after),
         features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
         compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
     )
