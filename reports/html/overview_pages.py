@@ -164,22 +164,20 @@ class Headline:
 def headline(report: Report, pair: Changes | None) -> Headline:
     """The report in one sentence.
 
-    ``16 Spark versions, 214 cases: 3 cases change rows or fail between 3.3.4 and 4.3.0, 8 change only what Spark accepts or reports;
-    all 16 releases have known bugs.``
+    ``From 3.3.4 to 4.3.0, 3 cases can change your rows or fail, and 8 cannot: they change only what Spark accepts or reports; of 40
+    checkpoints, 2 are refused and 1 resumes with other results; all 16 releases have known bugs. Compared: 214 cases on 16 versions.``
     """
     of_spark = report.matrix.parts[0]
-    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(of_spark.cases), 'case')}"
+    size = f"{counted(len(of_spark.cases), 'case')} on {counted(len(report.versions), 'Spark version')}"
     first = []
     if pair is not None and pair.compared:
         harmed, others = pair.of_rows, len(pair.changes) - pair.of_rows
-        changed = f"{counted(harmed, 'case')} change{'s' * (harmed == 1)} rows or fail{'s' * (harmed == 1)}"
-        between = f"between {pair.before.title} and {pair.after.title}"
-        also = f", {others} change{'s' * (others == 1)} only what Spark accepts or reports" if others else ""
-        first.append(f"{changed if harmed else 'no case changes rows or fails'} {between}{also}")
+        cases = counted(harmed, "case") if harmed else "no case"
+        spared = f", and {others} cannot: they change only what Spark accepts or reports" if others else ""
+        first.append(f"from {pair.before.title} to {pair.after.title}, {cases} can change your rows or fail{spared}")
     handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if handed is not None and handed.abnormal:
-        verb = "does" if handed.abnormal == 1 else "do"
-        first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")
+    if handed is not None and handed.found.tried:
+        first.append(handed.found.summary())
     counts = of_spark.totals
     last = []
     if counts["violates"]:
@@ -189,8 +187,8 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     bugs = _bugs(report)
     if not first and not last and not bugs:
         return Headline(f"{size}.")
-    before = f"{size}: {'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
-    return Headline(before, bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}.")
+    said = f"{'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
+    return Headline(said[:1].upper() + said[1:], bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}. {size}.")
 
 
 def _bugs(report: Report) -> str:
@@ -260,11 +258,16 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
+    machines: tuple[tuple[str, str], ...]
+    """What is known of the machine of some engine: a title, and the field of its target."""
     reused: int
     unreachable: tuple[tuple[str, str, str], ...]
     """Each behaviour that no case can test, what it is, and why."""
     unknown: int
     """The number of cases whose file was not found."""
+
+
+_MACHINE = {"Java": "java", "Python": "python", "Scala": "scala", "System": "os", "Image": "image"}
 
 
 def about_page(report: Report) -> AboutPage:
@@ -274,6 +277,9 @@ def about_page(report: Report) -> AboutPage:
         lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
         commands=tuple(header.command.split(" ; ")) if header.command else (),
         engines=tuple(_engine(report, target) for target in report.own),
+        machines=tuple(
+            (title, name) for title, name in _MACHINE.items() if any(getattr(target, name) for target in report.own)
+        ),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
             (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))

@@ -18,7 +18,7 @@ def test_the_front_page_answers_in_a_sentence(reader, single):
         page.locator(".headline:visible")
         .inner_text()
         .startswith(
-            "3 Spark versions, 11 cases: 1 case changes rows or fails between 3.5.9 and 4.3.0, 2 change only what Spark"
+            "From 3.5.9 to 4.3.0, 1 case can change your rows or fail, and 2 cannot: they change only what Spark accepts"
         )
     )
     groups = page.locator("[data-group]:visible h2").all_inner_texts()
