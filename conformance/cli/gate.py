@@ -125,7 +125,9 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
-        yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}")
+        yield Text.assemble(
+            "  ", (standing.cases[0], "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
+        )
         yield from _workaround(standing.bug)
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
@@ -171,7 +173,7 @@ def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
         "changes": [_ruling(ruling) for ruling in answer.rulings],
         "known_bugs_of_both": [
             {
-                "case": standing.case,
+                "cases": list(standing.cases),
                 "because": standing.because,
                 "link": standing.bug.link,
                 "introduced_by": standing.bug.introduced_by,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -23,9 +23,8 @@ from reports.analysis.change import MEANINGS, Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.features import relevance
-from reports.analysis.matrix import Matrix
+from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.published import published, published_releases
-from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
 
@@ -155,19 +154,13 @@ class Ruling:
 
 
 @dataclass(frozen=True)
-class StandingBug:
-    case: str
-    because: str
-    bug: KnownBug
-
-
-@dataclass(frozen=True)
 class Gate:
     compared: Changes
     fail_on: FailOn
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
-    bugs: tuple[StandingBug, ...] = ()
+    bugs: tuple[ShownBug, ...] = ()
+    """The known bugs that both versions have."""
     uses: frozenset[str] = frozenset()
     """The features of the query; none if any query is meant."""
     concerned: int = 0
@@ -270,7 +263,7 @@ def gate(
         fail_on,
         tuple(rulings),
         stale,
-        tuple(bug for bug in standing_bugs(matrix, compared) if _concerns(bug.case, uses, needs)),
+        tuple(bug for bug in matrix.bugs_of_both(*pair) if any(_concerns(case, uses, needs) for case in bug.cases)),
         uses,
         sum(_concerns(case, uses, needs) for case in both),
         checkpoints(
@@ -283,14 +276,6 @@ def gate(
 
 def _concerns(case: str, uses: frozenset[str], needs: Mapping[str, Sequence[str]]) -> bool:
     return not uses or case not in needs or relevance(needs[case], uses) != "none"
-
-
-def standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
-    for case in filter(matrix.bugs.__contains__, compared.same):
-        cell = matrix.cells[case, compared.after.name]
-        bug = matrix.known_bug(case, compared.after)
-        if bug is not None and cell.differs is not None:
-            yield StandingBug(case, cell.differs.because or "", bug)
 
 
 def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:

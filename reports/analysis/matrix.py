@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,6 +51,16 @@ class CellTotal:
         if not self.bugs:
             return f"{self.good}/{self.of}"
         return f"{self.good}{'' if self.complete else f'/{self.of}'} · {MARKS['bug'].glyph} {self.bugs}"
+
+
+@dataclass(frozen=True)
+class ShownBug:
+    """A known bug that a version shows."""
+
+    because: str
+    bug: KnownBug
+    cases: tuple[str, ...]
+    """The cases that show it on the version, in order."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,22 @@ class Matrix:
                 if cell is not None and cell.status == "bug" and cell.differs is not None:
                     bugs.setdefault(identity(cell.differs), {})[cell.key] = cell
         return bugs
+
+    def shown_bugs(self, target: Target) -> tuple[ShownBug, ...]:
+        """The known bugs of a version, those that the most cases show first."""
+        return tuple(bug for _, bug in self._shown_bugs(target))
+
+    def bugs_of_both(self, before: Target, after: Target) -> tuple[ShownBug, ...]:
+        """The known bugs that both versions have, whichever cases show them, as the later version shows them."""
+        earlier = self.known_bugs([before])
+        return tuple(bug for identity, bug in self._shown_bugs(after) if identity in earlier)
+
+    def _shown_bugs(self, target: Target) -> Iterator[tuple[BugIdentity, ShownBug]]:
+        for bug, cells in sorted(self.known_bugs([target]).items(), key=lambda item: -len(item[1])):
+            first = next(iter(cells.values()))
+            known = self.known_bug(first.case, target)
+            if known is not None and first.differs is not None:
+                yield bug, ShownBug(first.differs.because or "", known, tuple(cell.case for cell in cells.values()))
 
     @cached_property
     def totals(self) -> Counter[Status]:

@@ -12,17 +12,9 @@ from conformance.core.versions import SparkVersion, released_on, releases
 from reports.analysis.change import Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.gate import fails
-from reports.analysis.matrix import Matrix
+from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.report import Report
-from reports.results.known_bug import KnownBug
 from reports.results.records import Target
-
-
-@dataclass(frozen=True)
-class ReleaseBug:
-    because: str
-    bug: KnownBug
-    cases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,9 @@ class LineRelease:
     day: date | None
     """The day on which it came to PyPI."""
     target: Target | None
-    bugs: tuple[ReleaseBug, ...]
+    bugs: tuple[ShownBug, ...]
+    open_bugs: int
+    """The number of bugs that other releases of its line have and that it may have: no case that shows them has a result on it."""
     not_run: int
     """The number of cases that apply to it and have no result on it."""
     changed: Changes | None
@@ -61,7 +55,12 @@ def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
 
 
 def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
-    bugs = {version: tuple(_bugs(matrix, ran[version])) for version in own if version in ran}
+    bugs = {version: matrix.shown_bugs(ran[version]) for version in own if version in ran}
+    of_line = matrix.known_bugs(ran[version] for version in bugs).values()
+    open_bugs = {
+        version: sum(all(matrix.status(case, ran[version].name) == "not-run" for case, _ in cells) for cells in of_line)
+        for version in bugs
+    }
     not_run = {version: matrix.count(matrix.cases, [ran[version].name])["not-run"] for version in bugs}
     best = min(reversed(bugs), key=lambda version: len(bugs[version]), default=None)
     certain = best is not None and len(bugs) > 1 and not_run[best] == min(not_run.values())
@@ -74,18 +73,11 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
             released_on(version),
             target,
             bugs.get(version, ()),
+            open_bugs.get(version, 0),
             not_run.get(version, 0),
             changed,
             certain and version == best,
         )
-
-
-def _bugs(matrix: Matrix, target: Target) -> Iterator[ReleaseBug]:
-    for cells in sorted(matrix.known_bugs([target]).values(), key=len, reverse=True):
-        first = next(iter(cells.values()))
-        bug = matrix.known_bug(first.case, target)
-        if bug is not None and first.differs is not None:
-            yield ReleaseBug(first.differs.because or "", bug, tuple(cell.case for cell in cells.values()))
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class RouteRelease:
     changes: int
     """The number of changes from the earlier version that a running query can meet, or that bring a bug."""
     bugs: int
-    """The number of cases that show a known bug on it."""
+    """The number of known bugs that it shows."""
     checkpoints: str
     """What became of the earlier version's checkpoints on it; empty if nothing was tried."""
 
@@ -115,9 +107,10 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
     for target in _between(report, before, after):
         changed = changes(report.matrix, before, target)
         met = sum(fails(change, None, "running") for change in changed.changes)
-        bugs = report.matrix.by_target[target.name]["bug"]
         tried = _tried(report, before, target)
-        yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
+        yield RouteRelease(
+            target, met, len(report.matrix.known_bugs([target])), tried.summary() if tried is not None else ""
+        )
 
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:

@@ -89,12 +89,19 @@ class Evidence:
         names = tuple(cases)
         cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
 
+        inside = [target for target in targets if within is None or target.version is None or target.version in within]
+        # A case that differs on every version that the statement is about differs as the statement says.
+        as_said = {
+            at
+            for at in range(len(names) if within is not None else 0)
+            if {cell.status for target in inside if (cell := cells[target.name][at]) is not None} == {"differs"}
+        }
+
         def standing(target: Target) -> Standing:
-            if within is not None and target.version is not None and target.version not in within:
+            if target not in inside:
                 return "outside"
-            known = _standing(cells[target.name])
-            # A statement about some versions says itself what is different there.
-            return "holds" if known == "differs" and within is not None else known
+            known = _standing(cell for at, cell in enumerate(cells[target.name]) if at not in as_said)
+            return "holds" if known == "untested" and as_said else known
 
         spans = tuple((known, span([*group], targets)) for known, group in groupby(targets, key=standing))
         return cls(spans, tuple(_variations(cells, targets)))

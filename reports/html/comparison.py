@@ -14,8 +14,8 @@ from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
-from reports.analysis.features import FEATURES
-from reports.analysis.gate import StandingBug, standing_bugs
+from reports.analysis.features import FEATURES, STATEFUL
+from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
@@ -74,7 +74,7 @@ class Comparison:
     pair: Changes
     groups: tuple[MeaningGroup, ...]
     """Every kind, worst first, also those of which there are no changes."""
-    bugs: tuple[StandingBug, ...]
+    bugs: tuple[ShownBug, ...]
     features: tuple[str, ...]
     """The features of the compared cases, in display order."""
     compared: tuple[tuple[str, int], ...]
@@ -100,7 +100,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
     return Comparison(
         pair,
         groups,
-        tuple(standing_bugs(report.matrix, pair)),
+        report.matrix.bugs_of_both(pair.before, pair.after),
         features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
         compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
     )
@@ -187,6 +187,18 @@ class CheckpointSection:
     """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
     """What cases without a result between these versions document for them."""
+    tried: tuple[tuple[str, UpgradeStatus, int], ...]
+    """The features of a query, separated by ``|``, what became of tried checkpoints, and of how many with exactly these features."""
+
+    @property
+    def kinds(self) -> Iterator[tuple[str, int, int, int]]:
+        """Each kind of state, how many tried checkpoints have it, and how many are refused and resume with other results."""
+        for kind in STATEFUL:
+            own = [(status, count) for features, status, count in self.tried if kind in features.split("|")]
+            refused = sum(count for status, count in own if status in ("refused", "unsupported"))
+            others = sum(count for status, count in own if status not in NORMAL) - refused
+            if own:
+                yield kind, sum(count for _, count in own), refused, others
 
     @property
     def counts(self) -> Iterator[tuple[CheckpointStatus, int]]:
@@ -204,7 +216,13 @@ def checkpoint_section(report: Report, origin: Target, to: Target) -> Checkpoint
     if found is None:
         return None
     groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
-    return CheckpointSection(found, tuple(groups), tuple(documented))
+    tried = Counter(
+        ("|".join(report.features.get(cell.case, ())), cell.status)
+        for cell in found.cells
+        if cell.status not in ("not-run", "not-applicable")
+    )
+    counts = tuple((features, status, count) for (features, status), count in sorted(tried.items()))
+    return CheckpointSection(found, tuple(groups), tuple(documented), counts)
 
 
 def _reason(group: CheckpointGroup) -> CheckpointReason:

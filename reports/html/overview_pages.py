@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -16,12 +16,13 @@ from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
 from conformance.core.data import read_data
-from conformance.core.wording import counted
+from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
-from reports.analysis.matrix import CellTotal
+from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
@@ -29,7 +30,7 @@ from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
 from reports.html.timeline import Timeline, timeline
-from reports.results.known_bug import KnownBug, Workaround
+from reports.results.known_bug import Workaround, fixes, workaround
 from reports.results.records import Cell, Target
 from reports.results.status import MARKS, Mark
 
@@ -163,22 +164,20 @@ class Headline:
 def headline(report: Report, pair: Changes | None) -> Headline:
     """The report in one sentence.
 
-    ``16 Spark versions, 214 cases: 3 cases change rows or fail between 3.3.4 and 4.3.0, 8 change only what Spark accepts or reports;
-    all 16 releases have known bugs.``
+    ``From 3.3.4 to 4.3.0, 3 cases can change your rows or fail, and 8 cannot: they change only what Spark accepts or reports; of 40
+    checkpoints, 2 are refused and 1 resumes with other results; all 16 releases have known bugs. Compared: 214 cases on 16 versions.``
     """
     of_spark = report.matrix.parts[0]
-    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(of_spark.cases), 'case')}"
+    size = f"{counted(len(of_spark.cases), 'case')} on {counted(len(report.versions), 'Spark version')}"
     first = []
     if pair is not None and pair.compared:
         harmed, others = pair.of_rows, len(pair.changes) - pair.of_rows
-        changed = f"{counted(harmed, 'case')} change{'s' * (harmed == 1)} rows or fail{'s' * (harmed == 1)}"
-        between = f"between {pair.before.title} and {pair.after.title}"
-        also = f", {others} change{'s' * (others == 1)} only what Spark accepts or reports" if others else ""
-        first.append(f"{changed if harmed else 'no case changes rows or fails'} {between}{also}")
+        cases = counted(harmed, "case") if harmed else "no case"
+        spared = f", and {others} cannot: they change only what Spark accepts or reports" if others else ""
+        first.append(f"from {pair.before.title} to {pair.after.title}, {cases} can change your rows or fail{spared}")
     handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if handed is not None and handed.abnormal:
-        verb = "does" if handed.abnormal == 1 else "do"
-        first.append(f"{handed.abnormal} of {counted(handed.found.tried, 'checkpoint')} {verb} not resume normally")
+    if handed is not None and handed.found.tried:
+        first.append(handed.found.summary())
     counts = of_spark.totals
     last = []
     if counts["violates"]:
@@ -188,8 +187,8 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     bugs = _bugs(report)
     if not first and not last and not bugs:
         return Headline(f"{size}.")
-    before = f"{size}: {'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
-    return Headline(before, bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}.")
+    said = f"{'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
+    return Headline(said[:1].upper() + said[1:], bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}. {size}.")
 
 
 def _bugs(report: Report) -> str:
@@ -259,11 +258,16 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
+    machines: tuple[tuple[str, str], ...]
+    """What is known of the machine of some engine: a title, and the field of its target."""
     reused: int
     unreachable: tuple[tuple[str, str, str], ...]
     """Each behaviour that no case can test, what it is, and why."""
     unknown: int
     """The number of cases whose file was not found."""
+
+
+_MACHINE = {"Java": "java", "Python": "python", "Scala": "scala", "System": "os", "Image": "image"}
 
 
 def about_page(report: Report) -> AboutPage:
@@ -273,6 +277,9 @@ def about_page(report: Report) -> AboutPage:
         lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
         commands=tuple(header.command.split(" ; ")) if header.command else (),
         engines=tuple(_engine(report, target) for target in report.own),
+        machines=tuple(
+            (title, name) for title, name in _MACHINE.items() if any(getattr(target, name) for target in report.own)
+        ),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
             (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))
@@ -340,7 +347,10 @@ class BugRow:
     """Each case that shows it, and what goes wrong there."""
     shown: tuple[int, ...]
     """The number of cases that show it on each version."""
-    fixed_in: str | None
+    until: tuple[str, ...]
+    """The last earlier release of the line that shows it, for each version; empty if the version shows it, or none does."""
+    fixed_in: tuple[SparkVersion, ...]
+    """The releases that fixed it, one for each line; none if the newest release has it."""
     workaround: Workaround | None
 
     @property
@@ -358,39 +368,50 @@ class BugRow:
 @dataclass(frozen=True)
 class BugsPage:
     targets: tuple[Target, ...]
+    """The versions of the report, and before them the newest release of each line that has only patch releases."""
     rows: tuple[BugRow, ...]
-    """The bugs that no release has fixed, then the others by the release that did, newest first."""
+    """The bugs that no release has fixed, then the others by the last release that did, newest first."""
     counts: tuple[int, ...]
     """The number of bugs of each version."""
 
 
 def bugs_page(report: Report) -> BugsPage:
-    rows = (_bug_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
-    ordered = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
-    targets = report.versions
+    every = report.every_release
+    lines = {version.line for target in report.versions if (version := target.version) is not None}
+    others = {version.line: target for target in every.targets if (version := target.version) is not None}
+    targets = (*(target for line, target in others.items() if line not in lines), *report.versions)
+    shown = [target for target in every.targets if target.version is not None]
+    rows = (_bug_row(every, targets, cells) for cells in every.known_bugs(shown).values())
+    ordered = sorted(rows, key=lambda row: row.fixed_in[-1:], reverse=True)
+    ordered.sort(key=lambda row: bool(row.fixed_in))
     return BugsPage(
         targets, tuple(ordered), tuple(sum(1 for row in ordered if row.shown[at]) for at in range(len(targets)))
     )
 
 
-def _numbers(release: str | None) -> list[int]:
-    return [int(number) for number in release.split(".")] if release is not None else []
-
-
-def _bug_row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
-    newest = {case: cell for (case, _), cell in cells.items()}
-    spark = {target.name: target.spark for target in report.versions}
-    bugs = [KnownBug.of(cell, spark[cell.target], report.matrix.bugs[case]) for case, cell in newest.items()]
-    fixed = [bug.fixed_in for bug in bugs if bug is not None]
-    first = next(bug for bug in bugs if bug is not None)
-    cases = {case: cell.differs.because or "" for case, cell in newest.items() if cell.differs is not None}
+def _bug_row(matrix: Matrix, targets: Sequence[Target], cells: Mapping[tuple[str, str], Cell]) -> BugRow:
+    cases = {case: cell.differs for (case, _), cell in cells.items() if cell.differs is not None}
+    first = next(iter(cases.values()))
+    of_lines: dict[str, Target] = {
+        version.line: target
+        for target in matrix.targets
+        if target.apache
+        and (version := target.version) is not None
+        and any((case, target.name) in cells for case in cases)
+    }
+    shown = tuple(sum((case, target.name) in cells for case in cases) for target in targets)
+    last = (
+        of_lines.get(target.version.line) if target.version is not None and target.apache else None
+        for target in targets
+    )
     return BugRow(
         source=SourceLink.of(first.link) if first.link else None,
-        ticket=first.ticket.strip().strip("()") if not first.link else "",
-        cases=tuple(cases.items()),
-        shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
-        fixed_in=None if None in fixed else max((release for release in fixed if release is not None), key=_numbers),
-        workaround=first.workaround,
+        ticket=ticket(None, first.introduced_by, bug=True).strip().strip("()") if not first.link else "",
+        cases=tuple((case, entry.because or "") for case, entry in cases.items()),
+        shown=shown,
+        until=tuple(one.title if one is not None and not count else "" for one, count in zip(last, shown, strict=True)),
+        fixed_in=fixes(dict.fromkeys(cell.differs.spark for cell in cells.values() if cell.differs is not None)),
+        workaround=workaround(first.link, first.introduced_by),
     )
 
 
@@ -418,8 +439,9 @@ def feed(report: Report, page: str) -> str:
         ElementTree.SubElement(
             entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
         )
-        having = ", ".join(target.title for target, count in zip(bugs.targets, row.shown, strict=True) if count)
-        fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
+        newest = zip(bugs.targets, row.shown, row.until, strict=True)
+        having = ", ".join(target.title if count else until for target, count, until in newest if count or until)
+        fixed = f"Fixed in {' and '.join(map(str, row.fixed_in))}." if row.fixed_in else "No release has fixed it."
         known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
         cases = ", ".join(case for case, _ in row.cases)
         _text(entry, "summary", f"Seen on {having}. {fixed} {known} Cases: {cases}.")

@@ -303,6 +303,8 @@ class Timeline:
     rows: tuple[DrawnRow, ...]
     watermark: str
     """The path of the staircase; empty if the query has no watermark."""
+    late: str
+    """The path of the watermark by which rows are late, if it is another one and a row is behind one of the two."""
     ghost: str
     """The path of the behaviour compared with, if it is different."""
     null_lane: float | None
@@ -361,6 +363,10 @@ class _Layout:
         rows = tuple(self._rows())
         marks = {row.fate for row in rows}
         watermarks = [batch.seen.watermark for batch in self._shown]
+        late = [batch.late_ms for batch in self._shown]
+        behind = late != watermarks and any(
+            row.behind or row.fate == "late" for batch in self._shown for row in batch.rows
+        )
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -376,6 +382,7 @@ class _Layout:
             values=placed(self._labels(), [(row.x, row.y) for row in rows], HEAD + PAD, HEAD + self._plot - PAD),
             rows=rows,
             watermark=self._staircase(watermarks, self._shown[-1].seen.next_watermark),
+            late=self._staircase(late, None) if behind else "",
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),

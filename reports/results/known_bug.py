@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
@@ -129,6 +130,22 @@ def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
     except NotAVersion:
         return None
     return str(release) if release is not None else None
+
+
+def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
+    """Returns the releases that fixed a bug, one for each line in which it was fixed; none if the newest release has it.
+
+    A line whose newest release has the bug was fixed by a later line. ``ranges``: the versions that have it: ``>=3.4,<3.4.4``.
+    """
+    concerned = set(falling_into(VersionRange.parse([part for each in ranges for part in each.split(" or ")])))
+    if releases()[-1] in concerned:
+        return ()
+    return tuple(
+        fix
+        for before, fix in pairwise(releases())
+        if before in concerned
+        and not any(later in concerned for later in releases() if later.line == fix.line and later >= fix)
+    )
 
 
 @lru_cache(maxsize=4096)

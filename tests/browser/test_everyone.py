@@ -112,7 +112,7 @@ class TestWithoutJavaScript:
 
     def test_one_file_turns_pages_by_its_address(self, reader):
         page = reader(java_script_enabled=False).open("", single=True)
-        assert "between 3.5.9 and 4.3.0" in page.locator(".headline:visible").inner_text()
+        assert "From 3.5.9 to 4.3.0, " in page.locator(".headline:visible").inner_text()
         page.get_by_role("link", name="Matrix", exact=True).click()
         page.locator("h1:visible", has_text="Where behaviour").wait_for()
         assert page.locator("h1:visible").all_inner_texts() == ["Where behaviour changes"]

@@ -34,6 +34,16 @@
   history.scrollRestoration = "manual";
   document.addEventListener("click", (event) => { if (event.target.closest("a[href]")) remember(); }, true);
   addEventListener("pagehide", remember);
+  // A link to another place of a page keeps what is ticked on it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']"), state = parts().state.toString();
+    const target = state && link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (!target || !shows(target) || target === pageOf(target)) return;
+    event.preventDefault();
+    history.pushState(history.state, "", `${link.hash}?${state}`);
+    target.scrollIntoView();
+    target.focus({ preventScroll: true });
+  });
 
   // One file: a page lies in a noscript, as text, until it is shown; a browser without scripts has them all.
   const fill = (page) => {
@@ -187,6 +197,25 @@
       const relevant = shared.some((one) => !modes.includes(one)) || (shared.length > 0 && modes.length === uses.length);
       return { place: relevant ? 1 : 2, others };
     };
+    // The checkpoints of each direction: what is hidden of them, and how many that use some of what is ticked were tried.
+    const handed = all("[data-checkpoints]", root).map((section) => ({
+      tried: JSON.parse(section.dataset.checkpoints).map(([needs, status, count]) => ({ needs: split(needs), status, count })),
+      entries: all(".handover", section), said: section.querySelector("[data-ticked]"),
+    }));
+    const checkpoints = ({ tried, entries, said }, uses, others) => {
+      const relevant = (needs) => !uses.length || rank(needs, uses).place < 2;
+      for (const entry of entries) {
+        const own = all("[data-features]", entry);
+        for (const one of own) one.hidden = !others && !relevant(split(one.dataset.features));
+        entry.hidden = own.every((one) => one.hidden);
+      }
+      if (!said) return;
+      const count = (...statuses) => tried.filter((one) => relevant(one.needs) && (!statuses.length || statuses.includes(one.status)))
+        .reduce((sum, one) => sum + one.count, 0);
+      said.hidden = !uses.length;
+      said.textContent = `With some of what you ticked: ${plural(count(), "tried checkpoint")}; refused: ${count("refused", "unsupported")}, `
+        + `with other results: ${count("differs", "violates")}.`;
+    };
     const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
     const apply = () => {
       const uses = written(form).getAll("uses"), others = form.elements.others.checked;
@@ -197,6 +226,7 @@
         if (one.fit) one.fit.textContent = !uses.length ? "" : one.place === 0 ? " · only what you ticked" : ` · also ${found.others.join(", ")}`;
       }
       for (const one of [...items].sort((a, b) => a.place - b.place || a.at - b.at)) one.list.append(one.item);
+      for (const one of handed) checkpoints(one, uses, others);
       for (const one of entries) {
         const own = items.filter((item) => one.entry.contains(item.item));
         one.place = Math.min(...own.map((item) => item.place));
@@ -291,6 +321,7 @@
   const opened = () => {
     const step = document.getElementById(parts().place);
     if (step && step.matches("details")) step.open = true;
+    if (step && !single && parts().state.size) step.scrollIntoView();
   };
   const arrive = () => {
     if (single) turn();

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
+from conformance.core.versions import VersionRange
 from conformance.language.source import InvalidCase
 from conformance.suite import discovery
 from reports.analysis.change import Change, changes
@@ -106,6 +107,19 @@ class TestKnownBugs:
         assert code == 0
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
+
+    def test_it_is_one_bug_whichever_cases_show_it(self, capsys, tmp_path) -> None:
+        later = self.ENTRY.model_copy(update={"spark": VersionRange.parse(">=4")})
+        lost, calm = a.LOST, a.CALM
+        answers = {
+            "f/a": {"3.5.9": lost, "4.3.0": calm},
+            "f/b": {"3.5.9": calm, "4.3.0": lost},
+            "f/c": {"3.5.9": calm, "4.3.0": lost},
+        }
+        a.results(tmp_path / "bug.jsonl", answers, {"f/a": (self.ENTRY,), "f/b": (later,), "f/c": (later,)})
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
+        (bug,) = json.loads(out)["known_bugs_of_both"]
+        assert (bug["link"], bug["cases"]) == ("SPARK-2", ["f/b", "f/c"])
 
     def test_one_that_no_ticket_reports(self, capsys, tmp_path) -> None:
         entry = self.ALL.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})

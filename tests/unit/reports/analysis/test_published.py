@@ -19,6 +19,7 @@ from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.published import BASELINES
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
+from reports.html.overview_pages import bugs_page
 from reports.results.compression import plain_end
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
@@ -167,6 +168,29 @@ def test_the_known_bugs_of_each_and_the_release_with_the_fewest(baselines: Path)
         "4.0.5": ["SPARK-9"], "3.5.9": [], "3.5.8": [], "3.5.4": ["SPARK-9"], "3.5.3": ["SPARK-9"], "3.4.4": [],
     }  # fmt: skip
     assert [name for name, one in found.items() if one.best] == ["3.5.9"]
+
+
+def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_the_last_release_of_each_line(
+    baselines: Path,
+) -> None:
+    bugs = tuple(
+        differs(spark, because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
+        for spark in (">=3.4,<3.4.4", ">=3.5,<3.5.5")
+    )
+    (baselines / "patches" / "3.jsonl.xz").unlink()
+    patches = {"f/a": {"3.4.3": a.LOST, "3.5.3": a.LOST, "3.5.8": a.NOT_RUN}}
+    (baselines / "lines.jsonl.xz").unlink()
+    for path, answers in (("lines.jsonl.xz", {"f/a": {"3.5.9": a.CALM}}), ("patches/3.jsonl.xz", patches)):
+        a.results(baselines / path, answers, {"f/a": bugs})
+    found = lines()
+    counts = {name: (len(one.bugs), one.open_bugs) for name, one in found.items() if one.target is not None}
+    assert counts == {"3.5.9": (0, 0), "3.5.8": (0, 1), "3.5.3": (1, 0), "3.4.3": (1, 0)}
+    report = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
+    page = bugs_page(report)
+    assert [target.title for target in page.targets] == ["3.4.3", "3.5.9"]
+    (row,) = page.rows
+    assert (row.shown, row.until) == ((1, 0), ("", "3.5.3"))
+    assert [str(release) for release in row.fixed_in] == ["3.4.4", "3.5.5"]
 
 
 def test_no_release_is_called_the_best_for_what_was_not_run_on_it(baselines: Path) -> None:

@@ -78,6 +78,12 @@ def test_a_statement_about_some_versions_holds_where_its_case_documents_a_differ
     assert spans(found)[0] == ("holds", "3.3 – 3.4")
 
 
+def test_it_does_not_hold_where_only_some_of_its_versions_differ(tmp_path):
+    changed = differs("<3.4", because="it was dropped", link="SPARK-3", steps=ROWS)
+    found = evidence(tmp_path, {"f/a": {"3.3.4": a.LOST}}, {"f/a": (changed,)}, within="<3.5")
+    assert spans(found)[:2] == [("differs", "3.3"), ("holds", "3.4")]
+
+
 @pytest.mark.parametrize("answer", [a.NOT_RUN, a.OUTSIDE])
 def test_without_an_answer_there_is_no_result(tmp_path, answer):
     none = dict.fromkeys(VERSIONS, answer)

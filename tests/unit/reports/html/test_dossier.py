@@ -12,7 +12,7 @@ from conformance.suite.discovery import Suite
 from reports.analysis.gate import NoSuchVersion
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
-from reports.html.dossier import dossier, write_dossier
+from reports.html.dossier import _BAR, dossier, write_dossier
 from reports.results import reading
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, UpgradeCell
@@ -119,7 +119,11 @@ class TestDossier:
         assert [because for because, _, _ in found.fixed] == ["it is lost"]
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
         assert found.workarounds == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
-        assert {bar.label[2:]: bar.count for bar in found.bars}["Known bugs that both have"] == 1
+        bars = {bar.label[2:]: bar for bar in found.bars}
+        assert bars["Known bugs that both have"].count == 1
+        # The one tried checkpoint is all of them, and no bar of cases is drawn to its scale.
+        handed_over = bars["Checkpoints that do not resume normally"]
+        assert (handed_over.count, handed_over.of, handed_over.length) == (1, "of 1 checkpoint", _BAR)
 
     def test_what_the_report_has_compared_is_not_compared_again(self, tmp_path: Path) -> None:
         made = report(tmp_path)

@@ -57,6 +57,17 @@ def wrong_windows(case: Case, batches: tuple[BatchAccount, ...]) -> Iterator[str
             yield f"{case.id}: {marks} windows emitted by micro-batch {one.seen.id}, which emits {len(one.seen.rows)} rows"
 
 
+def test_both_watermarks_are_drawn_where_a_row_between_them_is_kept() -> None:
+    case, batches = pictured()["late-drops/late-by-the-watermark-of-the-batch-before"]
+    drawn = timeline(case, batches)
+    assert drawn is not None
+    assert drawn.late not in ("", drawn.watermark)
+    case, batches = pictured()["output-modes/append-emits-each-window-once"]
+    calm = timeline(case, [batch for batch in batches if not any(row.behind for row in batch.rows)])
+    assert calm is not None
+    assert calm.late == ""
+
+
 def test_no_picture_has_more_windows_than_there_are_rows_of_state_and_emitted_rows() -> None:
     assert len(pictured()) > 800
     assert [problem for case, batches in pictured().values() for problem in wrong_windows(case, batches)] == []

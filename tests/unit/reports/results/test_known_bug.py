@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.versions import SparkVersion
-from reports.results.known_bug import KnownBug, gone_in
+from reports.results.known_bug import KnownBug, fixes, gone_in
 from reports.results.records import Cell
 from tests.support.runs import cell
 
@@ -32,6 +32,20 @@ def bug(spark: str, introduced_by: str | None = None) -> Cell:
 def test_a_bug_is_gone_in_the_first_later_release_without_it(spark, ranges, fixed) -> None:
     found = gone_in(ranges, SparkVersion.parse(spark))
     assert (None if found is None else str(found)) == fixed
+
+
+@pytest.mark.parametrize(
+    ("ranges", "fixed"),
+    [
+        ((">=3.4,<3.4.4 or >=3.5,<3.5.4", "<3.4.4"), ["3.4.4", "3.5.4"]),
+        ((">=4.0,<4.2", ">=3.1,<4.0"), ["4.2.0"]),
+        # 3.5.0 does not have it, but 3.5.9 does: no release of the line fixed it.
+        ((">=3.4.4,<3.5 or >=3.5.4,<4.0",), ["4.0.0"]),
+        ((">=3.4,<3.4.2 or >=4.3",), []),
+    ],
+)
+def test_each_line_that_fixed_a_bug_names_its_release(ranges, fixed) -> None:
+    assert [str(release) for release in fixes(ranges)] == fixed
 
 
 def test_a_fixed_bug() -> None:
