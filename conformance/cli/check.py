@@ -171,13 +171,6 @@ def check(
         queries = [(statements, samples)]
     else:
         function = job_run.Job(job, mode or "append")
-<<<<<<< HEAD
-        if arguments:
-            raise typer.BadParameter("a function gets no arguments: omit them", param_hint="ARGUMENT")
-        if run_sinks:
-            raise typer.BadParameter("a function writes nothing: omit it", param_hint="--run-sinks")
-=======
->>>>>>> work-jvm
         if not sample:
             raise typer.BadParameter("Missing option '--sample'")
         samples = files.all()
