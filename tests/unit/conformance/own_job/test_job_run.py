@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import Job, check_function, run_job, write_job
+from conformance.own_job.job_run import Job, cells_of_job, check_function, run_job, with_expectations, write_job
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner import execution
 from conformance.runner.resources import EngineUse
+from conformance.variants.catalogue import from_kafka
 from reports.html.dossier import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
+from tests.support.observations import observed, step
 
 ROWS = [(f"1970-01-01 {12 + minute // 60}:{minute % 60:02d}", 1) for minute in range(0, 120, 7)]
 
@@ -100,6 +102,18 @@ def test_the_page_shows_what_a_stranger_wrote_as_text(tried, tmp_path: Path) -> 
     assert "<script>" not in page
     assert "&lt;b&gt;title" in page
     assert "same rows, watermarks, late rows and state" in page
+
+
+def test_rows_from_topics_are_not_handed_over(tmp_path: Path) -> None:
+    """A topic is not copied with a checkpoint; what each version does with it is compared."""
+    sample = tmp_path / "events.jsonl"
+    sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
+    case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, silent=True)
+    (from_topics,) = from_kafka(case)
+    assert [cell.cut for cell in cells_of_job(from_topics.case, OLD, NEW)] == [None, None]
+    assert len(cells_of_job(case, OLD, NEW)) > 2
+    seen = observed(*(step(each.number) for each in case.steps))
+    assert with_expectations(from_topics.case, tmp_path, seen).topics == from_topics.case.topics != {}
 
 
 # What the text of a module shows before an engine starts.
