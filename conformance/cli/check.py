@@ -82,6 +82,9 @@ def check(
         "FUNCTION",
         job_options.JOB,
     ),
+    main: str | None = option(
+        None, "A program of --jar: refused, since its queries would really start.", "CLASS", job_options.JOB
+    ),
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
@@ -147,6 +150,9 @@ def check(
     """
     mode = one_of(job_run.MODES, output_mode, "--output-mode") if output_mode is not None else None
     where = job_options.options_of_job(engines, settings, speed, code)
+    if main is not None:
+        what = "a program of the JVM would start its queries with its own checkpoint and sink; let it call a method, and --call that"
+        raise typer.BadParameter(what, param_hint="--main")
     if (job is None) == (call is None):
         what = "name a program, a file of SQL or a function, or --call a method of --jar"
         raise typer.BadParameter(what, param_hint="JOB")

@@ -42,6 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (RIGHT[1:], "name a program, a file of SQL or a function, or --call a method of --jar"),
         ([*RIGHT, "--call", "acme.Jobs.f"], "name a program, a file of SQL or a function, or --call a method of --jar"),
         (["--call", "acme.Jobs.f", *RIGHT[1:]], "if it is a method of Java or Scala, --jar is missing"),
+        (["--main", "acme.Main", *RIGHT[1:]], "let it call a method, and --call that"),
         ([*RIGHT, "--jar", "gone.jar"], "--jar: there is no file gone.jar"),
         ([*RIGHT, "--watermark", "orders=1 hour"], "only for a file of SQL: your code says it itself"),
         (["job.py", *RIGHT[1:], "--output-mode", "append"], "the program says it itself: omit it"),
