@@ -98,9 +98,9 @@ _SHARED = pytest.StashKey[SharedEngines]()
 
 def _own_job(config: pytest.Config, *, allow_code: bool) -> RuntimeOptions:
     """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root; WrongUsage if one is wrong."""
-    given = {name: config.getoption(f"--{name}") for name in ("code", "requirements", "package", "conf")}
+    given = {name: config.getoption(f"--{name}") for name in ("code", "requirements", "package", "jar", "conf")}
     in_containers = config.getoption("--spark-runtime") == "container"
-    for name in ("requirements", "package", "conf"):
+    for name in ("requirements", "package", "jar", "conf"):
         if given[name] and in_containers:
             raise WrongUsage(f"--{name}: a container has its own engine: omit --spark-runtime")
     job = own_job(
@@ -109,6 +109,7 @@ def _own_job(config: pytest.Config, *, allow_code: bool) -> RuntimeOptions:
         code=[Path(folder) for folder in given["code"] or ()],
         requirements=Path(given["requirements"]) if given["requirements"] else None,
         packages=given["package"] or (),
+        jars=given["jar"] or (),
         conf=settings_of(given["conf"] or ()),
     )
     return RuntimeOptions(own_code=job.own_code) if in_containers else job

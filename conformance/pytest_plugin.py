@@ -60,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="VERSION=PACKAGE",
         help="Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all; repeatable",
     )
+    add_repeatable(
+        "--jar",
+        metavar="FILE",
+        help="jar of your code; one for each version of Scala, such as 2.12=a.jar, if needed; repeatable",
+    )
     add_repeatable("--conf", metavar="KEY=VALUE", help="Spark setting of each engine; repeatable")
     add(
         "--conformance-update",

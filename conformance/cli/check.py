@@ -22,6 +22,7 @@ from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job import program as programs
 from conformance.own_job import verdict as verdicts
+from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.program import Program, is_program
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
@@ -45,8 +46,11 @@ Examples:
   # a function of two streams
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --sample b=b.csv
 
-  # SQL over temporary views of the streams
-  conformance check job.sql --from 3.5 --to 4.1 --sample orders=o.jsonl --watermark orders='10 minutes'
+  # SQL over temporary views of the streams; --watermark a='1 hour' gives one
+  conformance check job.sql --from 3.5 --to 4.1 --sample a=a.csv
+
+  # a method of Scala or Java
+  conformance check --jar j.jar --call x.Y.f --from 3.5 --to 4.1 --sample a=a
 
   # which sources does it read, if it gets these arguments?
   conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
@@ -65,13 +69,22 @@ CONDITIONS = {
 
 @grouped
 def check(
-    job: str = argument(
-        ...,
+    job: str | None = argument(
+        None,
         "Your program, a file or a module; your SQL, a file; or your function of the session and a DataFrame for each sample, in order.",
         "PROGRAM|FILE.sql|MODULE:FUNCTION",
     ),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
+    call: str | None = option(
+        None,
+        "In place of it: package.Class.method of --jar, static or of a Scala object, of the session and the DataFrames.",
+        "FUNCTION",
+        job_options.JOB,
+    ),
+    main: str | None = option(
+        None, "A program of --jar: refused, since its queries would really start.", "CLASS", job_options.JOB
+    ),
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
@@ -137,14 +150,22 @@ def check(
     """
     mode = one_of(job_run.MODES, output_mode, "--output-mode") if output_mode is not None else None
     where = job_options.options_of_job(engines, settings, speed, code)
-    is_function = not is_program(job) and not is_sql_file(job)
+    if main is not None:
+        what = "a program of the JVM would start its queries with its own checkpoint and sink; let it call a method, and --call that"
+        raise typer.BadParameter(what, param_hint="--main")
+    if (job is None) == (call is None):
+        what = "name a program, a file of SQL or a function, or --call a method of --jar"
+        raise typer.BadParameter(what, param_hint="JOB")
+    job = job or str(call)
+    is_sql, of_python = call is None and is_sql_file(job), call is None and is_program(job)
+    is_function = not is_sql and not of_python
     delays = job_options.pairs(watermark, "--watermark")
-    if delays and not is_sql_file(job):
+    if delays and not is_sql:
         raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
     what = "a function" if is_function else "a file of SQL"
-    if run_sinks and not is_program(job):
+    if run_sinks and not of_python:
         raise typer.BadParameter(f"{what} has no sink: omit it", param_hint="--run-sinks")
-    if arguments and not is_program(job):
+    if arguments and not of_python:
         raise typer.BadParameter(f"{what} gets no arguments: omit them", param_hint="ARGUMENT")
     files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=not is_function)
     before, notes_on_before = engine_options.one_target(from_, "--from")
@@ -154,7 +175,7 @@ def check(
     notes = [*notes_on_before, *notes_on_after]
     own_code = where.runtime.own_code or OwnCode(())
     queries: list[tuple[job_run.OwnQuery, tuple[Sample, ...]]]
-    if is_program(job):
+    if of_python:
         if mode is not None:
             raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
         program, own_code = Program.named(job, arguments or (), own_code, sinks=run_sinks)
@@ -163,18 +184,19 @@ def check(
         notes = []
         seen = programs.survey(program, before, where, files, EngineLines().says)
         queries = [*programs.queries(program, seen, files)]
-    elif is_sql_file(job):
+    elif is_sql:
         statements, samples = SqlFile.read(job, mode or "append"), files.all()
         statements.check_streams([each.stream for each in samples])
         statements = statements.with_watermarks(delays, samples)
         notes += statements.notes()
         queries = [(statements, samples)]
     else:
-        function = job_run.Job(job, mode or "append")
+        function = function_or_method(job, mode or "append", where.runtime.jars)
         if not sample:
             raise typer.BadParameter("Missing option '--sample'")
         samples = files.all()
-        notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
+        if isinstance(function, job_run.Job):
+            notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
         queries = [(function, samples)]
     answers = []
     for number, (query, samples) in enumerate(queries, 1):

@@ -19,6 +19,7 @@ from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, 
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
 from conformance.own_job.job_run import MODES, Job, check_function
+from conformance.own_job.jvm_method import function_or_method
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
@@ -102,7 +103,10 @@ def resume(
     where: Where,
     *,
     call: str = option(
-        ..., "Your function of the session and a DataFrame per source, in order.", "MODULE:FUNCTION", job_options.JOB
+        ...,
+        "Your function of the session and a DataFrame per source, in order; or a method of --jar, package.Class.method.",
+        "FUNCTION",
+        job_options.JOB,
     ),
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
@@ -123,12 +127,14 @@ def resume(
 
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
-    job = Job(call, one_of(MODES, output_mode, "--output-mode"))
+    mode = one_of(MODES, output_mode, "--output-mode")
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
+    job = function_or_method(call, mode, where_to_run.runtime.jars)
     samples = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True).all()
     target, notes = engine_options.one_target(to, "--to")
     own_code = where_to_run.runtime.own_code
-    parameters = check_function(job, [each.stream for each in samples], own_code.folders if own_code else ())
+    streams, folders = [each.stream for each in samples], own_code.folders if own_code else ()
+    parameters = check_function(job, streams, folders) if isinstance(job, Job) else ()
     errors = errors_console([*notes, *parameters])
     job_options.print_samples(samples, errors)
     resumed = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())

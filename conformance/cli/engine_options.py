@@ -155,6 +155,15 @@ class Code:
         ),
     ] = None
 
+    jar: Annotated[
+        list[str] | None,
+        shared(
+            "Jar of your code; one for each version of Scala, such as 2.12=a.jar, if needed. Repeatable.",
+            "FILE",
+            OWN_CODE,
+        ),
+    ] = None
+
     def job(self, conf: dict[str, str]) -> RuntimeOptions:
         """What engines need, by these options and by ``[tool.conformance]`` of the project; WrongUsage if one is wrong."""
         project = Project.read(Path.cwd())
@@ -167,6 +176,7 @@ class Code:
             code=self.code or (),
             requirements=self.requirements,
             packages=self.package or (),
+            jars=self.jar or (),
             conf=conf,
         )
 
@@ -201,7 +211,7 @@ def runtime_options(
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
     # Which of several clashes is reported follows from the order.
-    packages = {"--package": code.package if code else None}
+    packages = {"--package": code.package if code else None, "--jar": code.jar if code else None}
     requirements = {"--requirements": code.requirements if code else None}
     started = {"--master": cluster.master, **given_settings}
     of_engines_here = {**started, "--connect": connect, **packages, **requirements}
@@ -245,6 +255,7 @@ def runtime_options(
         kafka=engines.kafka,
         requirements=() if container else job.requirements,
         packages=() if container or connect else job.packages,
+        jars=() if container or connect else job.jars,
     )
 
 

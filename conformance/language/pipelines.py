@@ -75,10 +75,22 @@ STATEMENTS = Record(
     },
     description="Your own SQL: temporary views, settings, and at the end a query.",
 )
+METHOD = Record(
+    "`call`",
+    {
+        "jvm": Key(
+            Text("package.Class.method", r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$"),
+            "`package.Class.method` of your jars, `--jar`: a static method or one of a Scala object that takes the session, or not, and "
+            "DataFrames, and returns a DataFrame",
+            required=True,
+        ),
+    },
+    description="A method of your jars.",
+)
 _CALLED = ByKind(
-    "`module:function`, or a mapping with the key `program` or `sql`",
+    "`module:function`, or a mapping with the key `program`, `sql` or `jvm`",
     scalar=FUNCTION,
-    entries=Alternatives("`call`", "key", {"program": PROGRAM, "sql": STATEMENTS}, listed=False),
+    entries=Alternatives("`call`", "key", {"program": PROGRAM, "sql": STATEMENTS, "jvm": METHOD}, listed=False),
 )
 _ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
@@ -245,7 +257,8 @@ OPERATIONS = dict(
             "call",
             _CALLED,
             "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, "
-            "with the streams that it reads in `with`; or `{sql: [...]}`: your own statements; needs `--allow-code`.",
+            "with the streams that it reads in `with`; or `{sql: [...]}`: your own statements; "
+            "or `{jvm: package.Class.method}` of a jar; needs `--allow-code`.",
             **{
                 "with": Key(
                     ListOf(NAME, "a list of streams", at_least=1),
@@ -294,7 +307,7 @@ _LATER = Alternatives(
 """The operations after the first, for the schema: they read no stream."""
 _CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
 """A call that starts a pipeline, for the schema."""
-_STARTS = "only the first operation may call a program or SQL, which reads its streams itself"
+_STARTS = "only the first operation may call a program, SQL or a method of a jar, which get the streams of `with`"
 _FIRST_ONLY = {
     "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
     "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",

@@ -18,7 +18,7 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import Job, Outcome, outcomes, write_resumption
+from conformance.own_job.job_run import Outcome, OwnQuery, outcomes, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.verdict import why
 from conformance.runner.execution import Display
@@ -47,7 +47,7 @@ class Resumption:
 
 
 def resume(
-    where: str, job: Job, samples: Sequence[Sample], target: Target, options: EngineUse, display: Display[Outcome]
+    where: str, job: OwnQuery, samples: Sequence[Sample], target: Target, options: EngineUse, display: Display[Outcome]
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 

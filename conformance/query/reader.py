@@ -139,10 +139,15 @@ class Reader:
             case "call":
                 for nested in operation.nested:
                     self.pipeline(nested)
-                if isinstance(value, Mapping):
-                    self.unread.append("own SQL" if "sql" in value else f"the program {value['program']}")
-                else:
-                    self.unread.append(f"the function {value}")
+                match value:
+                    case {"program": name}:
+                        self.unread.append(f"the program {name}")
+                    case {"jvm": name}:
+                        self.unread.append(f"the method {name}")
+                    case {"sql": _}:
+                        self.unread.append("own SQL")
+                    case name:
+                        self.unread.append(f"the function {name}")
                 return _Rows()
             case name:
                 self.unread.append(f"the operation {name}")

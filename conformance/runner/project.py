@@ -15,7 +15,7 @@ from typing import Any
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
 from harness.runtimes.options import RuntimeOptions
-from harness.runtimes.own_code import JarPackage, OwnCode, requirements_in
+from harness.runtimes.own_code import Jar, JarPackage, OwnCode, requirements_in
 
 PYPROJECT = "pyproject.toml"
 TABLE = "[tool.conformance]"
@@ -23,7 +23,7 @@ _LONGEST = 1_000_000
 """The file may have this many bytes."""
 _DEEPEST = 60
 """The name of a setting may have this many parts."""
-_KEYS = ("code", "requirements", "packages", "conf", "spark")
+_KEYS = ("code", "requirements", "packages", "jars", "conf", "spark")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Project:
     code: tuple[Path, ...] = ()
     requirements: Path | None = None
     packages: tuple[JarPackage, ...] = ()
+    jars: tuple[str, ...] = ()
+    """As `Jar.parse` reads them."""
     conf: Mapping[str, str] = field(default_factory=dict)
     spark: tuple[str, ...] = ()
     """A run that names no version runs on these."""
@@ -64,7 +66,8 @@ class Project:
 
     def needs_permission(self) -> tuple[str, ...]:
         """The keys that count only with ``--allow-code``."""
-        given = {"code": self.code, "requirements": self.requirements, "packages": self.packages, "conf": self.conf}
+        given: dict[str, object] = {"code": self.code, "requirements": self.requirements, "packages": self.packages}
+        given |= {"jars": self.jars, "conf": self.conf}
         return tuple(name for name, value in given.items() if value)
 
 
@@ -75,6 +78,7 @@ def own_job(
     code: Sequence[Path] = (),
     requirements: Path | None = None,
     packages: Sequence[str] = (),
+    jars: Sequence[str] = (),
     conf: Mapping[str, str] | None = None,
 ) -> RuntimeOptions:
     """What engines need to run the user's own code, by the options of a command and the settings of the project.
@@ -99,6 +103,8 @@ def own_job(
         own_code=folders if allow_code else None,
         requirements=requirements_in(file) if file else (),
         packages=tuple(JarPackage.parse(text) for text in packages) or trusted.packages,
+        jars=tuple(map(Jar.parse, jars))
+        or tuple(Jar.parse(jar, f"{trusted.file}: {TABLE} jars", project.root) for jar in trusted.jars),
         conf={**trusted.conf, **(conf or {})},
     )
 
@@ -145,6 +151,7 @@ def _project(file: Path, table: Any) -> Project:
             for spark, written in entries("packages", packages)
             for package in texts("packages", written, f"a table such as {packages}")
         ),
+        jars=tuple(texts("jars", table.get("jars", []), "a list of files, such as target/jobs.jar or 2.12=jobs.jar")),
         conf={key: conf(key, value) for key, value in entries("conf", '{"spark.sql.extensions" = "…"}')},
         spark=tuple(texts("spark", table.get("spark", []), "a list of versions")),
     )

@@ -155,6 +155,10 @@ class _Builder:
         called = operation["call"]
         if isinstance(called, dict) and "sql" in called:
             return self._statements(called["sql"], operation["with"], called.get("watermarks", {}))
+        if isinstance(called, dict) and "jvm" in called:
+            return self._code.method(
+                called["jvm"], self._session, {name: self._stream(name) for name in operation["with"]}
+            )
         if isinstance(called, dict):
             return self._code.query(called, self._session, partial(self._source, operation["with"]))
         frames = [self._stream(stream) for stream in operation["with"]] if "with" in operation else [frame]

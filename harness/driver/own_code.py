@@ -19,6 +19,7 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
+from . import jvm_methods
 from .origin import of_the_standard_library
 from .program import Program, Run, Source, for_each
 from .program import run as run_program
@@ -232,6 +233,21 @@ class OwnCode:
             if not (hasattr(frame, "writeStream") and hasattr(frame, "schema")):
                 raise TypeError("{} returned {!r:.200}, not a DataFrame".format(named, frame))
         return frame
+
+    def method(self, named: str, session: Any, frames: Dict[str, Any]) -> Any:
+        """The DataFrame that a method of the author's jars makes of the session and of DataFrames, by stream.
+
+        Raises:
+            AuthorFailed: there is none, or it fails by its own fault. What Spark refuses is raised as it is.
+        """
+        self.used = True
+        try:
+            return jvm_methods.call(named, session, frames)
+        except Exception as error:
+            thrown = jvm_methods.thrown(error, session)
+            if thrown is None:
+                raise
+            raise AuthorFailed(Mistake(thrown.what[:_LONGEST], thrown.at, BUILDING), error) from error
 
     def program(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Run:
         """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.

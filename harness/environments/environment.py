@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict
 
 from conformance.core.versions import SparkVersion
+from harness.errors import HarnessError
 
 # An engine runs what a case says, so it gets only these variables of the host: no tokens, keys or passwords.
 _PASSED = frozenset(
@@ -52,6 +53,16 @@ class Environment:
     """The directory of the virtual environment; None for the installed target, which has none."""
     python_path: tuple[Path, ...] = ()
     """Directories and zips that PYTHONPATH must begin with to import pyspark."""
+
+    def scala(self) -> str:
+        """The version of Scala that its Spark is built for, ``2.12``.
+
+        Raises:
+            HarnessError: its jars do not say it.
+        """
+        for jar in (self.spark_home / "jars").glob("spark-core_*.jar"):
+            return jar.name.removeprefix("spark-core_").partition("-")[0]
+        raise HarnessError(f"{self.spark_home} has no spark-core among its jars, which tells the version of Scala")
 
     def environ(self, host: Mapping[str, str] = os.environ, *, elsewhere: bool = False) -> dict[str, str]:
         """All environment variables of the driver's process, based on the host's (by default this process's).

@@ -30,6 +30,7 @@ from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
+from harness.runtimes.own_code import LOCAL_JARS
 
 _MODULE = Coordinate(**read_data("harness.runtimes", "kafka_broker.yaml"))
 VERSION = _MODULE.version
@@ -190,7 +191,7 @@ def connector(
         HarnessError: the repository has none, or the Spark does not say its version of Scala.
         JarsNotFetched: the repository cannot be reached.
     """
-    scala = _scala(environment)
+    scala = environment.scala()
     artifact = f"{_ARTIFACT}_{scala}"
     for wanted in _nearest(version):
         module, folder = Coordinate("org.apache.spark", artifact, wanted), f"{artifact}-for-{version}"
@@ -219,18 +220,10 @@ def _nearest(version: SparkVersion) -> Iterator[str]:
     yield f"[{version.major}.0.0,{version}]"
 
 
-def _scala(environment: Environment) -> str:
-    for jar in (environment.spark_home / "jars").glob("spark-core_*.jar"):
-        return jar.name.removeprefix("spark-core_").partition("-")[0]
-    raise HarnessError(f"{environment.spark_home} has no spark-core among its jars, which tells the version of Scala")
-
-
 def _artifact(name: str) -> str:
     return jar[1] if (jar := _JAR.fullmatch(name)) else name
 
 
-JARS = "spark.jars"
-"""https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):(?P<port>\d{1,5})")
 
 
@@ -283,7 +276,7 @@ class Kafka:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
         """
         released, jars = connector(version, environment, on_progress)
-        settings = {JARS: ",".join([*filter(None, given.split(",")), *map(str, jars)])}
+        settings = {LOCAL_JARS: ",".join([*filter(None, given.split(",")), *map(str, jars)])}
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
         servers = self._servers or self._own_broker(environment, on_progress).servers
         return KafkaAccess(servers, settings, f"{_ARTIFACT} {released}, {broker}")

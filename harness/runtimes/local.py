@@ -20,9 +20,18 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import Cluster, StorageUrl
-from harness.runtimes.kafka import JARS as KAFKA_JARS
 from harness.runtimes.kafka import Kafka, KafkaAccess
-from harness.runtimes.own_code import JARS, JarPackage, OwnCode, jar_settings, with_requirements, worker_settings
+from harness.runtimes.own_code import (
+    JARS,
+    LOCAL_JARS,
+    Jar,
+    JarPackage,
+    OwnCode,
+    jar_settings,
+    local_jar_settings,
+    with_requirements,
+    worker_settings,
+)
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -44,6 +53,8 @@ class EngineSettings:
     """Python packages of the user's code."""
     packages: Sequence[JarPackage] = ()
     """Java packages of the user's code."""
+    jars: Sequence[Jar] = ()
+    """Jars of the user's code."""
     cluster: Cluster | None = None
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -75,8 +86,8 @@ class LocalRuntime(EngineSettings):
         return None
 
     def fingerprint(self, target: Target) -> str | None:
-        # Users change an installed Spark in place; the build of a cluster or a storage, and the use of a variable, is unknown.
-        unknown = target.installed is not None or bool(self.cluster or self.storage or self.variables)
+        # Users change an installed Spark in place; the build of a cluster, a storage or a jar, and the use of a variable, is unknown.
+        unknown = target.installed is not None or bool(self.cluster or self.storage or self.variables or self.jars)
         environment = None if unknown else prepared(with_requirements(target, self.requirements))
         if environment is None or environment.root is None:
             return None
@@ -87,10 +98,13 @@ class LocalRuntime(EngineSettings):
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
+        jars = local_jar_settings(self.jars, environment.scala(), self.conf.get(LOCAL_JARS, "")) if self.jars else {}
         kafka: KafkaAccess | HarnessError | None = None
         if needs.topics:
             try:
-                kafka = self.kafka.access(target.version, environment, self.conf.get(KAFKA_JARS, ""), on_progress)
+                kafka = self.kafka.access(
+                    target.version, environment, jars.get(LOCAL_JARS, self.conf.get(LOCAL_JARS, "")), on_progress
+                )
             except HarnessError as error:  # only the cases that read topics lack something
                 on_progress(str(error))
                 kafka = error
@@ -101,8 +115,8 @@ class LocalRuntime(EngineSettings):
         urls = [self.storage.url] if self.storage else []
         urls += [self.cluster.master] if self.cluster else []
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
-        settings |= of_kafka | (_MANY_TASKS if needs.real_time else {})
-        recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
+        settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {})
+        recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or self.jars or of_kafka))
         try:
             transport = program.start(
                 "driver", environment, work, settings, self.cluster, storage=self.storage, variables=self.variables
@@ -160,7 +174,7 @@ class LocalRuntime(EngineSettings):
         return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
 
     def _tuning(self, target: Target) -> dict[str, str]:
-        code = self.own_code is not None or bool(self._jars(target))
+        code = self.own_code is not None or bool(self.jars or self._jars(target))
         return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_code=code)
 
     def _jars(self, target: Target) -> dict[str, str]:

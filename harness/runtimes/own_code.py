@@ -99,6 +99,7 @@ JARS = "spark.jars.packages"
 """https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
 
 _COORDINATE = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.+-]+")
+_SCALA = re.compile(r"(\d+\.\d+)=")
 _EVERY = "all"
 _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
@@ -140,6 +141,62 @@ def jar_settings(packages: Iterable[JarPackage], version: SparkVersion, given: s
     """
     wanted = [package.coordinate for package in packages if package.is_for(version)]
     return {JARS: ",".join(dict.fromkeys([*filter(None, given.split(",")), *wanted]))} if wanted else {}
+
+
+LOCAL_JARS = "spark.jars"
+"""https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A jar of the user's code."""
+
+    path: Path
+    """Absolute."""
+    scala: str | None = None
+    """The version of Scala that it is built for, ``2.12``; None for any."""
+
+    @classmethod
+    def parse(cls, text: str, where: str = "--jar", root: Path = Path()) -> Jar:
+        """
+        Args:
+            text: ``jobs.jar`` or ``2.12=jobs.jar``.
+            root: the folder that a relative path starts from.
+
+        Raises:
+            WrongUsage: there is no such jar.
+        """
+        scala = _SCALA.match(text)
+        path = root / (text[scala.end() :] if scala else text)
+        if not path.is_file():
+            raise WrongUsage(f"{where}: there is no file {path}")
+        if not zipfile.is_zipfile(path):
+            raise WrongUsage(f"{where}: {path} is no jar: it is not a zip of classes")
+        return cls(path.resolve(), scala[1] if scala else None)
+
+    def classes(self) -> frozenset[str]:
+        """The names of its classes, ``acme.Jobs``; an object of Scala has that of its class."""
+        with zipfile.ZipFile(self.path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".class")]
+        return frozenset(name.removesuffix(".class").removesuffix("$").replace("/", ".") for name in names)
+
+
+def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict[str, str]:
+    """The setting with which the JVM finds the jars for its version of Scala; nothing if there are none.
+
+    Args:
+        given: the value that the user gives the setting, which stays in it.
+
+    Raises:
+        WrongUsage: all are for other versions of Scala.
+    """
+    fitting = [str(jar.path) for jar in jars if jar.scala in (None, scala)]
+    if jars and not fitting:
+        raise WrongUsage(
+            f"--jar: none is for Scala {scala}, which a Spark of this run has: add --jar {scala}=FILE; "
+            f"given for {', '.join(sorted({str(jar.scala) for jar in jars}))}"
+        )
+    return {LOCAL_JARS: ",".join([*filter(None, given.split(",")), *fitting])} if fitting else {}
 
 
 def requirements_in(file: Path) -> tuple[str, ...]:

@@ -1,0 +1,68 @@
+"""One's own method of a jar, which makes a DataFrame of DataFrames: a static one, or one of a Scala object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.language.source import unknown
+from conformance.own_job.job_run import Job
+from harness.runtimes.own_code import Jar
+from reports.results.status import Statement
+
+_METHOD = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class JvmMethod:
+    """An `OwnQuery`."""
+
+    name: str
+    """``acme.Jobs.clicked``"""
+    output_mode: str = "append"
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    @property
+    def called(self) -> Json:
+        return {"jvm": self.name}
+
+    @property
+    def stem(self) -> str:
+        return self.name
+
+    @property
+    def trigger(self) -> str:
+        return "default"
+
+    def statements(self) -> Iterable[Statement]:
+        return ()
+
+
+def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> Job | JvmMethod:
+    """What a text names: ``module:function``, or ``package.Class.method`` of the jars.
+
+    Raises:
+        WrongUsage: it is neither; or it is a method, and there are no jars, or none has its class.
+    """
+    if ":" in text or not (jars or _METHOD.fullmatch(text)):
+        return Job(text, output_mode)
+    if not jars:
+        raise WrongUsage(
+            f"{text!r} is not a function, which is module:function; if it is a method of Java or Scala, --jar is missing"
+        )
+    if _METHOD.fullmatch(text) is None:
+        raise WrongUsage(f"{text!r} is neither package.Class.method of a jar nor module:function")
+    holder = text.rpartition(".")[0]
+    wanted: list[str | None] = [*{jar.scala for jar in jars if jar.scala}] or [None]
+    for scala in wanted:
+        fitting = [jar for jar in jars if jar.scala in (None, scala)]
+        if not any(holder in jar.classes() for jar in fitting):
+            classes = sorted({name for jar in fitting for name in jar.classes()})
+            raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', holder, classes)}")
+    return JvmMethod(text, output_mode)

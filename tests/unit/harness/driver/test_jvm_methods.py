@@ -1,0 +1,190 @@
+"""Choosing a method of a jar by what Java says of its parameters, without a JVM."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from harness.driver import jvm_methods
+from harness.driver.own_code import AuthorFailed, OwnCode
+
+
+class Class:
+    """Stands for a ``java.lang.Class``."""
+
+    def __init__(self, name, *methods, module=None):
+        self.name, self.methods, self.module = name, methods, module
+
+    def getName(self):  # noqa: N802
+        return self.name
+
+    def getSimpleName(self):  # noqa: N802
+        return self.name.rpartition(".")[2]
+
+    def isAssignableFrom(self, other):  # noqa: N802
+        return other is self
+
+    def getMethods(self):  # noqa: N802
+        return self.methods
+
+    def getField(self, name):  # noqa: N802
+        assert name == "MODULE$"
+        return SimpleNamespace(get=lambda _: self.module)
+
+
+DATASET, SESSION, TEXT = (
+    Class(name) for name in ("org.apache.spark.sql.Dataset", "a.SparkSession", "java.lang.String")
+)
+
+
+def method(name, *parameters, returns=DATASET, static=True, names=()):
+    def parameter(number, type):
+        named = number < len(names)
+        return SimpleNamespace(
+            getType=lambda: type,
+            isNamePresent=lambda: named,
+            getName=lambda: names[number] if named else f"arg{number}",
+        )
+
+    found = [parameter(number, type) for number, type in enumerate(parameters)]
+    return SimpleNamespace(
+        getName=lambda: name, getReturnType=lambda: returns, getModifiers=lambda: static, getParameters=lambda: found
+    )
+
+
+class Thrown(Exception):
+    """Stands for a ``Py4JJavaError``. ``frames``: classes with methods."""
+
+    def __init__(self, name, said="", frames=()):
+        super().__init__(name)
+        trace = [
+            SimpleNamespace(getClassName=lambda of=of: of, getFileName=lambda: "Jobs.java", getLineNumber=lambda: 12)
+            for of in frames
+        ]
+        self.java_exception = SimpleNamespace(
+            getClass=lambda: Class(name), toString=lambda: f"{name}: {said}", getStackTrace=lambda: trace
+        )
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """Calls a method of these classes with frames; returns what it got. A class may be an exception, which is raised."""
+
+    def run(named, classes, *streams, does=lambda *given: given):
+        protocol, gateway, sql = ModuleType("py4j.protocol"), ModuleType("py4j.java_gateway"), ModuleType("pyspark.sql")
+        protocol.Py4JJavaError = Thrown
+        answer = lambda *given: SimpleNamespace(toDF=lambda: does(*given))  # noqa: E731
+        gateway.JavaClass = lambda name, client: SimpleNamespace(**dict.fromkeys(("f", "g"), answer))
+        sql.DataFrame = lambda made, session: made
+        for module in (protocol, gateway, sql):
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+
+        def for_name(name, initialize, loader):
+            assert (initialize, loader) == (True, "loader")
+            found = {DATASET.name: DATASET, **classes}.get(name, Thrown("java.lang.ClassNotFoundException"))
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        thread = SimpleNamespace(getContextClassLoader=lambda: "loader")
+        java = SimpleNamespace(
+            lang=SimpleNamespace(
+                Class=SimpleNamespace(forName=for_name),
+                Thread=SimpleNamespace(currentThread=lambda: thread),
+                reflect=SimpleNamespace(Modifier=SimpleNamespace(isStatic=lambda modifiers: modifiers)),
+            )
+        )
+        scala = SimpleNamespace(util=SimpleNamespace(Properties=SimpleNamespace(versionNumberString=lambda: "2.12.18")))
+        inner = SimpleNamespace(getClass=lambda: SESSION)
+        session = SimpleNamespace(
+            _jsparkSession=inner,
+            _jvm=SimpleNamespace(java=java, scala=scala),
+            version="3.5.9",
+            sparkContext=SimpleNamespace(_gateway=SimpleNamespace(_gateway_client=None)),
+        )
+        frames = {name: SimpleNamespace(_jdf=SimpleNamespace(getClass=lambda: DATASET, name=name)) for name in streams}
+        got = OwnCode([]).method(named, session, frames)
+        return tuple("session" if each is inner else each.name for each in got)
+
+    return run
+
+
+def test_frames_go_to_the_parameters_of_their_names_or_in_their_order(called):
+    unnamed = Class("acme.Jobs", method("f", SESSION, DATASET, DATASET), method("g", DATASET))
+    assert called("acme.Jobs.f", {"acme.Jobs": unnamed}, "a", "b") == ("session", "a", "b")
+    assert called("acme.Jobs.g", {"acme.Jobs": unnamed}, "a") == ("a",)
+    named = Class("acme.Jobs", method("f", DATASET, SESSION, DATASET, names=("b", "spark", "a")))
+    assert called("acme.Jobs.f", {"acme.Jobs": named}, "a", "b") == ("b", "session", "a")
+    assert called("acme.Jobs.f", {"acme.Jobs": named}, "a", "c") == ("a", "session", "c")
+
+
+def test_an_object_of_scala_has_methods_of_its_own(called):
+    made = SimpleNamespace(toDF=lambda: ())
+    module = SimpleNamespace(f=lambda *given: made)
+    classes = {
+        "acme.Jobs": Class("acme.Jobs"),
+        "acme.Jobs$": Class("acme.Jobs$", method("f", DATASET, static=False), module=module),
+    }
+    assert called("acme.Jobs.f", classes, "a") == ()
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("acme.Gone.f", "there is no class acme.Gone in the jars"),
+        ("acme.Jobs.h", "acme.Jobs has no static method h that is public and returns a Dataset; it has f(SparkSession, DataFrame orders); "
+         "g(DataFrame); g(SparkSession, DataFrame); two(String, DataFrame)"),
+        ("acme.Jobs.g", "acme.Jobs.g is ambiguous, 1 DataFrame given: a: g(DataFrame); g(SparkSession, DataFrame)"),
+        ("acme.Jobs.two", "acme.Jobs.two is two(String, DataFrame); 1 DataFrame given: a"),
+        ("acme.New.f", "UnsupportedClassVersionError: the jar is compiled for Java 25, and this engine has Java 17: compile "
+         "it with --release 17"),
+        ("acme.Other.f", "java.lang.NoClassDefFoundError: scala/collection/IterableOnce; is the jar built for Scala 2.12, which Spark "
+         "3.5.9 has? One for each: --jar 2.12=a.jar --jar 2.13=b.jar"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_in_one_line(called, named, says):
+    classes = {
+        "acme.Jobs": Class(
+            "acme.Jobs",
+            method("f", SESSION, DATASET, names=("spark", "orders")),
+            method("g", DATASET),
+            method("g", SESSION, DATASET),
+            method("two", TEXT, DATASET),
+            method("text", DATASET, returns=TEXT),
+            method("own", DATASET, static=False),
+        ),
+        "acme.New": Thrown(
+            "java.lang.UnsupportedClassVersionError",
+            "acme/New has been compiled by a more recent version of the Java Runtime (class file version 69.0), this version of the "
+            "Java Runtime only recognizes class file versions up to 61.0",
+        ),
+        "acme.Other": Thrown("java.lang.NoClassDefFoundError", "scala/collection/IterableOnce"),
+    }
+    with pytest.raises(AuthorFailed) as failed:
+        called(named, classes, "a")
+    assert failed.value.mistake.raised == says
+    assert (failed.value.mistake.at, failed.value.mistake.during) == (None, "while building the query")
+
+
+def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called):
+    classes = {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}
+
+    def throwing(*frames):
+        def throw(*_):
+            raise Thrown("java.lang.NullPointerException", "x", frames)
+
+        return throw
+
+    with pytest.raises(AuthorFailed) as failed:
+        called("acme.Jobs.f", classes, "a", does=throwing("java.util.Objects", "acme.Jobs", "org.apache.spark.A"))
+    assert failed.value.mistake.raised == "java.lang.NullPointerException: x"
+    assert failed.value.mistake.at == "Jobs.java:12"
+    with pytest.raises(Thrown):
+        called("acme.Jobs.f", classes, "a", does=throwing("scala.Option", "org.apache.spark.sql.Dataset", "acme.Jobs"))
+
+
+def test_through_connect_no_jar_is_called():
+    with pytest.raises(jvm_methods.NotCallable, match="through Connect no method of a jar can be called"):
+        jvm_methods.call("acme.Jobs.f", SimpleNamespace(), {})
