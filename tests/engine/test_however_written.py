@@ -34,8 +34,22 @@ package acme
 
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout}
+
+case class Order(who: String, amount: Long)
 
 object Jobs {
+  def counted(orders: DataFrame): DataFrame = {
+    val spark = orders.sparkSession
+    import spark.implicits._
+    val add = (who: String, rows: Iterator[Order], state: GroupState[Long]) => {
+      state.update(state.getOption.getOrElse(0L) + rows.map(_.amount).sum)
+      (who, state.get)
+    }
+    val groups = orders.select("who", "amount").as[Order].groupByKey(_.who)
+    groups.mapGroupsWithState(GroupStateTimeout.NoTimeout)(add).toDF("who", "sum")
+  }
+
   def build(clicks: DataFrame, orders: DataFrame, spark: SparkSession): DataFrame = {
     val o = orders.withWatermark("order_time", "10 minutes").alias("o")
     val c = clicks.withWatermark("click_time", "10 minutes").alias("c")
@@ -134,10 +148,7 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
             f"steps: [{{add: {{orders: [['12:00', ada, 1]]}}, expect: {{{expected}}}}}]",
         ]
         (folder / "cases" / f"{method}.yaml").write_text("\n".join(lines) + "\n")
-    command = [str(Path(sys.executable).with_name("conformance")), "run", "cases", "--spark", "3.5", "--allow-code"]
-    done = subprocess.run(
-        [*command, "--jar", "sums.jar", "--jar", "jobs.jar"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = _run(folder, "cases", "3.5", jars=("sums.jar", "jobs.jar"))
     line = JAVA[: JAVA.index("orders.columns()[9]")].count("\n") + 1
     for note in (
         f"your code raised java.lang.ArrayIndexOutOfBoundsException: Index 9 out of bounds for length 3 at Sums.java:{line}, while",
@@ -146,10 +157,35 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
         "is the jar built for Scala 2.12, which Spark 3.5.9 has?",
     ):
         assert note in done.stdout + done.stderr, done.stdout + done.stderr
-    results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    results = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
     statuses = {each["case"].rpartition("/")[2]: each["status"] for each in results if "status" in each}
     assert statuses.pop("Sums.refused") == "conforms"
     assert {*statuses.values()} == {"broken"}
+
+
+def test_a_method_of_scala_keeps_state_of_its_own_types(folder: Path) -> None:
+    (folder / "counted.yaml").write_text("""
+title: It counts the orders of each customer
+strength: observed
+streams: {orders: "order_time TIMESTAMP, who STRING, amount BIGINT"}
+query: {call: {jvm: acme.Jobs.counted}, with: [orders]}
+outputMode: update
+steps:
+  - {add: {orders: [["12:00", ada, 1], ["12:00", bob, 5]]}, expect: {rows: [[ada, 1], [bob, 5]]}}
+  - restart: graceful
+  - {add: {orders: [["12:01", ada, 2]]}, expect: {rows: [[ada, 3]]}}
+""")
+    for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
+        _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
+    done = _run(folder, "counted.yaml", "3.5", "4.3", jars=("2.12=jobs_2.12.jar", "2.13=jobs_2.13.jar"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _run(folder: Path, cases: str, *versions: str, jars: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("conformance")), "run", cases, "--allow-code", "--output", "r.jsonl"]
+    options = [text for version in versions for text in ("--spark", version)]
+    options += [text for jar in jars for text in ("--jar", jar)]
+    return subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def _checked(folder: Path, *options: str) -> dict[str, Any]:
