@@ -64,6 +64,8 @@ package acme;
 import static org.apache.spark.sql.functions.*;
 
 import org.apache.spark.sql.*;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.types.DataTypes;
 
 public class Sums {
     public static Dataset<Row> build(Dataset<Row> first, Dataset<Row> second) {
@@ -75,6 +77,11 @@ public class Sums {
 
     public static Dataset<Row> refused(Dataset<Row> orders) {
         return orders.select("nothing");
+    }
+
+    public static Dataset<Row> fails(Dataset<Row> orders) {
+        UDF1<String, String> cut = text -> text.substring(9);
+        return orders.select(udf(cut, DataTypes.StringType).apply(col("who")));
     }
 
     public static Dataset<Row> wrong(Dataset<Row> orders) {
@@ -132,6 +139,7 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
     for method, expected in {
         "Sums.refused": "error: {class: UNRESOLVED_COLUMN.WITH_SUGGESTION}",
         "Sums.wrong": "rows: []",
+        "Sums.fails": "rows: []",
         "Sums.nothing": "rows: []",
         "Sums.build": "rows: []",
         "Jobs.build": "rows: []",
@@ -149,11 +157,13 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
         ]
         (folder / "cases" / f"{method}.yaml").write_text("\n".join(lines) + "\n")
     done = _run(folder, "cases", "3.5", jars=("sums.jar", "jobs.jar"))
-    line = JAVA[: JAVA.index("orders.columns()[9]")].count("\n") + 1
+    at, in_a_task = (JAVA[: JAVA.index(text)].count("\n") + 1 for text in ("orders.columns()[9]", "text.substring(9)"))
     for note in (
-        f"your code raised java.lang.ArrayIndexOutOfBoundsException: Index 9 out of bounds for length 3 at Sums.java:{line}, while",
-        "your code raised acme.Sums has no static method nothing that is public and returns a Dataset; it has build(DataFrame, DataFrame)",
-        "your code raised acme.Sums.build is build(DataFrame, DataFrame); 1 DataFrame given: orders",
+        f"your code raised java.lang.ArrayIndexOutOfBoundsException: Index 9 out of bounds for length 3 at Sums.java:{at}, while",
+        f" at Sums.java:{in_a_task}, in a UDF",
+        "your code raised NotCallable: acme.Sums has no static method nothing that is public and returns a Dataset; it has "
+        "build(DataFrame, DataFrame); fails(DataFrame); refused(DataFrame); wrong(DataFrame), while",
+        "your code raised NotCallable: acme.Sums.build is build(DataFrame, DataFrame); 1 DataFrame given: orders",
         "is the jar built for Scala 2.12, which Spark 3.5.9 has?",
     ):
         assert note in done.stdout + done.stderr, done.stdout + done.stderr
