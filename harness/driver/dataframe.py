@@ -10,10 +10,11 @@ from .errors import NotPermitted
 from .origin import method
 from .own_code import OwnCode, drop_views
 from .permission import check_statement
-from .program import Source
+from .program import LEFT_OUT, Source
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 
+_SETTING = re.compile(r"SET\s+`?([\w.]+)`?\s*=", re.IGNORECASE)
 Operation = Dict[str, Any]
 
 _DIRECTION = re.compile(r"\s+(asc|desc)(?:\s+nulls\s+(first|last))?\s*$", re.IGNORECASE)
@@ -172,13 +173,19 @@ class _Builder:
             if stream in watermarks:
                 frame = frame.withWatermark(*watermarks[stream])
             frame.createOrReplaceTempView(stream)
-        return [self._session.sql(text) for text in texts][-1]
+        return [self._session.sql(text) for text in texts if not _is_left_out(text)][-1]
 
     def _source(self, streams: list[str], source: Source) -> Any:
         if source.name not in streams:
             known = ", ".join(streams)
             raise ValueError("the program reads {}, and the streams of the case are {}".format(source.name, known))
         return self._stream(source.name, source.given)
+
+
+def _is_left_out(statement: str) -> bool:
+    """Whether it makes a setting that is left out, as in a program."""
+    setting = _SETTING.match(statement)
+    return setting is not None and setting.group(1) in LEFT_OUT
 
 
 def _expr(text: str) -> Any:

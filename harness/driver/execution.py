@@ -16,7 +16,7 @@ from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_f
 from .files import prepare
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
-from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_in_text
+from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink
 from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
 from .query_starts import allowed
@@ -163,7 +163,7 @@ class Execution:
             return {**describe(cause.error, failure.stage), "own_code": dict(vars(cause.mistake))}
         described = describe(cause, failure.stage)
         if self._code is not None and self._code.used:
-            mistake = mistake_in_text(described["message"], self._code.folders)
+            mistake = self._code.mistake_in_text(described["message"])
             if mistake is not None:
                 return {**described, "own_code": dict(vars(mistake))}
         failed = machine_failure(cause, self._request.directory)

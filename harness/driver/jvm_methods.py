@@ -8,6 +8,9 @@ from typing import Any, Dict, List, NamedTuple, Optional
 _DATASET = "org.apache.spark.sql.Dataset"
 _OF_LANGUAGES = re.compile(r"(java|javax|jdk|sun|scala)\.")
 _OF_SPARK = re.compile(r"(org\.apache\.spark|py4j)\.")
+_EXCEPTION = re.compile(r"((?:[\w$]+\.)+[\w$]*(?:Exception|Error)\b[^\n]*)\n((?:\s+at [^\n]+(?:\n|$))+)")
+"""An exception in a text, with the frames below it."""
+_FRAME = re.compile(r"\s+at (?:[\w.-]*/+)*([\w.$]+)\.[\w$<>]+\(([^)]*)\)")
 _LINKAGE = ("NoClassDefFoundError", "NoSuchMethodError", "ClassNotFoundException", "NoSuchFieldError")
 _CLASS_FILE = re.compile(r"class file version (\d+)\.\d+\).* up to (\d+)\.")
 _FIRST_CLASS_FILE = 44
@@ -80,7 +83,7 @@ def _chosen(named: str, session: Any, frames: Dict[str, Any]) -> _Method:
         raise NotCallable("{} is ambiguous, {}: {}".format(named, given, "; ".join(map(str, fitting))))
     if same:
         raise NotCallable("{} is {}; {}".format(named, " or ".join(map(str, same)), given))
-    has = "; ".join(map(str, methods)) or "none"
+    has = "; ".join(sorted(map(str, methods))) or "none"
     raise NotCallable(
         "{} has no static method {} that is public and returns a Dataset; it has {}".format(holder, name, has)
     )
@@ -139,7 +142,7 @@ def _class(jvm: Any, name: str) -> Any:
 def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     """What the author's code threw; None if Spark did."""
     if isinstance(error, NotCallable):
-        return Thrown(str(error), None)
+        return Thrown("NotCallable: {}".format(error), None)
     # Since 3.4 an exception that PySpark has made of one of Java's keeps it.
     exception = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if exception is None:
@@ -164,6 +167,15 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     if not linkage and _OF_SPARK.match(called):
         return None
     return Thrown(said, _place(frames))
+
+
+def thrown_in_text(message: str) -> Optional[Thrown]:
+    """What the author's code threw in a task, by the text of Spark's error; None if Spark's own code did."""
+    for what, trace in _EXCEPTION.findall(message):
+        frames = [(name, line) for name, line in _FRAME.findall(trace) if not _OF_LANGUAGES.match(name)]
+        if frames and not _OF_SPARK.match(frames[0][0]):
+            return Thrown(what.strip(), frames[0][1])
+    return None
 
 
 def _place(frames: List[Any]) -> Optional[str]:

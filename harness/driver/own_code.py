@@ -164,6 +164,7 @@ class OwnCode:
         """Whether a function was looked up: what fails from then on may be the author's."""
         self.sink_of_program = Sink()
         self._runs = 0
+        self._calls_methods = False
 
     def function(self, named: str) -> Callable[..., Any]:
         """The function that ``module:function`` names.
@@ -240,7 +241,7 @@ class OwnCode:
         Raises:
             AuthorFailed: there is none, or it fails by its own fault. What Spark refuses is raised as it is.
         """
-        self.used = True
+        self.used = self._calls_methods = True
         try:
             return jvm_methods.call(named, session, frames)
         except Exception as error:
@@ -248,6 +249,13 @@ class OwnCode:
             if thrown is None:
                 raise
             raise AuthorFailed(Mistake(thrown.what[:_LONGEST], thrown.at, BUILDING), error) from error
+
+    def mistake_in_text(self, message: str) -> Optional[Mistake]:
+        """The author's mistake in the text of an error of Spark; None if there is none."""
+        thrown = jvm_methods.thrown_in_text(message) if self._calls_methods else None
+        if thrown is not None:
+            return Mistake(thrown.what[:_LONGEST], thrown.at, IN_A_UDF)
+        return mistake_in_text(message, self.folders)
 
     def program(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Run:
         """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.

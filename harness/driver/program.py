@@ -48,7 +48,7 @@ _SCHEMA_SECOND = ("csv", "json", "xml")
 _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
-_LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation")
+LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation")
 """Settings of the program that are left out: more partitions cost time and change no row, and no checkpoint of its own is used."""
 
 
@@ -371,7 +371,7 @@ def _session(run: Run, _: Any, self: Any) -> Any:
     before = _shared_options.before
     with _running.as_others():
         for key, value in dict(self._options).items():
-            if before.get(key) != value and key.startswith("spark.sql.") and key not in _LEFT_OUT:
+            if before.get(key) != value and key.startswith("spark.sql.") and key not in LEFT_OUT:
                 with suppress(Exception):  # a static one, which Spark refuses here
                     run.session.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     return run.session

@@ -128,7 +128,8 @@ def test_statements_are_executed_over_views_of_the_streams(calls):
     session = SimpleNamespace(
         catalog=catalog, sql=lambda text: calls.append(f"sql({text})") or Recorded(calls, f"rows of {text}")
     )
-    called = {"sql": ["CREATE TEMP VIEW v AS SELECT 1", "TABLE v"], "watermarks": {"b": ["t", "1 hour"]}}
+    settings = ["SET spark.sql.shuffle.partitions = 64", "set spark.sql.ansi.enabled=true"]
+    called = {"sql": [*settings, "CREATE TEMP VIEW v AS SELECT 1", "TABLE v"], "watermarks": {"b": ["t", "1 hour"]}}
     operation = {"call": called, "with": ["a", "b"]}
     frame = build([operation], lambda stream, _: Recorded(calls, stream), session, OwnCode([]))
     assert frame.text == "rows of TABLE v"
@@ -137,6 +138,7 @@ def test_statements_are_executed_over_views_of_the_streams(calls):
         "a.createOrReplaceTempView(a)",
         "b.withWatermark(t, 1 hour)",
         "b.withWatermark(t, 1 hour).createOrReplaceTempView(b)",
+        "sql(set spark.sql.ansi.enabled=true)",
         "sql(CREATE TEMP VIEW v AS SELECT 1)",
         "sql(TABLE v)",
     ]

@@ -133,11 +133,11 @@ def test_an_object_of_scala_has_methods_of_its_own(called):
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("acme.Gone.f", "there is no class acme.Gone in the jars"),
-        ("acme.Jobs.h", "acme.Jobs has no static method h that is public and returns a Dataset; it has f(SparkSession, DataFrame orders); "
-         "g(DataFrame); g(SparkSession, DataFrame); two(String, DataFrame)"),
-        ("acme.Jobs.g", "acme.Jobs.g is ambiguous, 1 DataFrame given: a: g(DataFrame); g(SparkSession, DataFrame)"),
-        ("acme.Jobs.two", "acme.Jobs.two is two(String, DataFrame); 1 DataFrame given: a"),
+        ("acme.Gone.f", "NotCallable: there is no class acme.Gone in the jars"),
+        ("acme.Jobs.h", "NotCallable: acme.Jobs has no static method h that is public and returns a Dataset; it has "
+         "f(SparkSession, DataFrame orders); g(DataFrame); g(SparkSession, DataFrame); two(String, DataFrame)"),
+        ("acme.Jobs.g", "NotCallable: acme.Jobs.g is ambiguous, 1 DataFrame given: a: g(DataFrame); g(SparkSession, DataFrame)"),
+        ("acme.Jobs.two", "NotCallable: acme.Jobs.two is two(String, DataFrame); 1 DataFrame given: a"),
         ("acme.New.f", "UnsupportedClassVersionError: the jar is compiled for Java 25, and this engine has Java 17: compile "
          "it with --release 17"),
         ("acme.Other.f", "java.lang.NoClassDefFoundError: scala/collection/IterableOnce; is the jar built for Scala 2.12, which Spark "
@@ -188,3 +188,22 @@ def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called
 def test_through_connect_no_jar_is_called():
     with pytest.raises(jvm_methods.NotCallable, match="through Connect no method of a jar can be called"):
         jvm_methods.call("acme.Jobs.f", SimpleNamespace(), {})
+
+
+TASK = """Job aborted due to stage failure: Lost task 0.0: org.apache.spark.SparkException: [FAILED_EXECUTE_UDF] of Sums$$Lambda
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.failedExecuteUserDefinedFunctionError(QueryExecutionErrors.scala:195)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.lang.StringIndexOutOfBoundsException: begin 9, end 3
+\tat java.base/java.lang.String.substring(String.java:2709)
+\tat acme.Sums.lambda$fails$0(Sums.java:21)
+\tat org.apache.spark.sql.functions$.$anonfun$udf$1(functions.scala:1)
+
+Driver stacktrace:"""
+
+
+def test_what_code_throws_in_a_task_is_found_in_the_text_of_the_error():
+    said = "java.lang.StringIndexOutOfBoundsException: begin 9, end 3"
+    assert jvm_methods.thrown_in_text(TASK) == (said, "Sums.java:21")
+    assert jvm_methods.thrown_in_text(TASK.replace("acme.Sums", "org.apache.spark.Own")) is None
+    assert jvm_methods.thrown_in_text("java.lang.Error: without frames") is None
+    assert OwnCode([]).mistake_in_text(TASK) is None

@@ -1,0 +1,233 @@
+"""One job as a function, a program, a method of Scala and of Java, and SQL: `conformance check` gives the identical verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.environments.environment import Environment
+from harness.environments.provision import prepare
+from harness.targets.targets import Targets
+from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
+from tests.support.effort import full_run_only
+
+PROGRAM = """
+from pyspark.sql import SparkSession
+
+from same import build
+
+spark = SparkSession.builder.getOrCreate()
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders")
+clicks = spark.readStream.schema("click_time TIMESTAMP, who STRING, page STRING").json("clicks")
+build(spark, orders, clicks).writeStream.option("checkpointLocation", "checkpoint").start("sums").awaitTermination()
+"""
+SCALA = """
+package acme
+
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout}
+
+case class Order(who: String, amount: Long)
+
+object Jobs {
+  def counted(orders: DataFrame): DataFrame = {
+    val spark = orders.sparkSession
+    import spark.implicits._
+    val add = (who: String, rows: Iterator[Order], state: GroupState[Long]) => {
+      state.update(state.getOption.getOrElse(0L) + rows.map(_.amount).sum)
+      (who, state.get)
+    }
+    val groups = orders.select("who", "amount").as[Order].groupByKey(_.who)
+    groups.mapGroupsWithState(GroupStateTimeout.NoTimeout)(add).toDF("who", "sum")
+  }
+
+  def build(clicks: DataFrame, orders: DataFrame, spark: SparkSession): DataFrame = {
+    val o = orders.withWatermark("order_time", "10 minutes").alias("o")
+    val c = clicks.withWatermark("click_time", "10 minutes").alias("c")
+    val soon = expr("o.who = c.who AND order_time BETWEEN click_time AND click_time + INTERVAL 5 MINUTES")
+    c.join(o, soon).groupBy(window(col("order_time"), "10 minutes"), col("page")).agg(sum("amount").alias("sum"))
+  }
+}
+"""
+JAVA = """
+package acme;
+
+import static org.apache.spark.sql.functions.*;
+
+import org.apache.spark.sql.*;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.types.DataTypes;
+
+public class Sums {
+    public static Dataset<Row> build(Dataset<Row> first, Dataset<Row> second) {
+        Dataset<Row> o = first.withWatermark("order_time", "10 minutes").alias("o");
+        Dataset<Row> c = second.withWatermark("click_time", "10 minutes").alias("c");
+        Column soon = expr("o.who = c.who AND order_time BETWEEN click_time AND click_time + INTERVAL 5 MINUTES");
+        return c.join(o, soon).groupBy(window(col("order_time"), "10 minutes"), col("page")).agg(sum("amount").alias("sum"));
+    }
+
+    public static Dataset<Row> refused(Dataset<Row> orders) {
+        return orders.select("nothing");
+    }
+
+    public static Dataset<Row> fails(Dataset<Row> orders) {
+        UDF1<String, String> cut = text -> text.substring(9);
+        return orders.select(udf(cut, DataTypes.StringType).apply(col("who")));
+    }
+
+    public static Dataset<Row> wrong(Dataset<Row> orders) {
+        return orders.where(orders.columns()[9]);
+    }
+}
+"""
+SQL = """
+CREATE TEMPORARY VIEW bought AS
+SELECT page, amount, order_time FROM clicks c JOIN orders o
+  ON o.who = c.who AND order_time BETWEEN click_time AND click_time + INTERVAL 5 MINUTES;
+
+SELECT window(order_time, '10 minutes') AS window, page, sum(amount) AS sum
+FROM bought GROUP BY window(order_time, '10 minutes'), page;
+"""
+SAMPLES = ("--sample", "orders=orders.csv", "--sample", "clicks=clicks.csv")
+WATERMARKS = ("--watermark", "orders=10 minutes", "--watermark", "clicks=10 minutes")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {"same.py": FUNCTION, "job.py": PROGRAM, "sums.sql": SQL, "Jobs.scala": SCALA, "Sums.java": JAVA}
+    for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@full_run_only
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
+    for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
+        _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
+    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    jars = ("--jar", "2.12=jobs_2.12.jar", "--jar", "2.13=jobs_2.13.jar")
+    function, *others = (
+        _checked(folder, *how, *SAMPLES)
+        for how in (
+            ("same:build",),
+            ("job.py",),
+            ("--call", "acme.Jobs.build", *jars),
+            ("--call", "acme.Sums.build", "--jar", "sums.jar"),
+            ("sums.sql", *WATERMARKS),
+        )
+    )
+    assert (function["rows"], [each["met"] for each in function["checkpoints"]]) == ("same", ["refused"])
+    for other in others:
+        assert other == function
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(folder: Path) -> None:
+    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    _of_scala(folder, _environment("4.3"), folder / "jobs.jar")
+    (folder / "cases").mkdir()
+    for method, expected in {
+        "Sums.refused": "error: {class: UNRESOLVED_COLUMN.WITH_SUGGESTION}",
+        "Sums.wrong": "rows: []",
+        "Sums.fails": "rows: []",
+        "Sums.nothing": "rows: []",
+        "Sums.build": "rows: []",
+        "Jobs.build": "rows: []",
+    }.items():
+        streams = "orders: 'order_time TIMESTAMP, who STRING, amount BIGINT'"
+        given = "orders"
+        if method == "Jobs.build":
+            streams, given = streams + ", clicks: 'click_time TIMESTAMP, who STRING, page STRING'", "orders, clicks"
+        lines = [
+            f"title: It calls {method}",
+            "strength: observed",
+            f"streams: {{{streams}}}",
+            f"query: {{call: {{jvm: acme.{method}}}, with: [{given}]}}",
+            f"steps: [{{add: {{orders: [['12:00', ada, 1]]}}, expect: {{{expected}}}}}]",
+        ]
+        (folder / "cases" / f"{method}.yaml").write_text("\n".join(lines) + "\n")
+    done = _run(folder, "cases", "3.5", jars=("sums.jar", "jobs.jar"))
+    at, in_a_task = (JAVA[: JAVA.index(text)].count("\n") + 1 for text in ("orders.columns()[9]", "text.substring(9)"))
+    for note in (
+        f"your code raised java.lang.ArrayIndexOutOfBoundsException: Index 9 out of bounds for length 3 at Sums.java:{at}, while",
+        f" at Sums.java:{in_a_task}, in a UDF",
+        "your code raised NotCallable: acme.Sums has no static method nothing that is public and returns a Dataset; it has "
+        "build(DataFrame, DataFrame); fails(DataFrame); refused(DataFrame); wrong(DataFrame), while",
+        "your code raised NotCallable: acme.Sums.build is build(DataFrame, DataFrame); 1 DataFrame given: orders",
+        "is the jar built for Scala 2.12, which Spark 3.5.9 has?",
+    ):
+        assert note in done.stdout + done.stderr, done.stdout + done.stderr
+    results = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
+    statuses = {each["case"].rpartition("/")[2]: each["status"] for each in results if "status" in each}
+    assert statuses.pop("Sums.refused") == "conforms"
+    assert {*statuses.values()} == {"broken"}
+
+
+def test_a_method_of_scala_keeps_state_of_its_own_types(folder: Path) -> None:
+    (folder / "counted.yaml").write_text("""
+title: It counts the orders of each customer
+strength: observed
+streams: {orders: "order_time TIMESTAMP, who STRING, amount BIGINT"}
+query: {call: {jvm: acme.Jobs.counted}, with: [orders]}
+outputMode: update
+steps:
+  - {add: {orders: [["12:00", ada, 1], ["12:00", bob, 5]]}, expect: {rows: [[ada, 1], [bob, 5]]}}
+  - restart: graceful
+  - {add: {orders: [["12:01", ada, 2]]}, expect: {rows: [[ada, 3]]}}
+""")
+    for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
+        _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
+    done = _run(folder, "counted.yaml", "3.5", "4.3", jars=("2.12=jobs_2.12.jar", "2.13=jobs_2.13.jar"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _run(folder: Path, cases: str, *versions: str, jars: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("conformance")), "run", cases, "--allow-code", "--output", "r.jsonl"]
+    options = [text for version in versions for text in ("--spark", version)]
+    options += [text for jar in jars for text in ("--jar", jar)]
+    return subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def _checked(folder: Path, *options: str) -> dict[str, Any]:
+    command = [str(Path(sys.executable).with_name("conformance")), "check", "--from", "3.5", "--to", "4.3", "--json"]
+    quick = ["--batches", "2", "--no-silent-streams"]
+    done = subprocess.run([*command, *quick, *options], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    answer = {key: value for key, value in json.loads(done.stdout).items() if key != "case"}
+    assert done.returncode == 1
+    return answer
+
+
+def _environment(version: str) -> Environment:
+    (target,) = Targets.load().select([version])
+    return prepare(target, on_progress=print)
+
+
+def _of_scala(folder: Path, environment: Environment, jar: Path) -> None:
+    """Compile with the compiler that Spark ships for its shell."""
+    jars = f"{environment.spark_home}/jars/*"
+    java = str(environment.java_home / "bin" / "java")
+    _compiled(jar, [java, "-cp", jars, "scala.tools.nsc.Main", "-classpath", jars, str(folder / "Jobs.scala")])
+
+
+def _of_java(folder: Path, environment: Environment, jar: Path) -> None:
+    _compiled(jar, ["javac", "--release", "17", "-cp", f"{environment.spark_home}/jars/*", str(folder / "Sums.java")])
+
+
+def _compiled(jar: Path, command: list[str]) -> None:
+    classes = jar.with_suffix("")
+    classes.mkdir()
+    subprocess.run([*command, "-d", str(classes)], check=True, env={"PATH": os.environ["PATH"]})
+    with zipfile.ZipFile(jar, "w") as archive:
+        for file in classes.rglob("*.class"):
+            archive.write(file, file.relative_to(classes))
