@@ -15,13 +15,13 @@ from conformance.cli.options import OUTPUT, argument, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.suite import discovery
-from reports.analysis.change import MEANINGS
+from reports.analysis.change import MEANINGS, OF_ROWS, Reason
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.features import named_features, needs
-from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
+from reports.analysis.gate import DRAFT, WORDS, Acceptance, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
-from reports.results.checkpoint_status import UPGRADES_WORST_FIRST
+from reports.results.checkpoint_status import UPGRADES, UPGRADES_WORST_FIRST
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS, final_style
@@ -50,7 +50,18 @@ Examples:
   conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
 
-STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim", "unrelated": "dim"}
+MOST_LINES = 10
+"""A longer answer is printed in short, in about so many lines."""
+_FEW_REASONS = 2
+
+STYLES = {
+    "fails": "bold red",
+    "fixed": "bold red",
+    "accepted": "green",
+    "known": "dim",
+    "tolerated": "dim",
+    "unrelated": "dim",
+}
 
 
 def gate(
@@ -74,6 +85,9 @@ def gate(
     baseline: Path | None = option(None, "Earlier results: changes that they have may pass.", "FILE"),
     draft_: Path | None = option(
         None, "Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"
+    ),
+    verbose: bool = option(
+        False, "Print every change, not only what matters to most queries.", None, None, "--verbose"
     ),
     as_json: options.AsJson = False,
 ) -> None:
@@ -100,7 +114,10 @@ def gate(
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )
-    print_answer(_lines(answer, silent), _record(answer, silent), as_json=as_json)
+    lines = [*_lines(answer, silent)]
+    if not verbose and len(lines) > MOST_LINES:
+        lines = [*_short_lines(answer, silent)]
+    print_answer(lines, _record(answer, silent), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
@@ -130,9 +147,68 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
         )
         yield from _workaround(standing.bug)
     for entry in answer.stale:
-        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
+        yield _stale(entry)
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
+    yield from _last_lines(answer, left_out)
+
+
+def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+    """The failing changes of rows by reason, and the rest by its number: new features, metrics, errors of queries that failed before."""
+    told = 0
+    for meaning, heading in MEANINGS.items():
+        by_reason: dict[tuple[Reason, ...], list[Ruling]] = {}
+        for ruling in answer.failing:
+            if ruling.change.meaning == meaning and meaning in OF_ROWS:
+                by_reason.setdefault(ruling.change.reasons, []).append(ruling)
+        told += sum(map(len, by_reason.values()))
+        for number, (reasons, rulings) in enumerate(by_reason.items(), 1):
+            if number <= _FEW_REASONS:
+                more = len(by_reason) - number if number == _FEW_REASONS else 0
+                yield _reason_line(heading.glyph, reasons, rulings, more)
+    if others := len(answer.rulings) - told:
+        yield Text(f"  {others} other changes, most of what Spark accepts or reports; --verbose lists all")
+    if (checkpoints := answer.checkpoints) is not None and (
+        groups := checkpoints.groups or checkpoints.documented_groups
+    ):
+        entry = groups[0].entry
+        how = f"; workaround: {entry.workaround}" if entry is not None and entry.workaround else ""
+        ticket = entry.ticket if entry is not None else ""
+        yield Text(
+            f"⟳ {counted(groups[0].count, 'checkpoint')} {UPGRADES[groups[0].status].word}: {groups[0].because}{ticket}{how}"
+        )
+    if answer.bugs:
+        names = "; ".join(bug.bug.ticket.strip(" ()") for bug in answer.bugs)
+        yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
+    for stale in answer.stale:
+        yield _stale(stale)
+    yield from _last_lines(answer, left_out)
+
+
+def _stale(entry: Acceptance) -> Text:
+    return Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
+
+
+def _reason_line(glyph: str, reasons: Sequence[Reason], rulings: Sequence[Ruling], more: int) -> Text:
+    first = rulings[0]
+    mark = MARKS["bug"].glyph
+    told = (
+        f"{reason.spark}: {f'{mark} {reason.bug}: ' if reason.bug else ''}{reason.text}{reason.ticket}"
+        for reason in reasons
+    )
+    why = "; ".join(told) or "no case gives a reason"
+    others = f"; {counted(more, 'other reason')}" if more else ""
+    return Text.assemble(
+        f"{glyph} ",
+        (first.change.case, "bold"),
+        f" and {counted(len(rulings) - 1, 'more case')}" if len(rulings) > 1 else "",
+        f": {first.change.what}  ",
+        (f"[{WORDS[first.word]}]", STYLES[first.word]),
+        f"  {why}{others}",
+    )
+
+
+def _last_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     if left_out:
         before, other = answer.compared.before.spark, answer.compared.after.spark
         yield Text(
@@ -146,7 +222,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
 def _change(ruling: Ruling) -> Iterator[Text]:
     change = ruling.change
     because = f": {ruling.because}" if ruling.because else ""
-    passing = f"[{WORDS[ruling.passing]}{because}]", STYLES[ruling.passing]
+    passing = f"[{WORDS[ruling.word]}{because}]", STYLES[ruling.word]
     yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing)
     for reason in change.reasons:
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
@@ -223,6 +299,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "change": change.meaning,
         "what": change.what,
         "passing": ruling.passing,
+        "fixes_a_bug": change.fixes_a_bug,
         "because": ruling.because,
         "strength": ruling.strength,
         "where": str(change.where),

@@ -67,6 +67,8 @@ _BAR = 300.0
 @dataclass(frozen=True)
 class SummaryBar:
     label: str
+    fact: str
+    """The name of the fact that its count is, without the versions."""
     count: int
     of: str
     """What it is a part of: ``of 785 cases``; empty for bugs, of which nobody knows how many there are."""
@@ -105,6 +107,7 @@ class Dossier:
         bars = [
             SummaryBar(
                 f"{group.heading.glyph} {group.heading.title}",
+                group.heading.title,
                 group.count,
                 cases,
                 _BAR * group.count / most,
@@ -115,8 +118,20 @@ class Dossier:
         if self.checkpoints is not None and (tried := self.checkpoints.found.tried):
             count = self.checkpoints.abnormal
             label = "⟳ Checkpoints that do not resume normally"
-            bars.append(SummaryBar(label, count, f"of {counted(tried, 'checkpoint')}", _BAR * count / tried, "#9a4a00"))
-        return (*bars, SummaryBar("▲ Known bugs that both have", len(self.comparison.bugs), "", 0.0, "#9a4a00"))
+            bars.append(
+                SummaryBar(
+                    label,
+                    "checkpoints that do not resume",
+                    count,
+                    f"of {counted(tried, 'checkpoint')}",
+                    _BAR * count / tried,
+                    "#9a4a00",
+                )
+            )
+        return (
+            *bars,
+            SummaryBar("▲ Known bugs that both have", "bugs of both", len(self.comparison.bugs), "", 0.0, "#9a4a00"),
+        )
 
 
 _COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accepted": "#176b3a", "metric": "#566172"}

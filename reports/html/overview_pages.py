@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from markupsafe import Markup
+
 from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
@@ -28,7 +30,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
 from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
-from reports.html.texts import duration
+from reports.html.texts import duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
 from reports.results.records import Cell, Target
@@ -168,16 +170,23 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     checkpoints, 2 are refused and 1 resumes with other results; all 16 releases have known bugs. Compared: 214 cases on 16 versions.``
     """
     of_spark = report.matrix.parts[0]
-    size = f"{counted(len(of_spark.cases), 'case')} on {counted(len(report.versions), 'Spark version')}"
-    first = []
+    versions = counted(len(report.versions), "Spark version")
+    size = Markup("{} on {}").format(fact(counted(len(of_spark.cases), "case"), "cases"), versions)
+    first: list[Markup] = []
     if pair is not None and pair.compared:
-        harmed, others = pair.of_rows, len(pair.changes) - pair.of_rows
-        cases = counted(harmed, "case") if harmed else "no case"
-        spared = f", and {others} cannot: they change only what Spark accepts or reports" if others else ""
-        first.append(f"from {pair.before.title} to {pair.after.title}, {cases} can change your rows or fail{spared}")
+        ends = pair.before, pair.after
+        harmed = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
+        spared = Markup(", and {} cannot: they change only what Spark accepts or reports").format(
+            fact(len(pair.changes) - pair.of_rows, "changes of no row", *ends)
+        )
+        first.append(
+            Markup("from {} to {}, {} can change your rows or fail{}").format(
+                *(target.title for target in ends), harmed, spared if len(pair.changes) > pair.of_rows else ""
+            )
+        )
     handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
     if handed is not None and handed.found.tried:
-        first.append(handed.found.summary())
+        first.append(fact(handed.found.summary(), "checkpoints", handed.found.before, handed.found.after))
     counts = of_spark.totals
     last = []
     if counts["violates"]:
@@ -186,9 +195,10 @@ def headline(report: Report, pair: Changes | None) -> Headline:
         last.append(f"{counted(open_, 'cell')} without a result")
     bugs = _bugs(report)
     if not first and not last and not bugs:
-        return Headline(f"{size}.")
-    said = f"{'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
-    return Headline(said[:1].upper() + said[1:], bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}. {size}.")
+        return Headline(size + ".")
+    said = Markup("; ").join(first) + ("; " if first and (bugs or last) else "")
+    rest = f"{'; ' if bugs and last else ''}{'; '.join(last)}. "
+    return Headline(said[:1].upper() + said[1:], bugs, Markup.escape(rest) + size + ".")
 
 
 def _bugs(report: Report) -> str:

@@ -28,7 +28,7 @@ from reports.html.overview_pages import (
     own_result,
     understand_page,
 )
-from reports.html.texts import cut, visible
+from reports.html.texts import cut, fact, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target
 
@@ -61,6 +61,8 @@ class PairCell:
     """A number from 0, nothing, to 4, most."""
     href: str
     title: str
+    ends: str
+    """The two versions, as they stand in the name of a fact."""
     current: bool
 
 
@@ -83,6 +85,7 @@ def templates() -> Environment:
         slug=slug,
         px=lambda number: f"{number:.1f}".removesuffix(".0"),
         cut=cut,
+        fact=fact,
         source_link=SourceLink.of,
     )
     return environment
@@ -192,6 +195,7 @@ class _Renderer:
                 heat=0 if not count else 1 + 3 * (count - 1) // most,
                 href=self.addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
                 title=f"{pair.before.title} to {pair.after.title}",
+                ends=f"{pair.before.title} {pair.after.title}",
                 current=pair == current,
             )
             for pair in self.report.pairs
