@@ -15,13 +15,13 @@ from conformance.cli.options import OUTPUT, argument, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.suite import discovery
-from reports.analysis.change import MEANINGS, OF_ROWS, Reason
+from reports.analysis.change import MEANINGS, OF_ROWS
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.features import named_features, needs
-from reports.analysis.gate import DRAFT, WORDS, Acceptance, FailOn, Gate, Ruling, draft, read_accepted
+from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
-from reports.results.checkpoint_status import UPGRADES, UPGRADES_WORST_FIRST
+from reports.results.checkpoint_status import UPGRADES_WORST_FIRST
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS, final_style
@@ -146,69 +146,38 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
             "  ", (standing.cases[0], "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
         )
         yield from _workaround(standing.bug)
-    for entry in answer.stale:
-        yield _stale(entry)
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
     yield from _last_lines(answer, left_out)
 
 
 def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
-    """The failing changes of rows by reason, and the rest by its number: new features, metrics, errors of queries that failed before."""
+    """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
+    of_rows = [ruling for ruling in answer.failing if ruling.change.meaning in OF_ROWS]
     told = 0
     for meaning, heading in MEANINGS.items():
-        by_reason: dict[tuple[Reason, ...], list[Ruling]] = {}
-        for ruling in answer.failing:
-            if ruling.change.meaning == meaning and meaning in OF_ROWS:
-                by_reason.setdefault(ruling.change.reasons, []).append(ruling)
-        told += sum(map(len, by_reason.values()))
-        for number, (reasons, rulings) in enumerate(by_reason.items(), 1):
-            if number <= _FEW_REASONS:
-                more = len(by_reason) - number if number == _FEW_REASONS else 0
-                yield _reason_line(heading.glyph, reasons, rulings, more)
+        by_reason = {ruling.change.reasons: ruling for ruling in reversed(of_rows) if ruling.change.meaning == meaning}
+        for ruling in [*reversed(by_reason.values())][:_FEW_REASONS]:
+            told += 1
+            yield _on_one_line(Text(heading.glyph), *_change(ruling))
     if others := len(answer.rulings) - told:
-        yield Text(f"  {others} other changes, most of what Spark accepts or reports; --verbose lists all")
-    if (checkpoints := answer.checkpoints) is not None and (
-        groups := checkpoints.groups or checkpoints.documented_groups
-    ):
-        entry = groups[0].entry
-        how = f"; workaround: {entry.workaround}" if entry is not None and entry.workaround else ""
-        ticket = entry.ticket if entry is not None else ""
-        yield Text(
-            f"⟳ {counted(groups[0].count, 'checkpoint')} {UPGRADES[groups[0].status].word}: {groups[0].because}{ticket}{how}"
-        )
+        rows = f", {len(of_rows) - told} of them of rows" if len(of_rows) > told else ""
+        yield Text(f"  {counted(others, 'other change')}{rows}; --verbose lists all")
+    if (known := answer.checkpoints) is not None and (groups := known.groups or known.documented_groups):
+        yield _on_one_line(Text("⟳"), *group_lines(groups[0], not_run=not known.groups))
     if answer.bugs:
         names = "; ".join(bug.bug.ticket.strip(" ()") for bug in answer.bugs)
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
-    for stale in answer.stale:
-        yield _stale(stale)
     yield from _last_lines(answer, left_out)
 
 
-def _stale(entry: Acceptance) -> Text:
-    return Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
-
-
-def _reason_line(glyph: str, reasons: Sequence[Reason], rulings: Sequence[Ruling], more: int) -> Text:
-    first = rulings[0]
-    mark = MARKS["bug"].glyph
-    told = (
-        f"{reason.spark}: {f'{mark} {reason.bug}: ' if reason.bug else ''}{reason.text}{reason.ticket}"
-        for reason in reasons
-    )
-    why = "; ".join(told) or "no case gives a reason"
-    others = f"; {counted(more, 'other reason')}" if more else ""
-    return Text.assemble(
-        f"{glyph} ",
-        (first.change.case, "bold"),
-        f" and {counted(len(rulings) - 1, 'more case')}" if len(rulings) > 1 else "",
-        f": {first.change.what}  ",
-        (f"[{WORDS[first.word]}]", STYLES[first.word]),
-        f"  {why}{others}",
-    )
+def _on_one_line(*lines: Text) -> Text:
+    return Text(" ").join(Text(line.plain.strip()) for line in lines)
 
 
 def _last_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+    for entry in answer.stale:
+        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     if left_out:
         before, other = answer.compared.before.spark, answer.compared.after.spark
         yield Text(

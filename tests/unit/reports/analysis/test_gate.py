@@ -121,8 +121,9 @@ class TestKnownBugs:
         answers = {f"f/{number}": {"3.5.9": a.CALM, "4.3.0": a.LOST} for number in range(6)}
         a.results(tmp_path / "many.jsonl", answers)
         _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-        assert out.splitlines()[0].startswith("✗ f/0 and 5 more cases: 1 of 2 rows is no longer emitted")
-        assert len(out.splitlines()) == 2
+        assert out.splitlines()[0].startswith("✗ f/0  1 of 2 rows is no longer emitted")
+        assert out.splitlines()[1] == "  5 other changes, 5 of them of rows; --verbose lists all"
+        assert len(out.splitlines()) == 3
         _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--verbose")
         assert all(f"  f/{number}  1 of 2 rows" in out for number in range(6))
 
