@@ -12,25 +12,21 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from markupsafe import Markup
-
 from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import counted, ticket
+from conformance.core.wording import ticket
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
-from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
-from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
-from reports.html.texts import duration, fact
+from reports.html.texts import duration
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
 from reports.results.records import Cell, Target
@@ -149,71 +145,6 @@ def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
     for step in seen.steps if seen is not None else ():
         if step.error is not None:
             yield from step.error.classes
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The sentence, around the part that says which releases have known bugs."""
-
-    before: str
-    bugs: str = ""
-    after: str = ""
-
-    def __str__(self) -> str:
-        return self.before + self.bugs + self.after
-
-
-def headline(report: Report, pair: Changes | None) -> Headline:
-    """The report in one sentence.
-
-    ``From 3.3.4 to 4.3.0, 3 cases can change your rows or fail, and 8 cannot: they change only what Spark accepts or reports; of 40
-    checkpoints, 2 are refused and 1 resumes with other results; all 16 releases have known bugs. Compared: 214 cases on 16 versions.``
-    """
-    of_spark = report.matrix.parts[0]
-    versions = counted(len(report.versions), "Spark version")
-    size = Markup("{} on {}").format(fact(counted(len(of_spark.cases), "case"), "cases"), versions)
-    first: list[Markup] = []
-    if pair is not None and pair.compared:
-        ends = pair.before, pair.after
-        harmed = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
-        spared = Markup(", and {} cannot: they change only what Spark accepts or reports").format(
-            fact(len(pair.changes) - pair.of_rows, "changes of no row", *ends)
-        )
-        first.append(
-            Markup("from {} to {}, {} can change your rows or fail{}").format(
-                *(target.title for target in ends), harmed, spared if len(pair.changes) > pair.of_rows else ""
-            )
-        )
-    handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if handed is not None and handed.found.tried:
-        first.append(fact(handed.found.summary(), "checkpoints", handed.found.before, handed.found.after))
-    counts = of_spark.totals
-    last = []
-    if counts["violates"]:
-        last.append(f"{counted(counts['violates'], 'cell')} not as expected")
-    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
-        last.append(f"{counted(open_, 'cell')} without a result")
-    bugs = _bugs(report)
-    if not first and not last and not bugs:
-        return Headline(size + ".")
-    said = Markup("; ").join(first) + ("; " if first and (bugs or last) else "")
-    rest = f"{'; ' if bugs and last else ''}{'; '.join(last)}. "
-    return Headline(said[:1].upper() + said[1:], bugs, Markup.escape(rest) + size + ".")
-
-
-def _bugs(report: Report) -> str:
-    having, of = len(releases_with_bugs(report)), len(report.versions)
-    if not having:
-        return ""
-    if having == of > 1:
-        return f"all {of} releases have known bugs"
-    return f"{having} of {counted(of, 'release')} {'has' if having == 1 else 'have'} known bugs"
-
-
-def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names the versions that show a known bug, whether or not a later release fixes it."""
-    names = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
-    return tuple(target.name for target in report.versions if target.name in names)
 
 
 WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")
