@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +38,8 @@ class MatrixRow:
     ribbon: Ribbon
     words: str
     """The words that find it besides its title, separated by spaces."""
+    errors: str
+    """The error classes and the beginnings of messages that find it in a pasted error, in lower case, separated by ``|``."""
     tags: tuple[str, ...]
     kinds: str
     """The status on each version, separated by spaces."""
@@ -68,10 +70,13 @@ def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
     targets = report.targets[::-1]
     names = [target.name for target in targets]
+    refusals: dict[str, set[str]] = defaultdict(set)
+    for cell in report.results.upgrades:
+        refusals[cell.case] |= {cell.error.name} if cell.error is not None else set()
     families = tuple(
         FamilyRows(
             family or "(no family)",
-            tuple(_row(report, case) for case in cases),
+            tuple(_row(report, case, refusals[case]) for case in cases),
             CellTotal.of_counts(matrix.count(cases, names)),
             tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
         )
@@ -89,12 +94,15 @@ def matrix_page(report: Report) -> MatrixPage:
     )
 
 
-def _row(report: Report, id: str) -> MatrixRow:
+def _row(report: Report, id: str, refusals: Iterable[str]) -> MatrixRow:
     row = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
         ribbon=row,
         words=search_words(case, report.behaviours[id]),
+        errors="|".join(
+            dict.fromkeys(text.lower() for text in (*refusals, *_errors(report.behaviours[id])) if len(text) > 20)
+        ),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in row.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
@@ -134,6 +142,18 @@ def _metrics(expected: Expectation) -> Iterator[str]:
     if expected.event_time is not None:
         yield "eventTime"
     yield from (key.rpartition(".")[2] for key in expected.progress or {})
+
+
+_BEGINNING = 60
+
+
+def _errors(behaviours: Iterable[Behaviour]) -> Iterator[str]:
+    for behaviour in behaviours:
+        seen = behaviour.shown.observation
+        for error in (step.error for step in seen.steps) if seen is not None else ():
+            if error is not None:
+                yield from (name for name in error.classes if "_" in name)
+                yield " ".join(re.sub(r"^\[[\w.]+\] ", "", error.message).split())[:_BEGINNING].replace("|", " ")
 
 
 def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
@@ -199,16 +219,11 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
-    machines: tuple[tuple[str, str], ...]
-    """What is known of the machine of some engine: a title, and the field of its target."""
     reused: int
     unreachable: tuple[tuple[str, str, str], ...]
     """Each behaviour that no case can test, what it is, and why."""
     unknown: int
     """The number of cases whose file was not found."""
-
-
-_MACHINE = {"Java": "java", "Python": "python", "Scala": "scala", "System": "os", "Image": "image"}
 
 
 def about_page(report: Report) -> AboutPage:
@@ -218,9 +233,6 @@ def about_page(report: Report) -> AboutPage:
         lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
         commands=tuple(header.command.split(" ; ")) if header.command else (),
         engines=tuple(_engine(report, target) for target in report.own),
-        machines=tuple(
-            (title, name) for title, name in _MACHINE.items() if any(getattr(target, name) for target in report.own)
-        ),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
             (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))

@@ -60,8 +60,6 @@ class PairCell:
     """A number from 0, nothing, to 4, most."""
     href: str
     title: str
-    ends: str
-    """The two versions, as they stand in the name of a fact."""
     current: bool
 
 
@@ -193,7 +191,6 @@ class _Renderer:
                 heat=0 if not count else 1 + 3 * (count - 1) // most,
                 href=self.addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
                 title=f"{pair.before.title} to {pair.after.title}",
-                ends=f"{pair.before.title} {pair.after.title}",
                 current=pair == current,
             )
             for pair in self.report.pairs
