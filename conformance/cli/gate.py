@@ -15,7 +15,7 @@ from conformance.cli.options import OUTPUT, argument, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.suite import discovery
-from reports.analysis.change import MEANINGS
+from reports.analysis.change import MEANINGS, OF_ROWS
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.features import named_features, needs
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
@@ -50,7 +50,18 @@ Examples:
   conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
 
-STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim", "unrelated": "dim"}
+MOST_LINES = 10
+"""A longer answer is printed in short, in about so many lines."""
+_FEW_REASONS = 2
+
+STYLES = {
+    "fails": "bold red",
+    "fixed": "bold red",
+    "accepted": "green",
+    "known": "dim",
+    "tolerated": "dim",
+    "unrelated": "dim",
+}
 
 
 def gate(
@@ -74,6 +85,9 @@ def gate(
     baseline: Path | None = option(None, "Earlier results: changes that they have may pass.", "FILE"),
     draft_: Path | None = option(
         None, "Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"
+    ),
+    verbose: bool = option(
+        False, "Print every change, not only what matters to most queries.", None, None, "--verbose"
     ),
     as_json: options.AsJson = False,
 ) -> None:
@@ -100,7 +114,10 @@ def gate(
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )
-    print_answer(_lines(answer, silent), _record(answer, silent), as_json=as_json)
+    lines = [*_lines(answer, silent)]
+    if not verbose and len(lines) > MOST_LINES:
+        lines = [*_short_lines(answer, silent)]
+    print_answer(lines, _record(answer, silent), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
@@ -129,10 +146,38 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
             "  ", (standing.cases[0], "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
         )
         yield from _workaround(standing.bug)
-    for entry in answer.stale:
-        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
+    yield from _last_lines(answer, left_out)
+
+
+def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+    """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
+    of_rows = [ruling for ruling in answer.failing if ruling.change.meaning in OF_ROWS]
+    told = 0
+    for meaning, heading in MEANINGS.items():
+        by_reason = {ruling.change.reasons: ruling for ruling in reversed(of_rows) if ruling.change.meaning == meaning}
+        for ruling in [*reversed(by_reason.values())][:_FEW_REASONS]:
+            told += 1
+            yield _on_one_line(Text(heading.glyph), *_change(ruling))
+    if others := len(answer.rulings) - told:
+        rows = f", {len(of_rows) - told} of them of rows" if len(of_rows) > told else ""
+        yield Text(f"  {counted(others, 'other change')}{rows}; --verbose lists all")
+    if (known := answer.checkpoints) is not None and (groups := known.groups or known.documented_groups):
+        yield _on_one_line(Text("⟳"), *group_lines(groups[0], not_run=not known.groups))
+    if answer.bugs:
+        names = "; ".join(bug.bug.ticket.strip(" ()") for bug in answer.bugs)
+        yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
+    yield from _last_lines(answer, left_out)
+
+
+def _on_one_line(*lines: Text) -> Text:
+    return Text(" ").join(Text(line.plain.strip()) for line in lines)
+
+
+def _last_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+    for entry in answer.stale:
+        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     if left_out:
         before, other = answer.compared.before.spark, answer.compared.after.spark
         yield Text(
@@ -146,7 +191,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
 def _change(ruling: Ruling) -> Iterator[Text]:
     change = ruling.change
     because = f": {ruling.because}" if ruling.because else ""
-    passing = f"[{WORDS[ruling.passing]}{because}]", STYLES[ruling.passing]
+    passing = f"[{WORDS[ruling.word]}{because}]", STYLES[ruling.word]
     yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing)
     for reason in change.reasons:
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
@@ -223,6 +268,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "change": change.meaning,
         "what": change.what,
         "passing": ruling.passing,
+        "fixes_a_bug": change.fixes_a_bug,
         "because": ruling.because,
         "strength": ruling.strength,
         "where": str(change.where),

@@ -27,6 +27,7 @@ from reports.analysis.equivalence import (
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug, gone_in
 from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.status import GREEN
 
 Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
 
@@ -50,6 +51,9 @@ MEANINGS: Mapping[Meaning, MeaningText] = {
     ),
 }
 """Every kind of change, worst first."""
+
+OF_ROWS: frozenset[Meaning] = frozenset({"rows", "refused", "timing"})
+"""What the rows of a running query can meet; the other kinds change only what Spark accepts or reports."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ class Change:
     def brings_a_bug(self) -> bool:
         return self.after.status == "bug" and self.before.differs != self.after.differs
 
+    @property
+    def fixes_a_bug(self) -> bool:
+        """Whether a known bug of the earlier version is gone: what changes was wrong before."""
+        return self.before.status == "bug" and self.after.status in GREEN and self.after.status != "bug"
+
 
 @dataclass(frozen=True)
 class MissingAnswer:
@@ -124,7 +133,7 @@ class Changes:
     @property
     def of_rows(self) -> int:
         """How many cases emit other rows, emit them at another time, or are refused; the others change what they accept or report."""
-        return sum(change.meaning in ("rows", "refused", "timing") for change in self.changes)
+        return sum(change.meaning in OF_ROWS for change in self.changes)
 
     @property
     def compared(self) -> int:

@@ -131,8 +131,9 @@ def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
 FailOn: TypeAlias = Literal["running", "any", "documented", "guaranteed"]
 Passing: TypeAlias = Literal["fails", "accepted", "known", "tolerated", "unrelated"]
 
-WORDS: Mapping[Passing, str] = {
+WORDS: Mapping[Passing | Literal["fixed"], str] = {
     "fails": "fails the gate",
+    "fixed": "must be accepted: a known bug is fixed",
     "accepted": "accepted",
     "known": "in the baseline",
     "tolerated": "below the --fail-on threshold",
@@ -151,6 +152,11 @@ class Ruling:
     """Whether the behaviour is documented; None if that was not needed."""
     passing: Passing
     because: str | None = None
+
+    @property
+    def word(self) -> Passing | Literal["fixed"]:
+        """How it passes; ``fixed`` if it fails only because a known bug of the earlier version is gone."""
+        return "fixed" if self.passing == "fails" and self.change.fixes_a_bug else self.passing
 
 
 @dataclass(frozen=True)
@@ -185,8 +191,12 @@ class Gate:
     def summary(self) -> str:
         """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
         pair = f"{self.compared.before.title} → {self.compared.after.title}"
-        counts = Counter(ruling.passing for ruling in self.rulings)
-        words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
+        counts = Counter(ruling.word for ruling in self.rulings)
+        words = {
+            **WORDS,
+            "fails": f"fail{'s' * (counts['fails'] == 1)} the gate",
+            "fixed": f"fix{'es' * (counts['fixed'] == 1)} a known bug and must be accepted",
+        }
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
         summary = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, write_file
-from conformance.core.wording import counted
 from reports.analysis.gate import DRAFT, Gate, draft, gate
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
@@ -60,18 +59,6 @@ def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequ
 
 
 PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
-_BAR = 300.0
-"""The length of the longest bar of the picture, in pixels: of the most cases, or of all checkpoints."""
-
-
-@dataclass(frozen=True)
-class SummaryBar:
-    label: str
-    count: int
-    of: str
-    """What it is a part of: ``of 785 cases``; empty for bugs, of which nobody knows how many there are."""
-    length: float
-    colour: str
 
 
 @dataclass(frozen=True)
@@ -95,31 +82,6 @@ class Dossier:
     def title(self) -> str:
         pair = self.comparison.pair
         return f"Upgrade from Spark {pair.before.title} to {pair.after.title}"
-
-    @property
-    def bars(self) -> tuple[SummaryBar, ...]:
-        """Cases beside cases and checkpoints as a share of their own: a bar is never longer for being counted in another unit."""
-        groups = self.comparison.groups
-        most = max((group.count for group in groups), default=0) or 1
-        cases = f"of {counted(self.comparison.pair.compared, 'case')}"
-        bars = [
-            SummaryBar(
-                f"{group.heading.glyph} {group.heading.title}",
-                group.count,
-                cases,
-                _BAR * group.count / most,
-                _COLOURS[group.meaning],
-            )
-            for group in groups
-        ]
-        if self.checkpoints is not None and (tried := self.checkpoints.found.tried):
-            count = self.checkpoints.abnormal
-            label = "⟳ Checkpoints that do not resume normally"
-            bars.append(SummaryBar(label, count, f"of {counted(tried, 'checkpoint')}", _BAR * count / tried, "#9a4a00"))
-        return (*bars, SummaryBar("▲ Known bugs that both have", len(self.comparison.bugs), "", 0.0, "#9a4a00"))
-
-
-_COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accepted": "#176b3a", "metric": "#566172"}
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,16 +17,14 @@ from conformance.core import metrics
 from conformance.core.case import Case, Expectation
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import counted, ticket
+from conformance.core.wording import ticket
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
-from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
-from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
 from reports.html.timeline import Timeline, timeline
@@ -40,6 +38,8 @@ class MatrixRow:
     ribbon: Ribbon
     words: str
     """The words that find it besides its title, separated by spaces."""
+    errors: str
+    """The error classes and the beginnings of messages that find it in a pasted error, in lower case, separated by ``|``."""
     tags: tuple[str, ...]
     kinds: str
     """The status on each version, separated by spaces."""
@@ -70,10 +70,13 @@ def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
     targets = report.targets[::-1]
     names = [target.name for target in targets]
+    refusals: dict[str, set[str]] = defaultdict(set)
+    for cell in report.results.upgrades:
+        refusals[cell.case] |= {cell.error.name} if cell.error is not None else set()
     families = tuple(
         FamilyRows(
             family or "(no family)",
-            tuple(_row(report, case) for case in cases),
+            tuple(_row(report, case, refusals[case]) for case in cases),
             CellTotal.of_counts(matrix.count(cases, names)),
             tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
         )
@@ -91,12 +94,15 @@ def matrix_page(report: Report) -> MatrixPage:
     )
 
 
-def _row(report: Report, id: str) -> MatrixRow:
+def _row(report: Report, id: str, refusals: Iterable[str]) -> MatrixRow:
     row = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
         ribbon=row,
         words=search_words(case, report.behaviours[id]),
+        errors="|".join(
+            dict.fromkeys(text.lower() for text in (*refusals, *_errors(report.behaviours[id])) if len(text) > 20)
+        ),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in row.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
@@ -138,6 +144,18 @@ def _metrics(expected: Expectation) -> Iterator[str]:
     yield from (key.rpartition(".")[2] for key in expected.progress or {})
 
 
+_BEGINNING = 60
+
+
+def _errors(behaviours: Iterable[Behaviour]) -> Iterator[str]:
+    for behaviour in behaviours:
+        seen = behaviour.shown.observation
+        for error in (step.error for step in seen.steps) if seen is not None else ():
+            if error is not None:
+                yield from (name for name in error.classes if "_" in name)
+                yield " ".join(re.sub(r"^\[[\w.]+\] ", "", error.message).split())[:_BEGINNING].replace("|", " ")
+
+
 def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
     for cell in behaviour.cells:
         entry = cell.differs
@@ -147,63 +165,6 @@ def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
     for step in seen.steps if seen is not None else ():
         if step.error is not None:
             yield from step.error.classes
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The sentence, around the part that says which releases have known bugs."""
-
-    before: str
-    bugs: str = ""
-    after: str = ""
-
-    def __str__(self) -> str:
-        return self.before + self.bugs + self.after
-
-
-def headline(report: Report, pair: Changes | None) -> Headline:
-    """The report in one sentence.
-
-    ``From 3.3.4 to 4.3.0, 3 cases can change your rows or fail, and 8 cannot: they change only what Spark accepts or reports; of 40
-    checkpoints, 2 are refused and 1 resumes with other results; all 16 releases have known bugs. Compared: 214 cases on 16 versions.``
-    """
-    of_spark = report.matrix.parts[0]
-    size = f"{counted(len(of_spark.cases), 'case')} on {counted(len(report.versions), 'Spark version')}"
-    first = []
-    if pair is not None and pair.compared:
-        harmed, others = pair.of_rows, len(pair.changes) - pair.of_rows
-        cases = counted(harmed, "case") if harmed else "no case"
-        spared = f", and {others} cannot: they change only what Spark accepts or reports" if others else ""
-        first.append(f"from {pair.before.title} to {pair.after.title}, {cases} can change your rows or fail{spared}")
-    handed = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if handed is not None and handed.found.tried:
-        first.append(handed.found.summary())
-    counts = of_spark.totals
-    last = []
-    if counts["violates"]:
-        last.append(f"{counted(counts['violates'], 'cell')} not as expected")
-    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
-        last.append(f"{counted(open_, 'cell')} without a result")
-    bugs = _bugs(report)
-    if not first and not last and not bugs:
-        return Headline(f"{size}.")
-    said = f"{'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
-    return Headline(said[:1].upper() + said[1:], bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}. {size}.")
-
-
-def _bugs(report: Report) -> str:
-    having, of = len(releases_with_bugs(report)), len(report.versions)
-    if not having:
-        return ""
-    if having == of > 1:
-        return f"all {of} releases have known bugs"
-    return f"{having} of {counted(of, 'release')} {'has' if having == 1 else 'have'} known bugs"
-
-
-def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names the versions that show a known bug, whether or not a later release fixes it."""
-    names = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
-    return tuple(target.name for target in report.versions if target.name in names)
 
 
 WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")
@@ -258,16 +219,11 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[EngineRun, ...]
-    machines: tuple[tuple[str, str], ...]
-    """What is known of the machine of some engine: a title, and the field of its target."""
     reused: int
     unreachable: tuple[tuple[str, str, str], ...]
     """Each behaviour that no case can test, what it is, and why."""
     unknown: int
     """The number of cases whose file was not found."""
-
-
-_MACHINE = {"Java": "java", "Python": "python", "Scala": "scala", "System": "os", "Image": "image"}
 
 
 def about_page(report: Report) -> AboutPage:
@@ -277,9 +233,6 @@ def about_page(report: Report) -> AboutPage:
         lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
         commands=tuple(header.command.split(" ; ")) if header.command else (),
         engines=tuple(_engine(report, target) for target in report.own),
-        machines=tuple(
-            (title, name) for title, name in _MACHINE.items() if any(getattr(target, name) for target in report.own)
-        ),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
             (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))

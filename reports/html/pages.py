@@ -23,12 +23,11 @@ from reports.html.overview_pages import (
     behaviours_page,
     bugs_page,
     causes,
-    headline,
     matrix_page,
     own_result,
     understand_page,
 )
-from reports.html.texts import cut, visible
+from reports.html.texts import cut, fact, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target
 
@@ -83,6 +82,7 @@ def templates() -> Environment:
         slug=slug,
         px=lambda number: f"{number:.1f}".removesuffix(".0"),
         cut=cut,
+        fact=fact,
         source_link=SourceLink.of,
     )
     return environment
@@ -107,7 +107,6 @@ class _Renderer:
         return self._comparison(
             *TABS[0],
             pair,
-            headline=headline(self.report, pair),
             front=True,
             subject=subject(self.report),
             own=own_result(self.report),
@@ -116,7 +115,7 @@ class _Renderer:
     def compare(self, pair: Changes) -> Page:
         key = compare_key(pair.before.name, pair.after.name)
         title = f"From {pair.before.title} to {pair.after.title}"
-        return self._comparison(key, title, pair, headline=None, front=False, subject="", own=None)
+        return self._comparison(key, title, pair, front=False, subject="", own=None)
 
     def tab(self, key: str) -> Page:
         return self._page(key, dict(TABS)[key], key, f"{key}.html", **self._content(key))

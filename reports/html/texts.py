@@ -16,6 +16,7 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from reports.analysis.step_table import Block, Line, StepTable
 from reports.html.addresses import SourceLink
+from reports.results.records import Target
 
 _SPECIAL = re.compile(r"([\\*_\[\]#|~])")
 _CODE = re.compile(r"(`[^`\n]+`)")
@@ -47,6 +48,16 @@ def sources(names: Iterable[str]) -> str:
     """Writes tickets and pages as links, and names in Spark's code as code."""
     links = (SourceLink.of(name) for name in names)
     return ", ".join(link(source.label, source.href) if source.href else code(source.label) for source in links)
+
+
+def fact(value: object, *names: object) -> Markup:
+    """Marks a value with the name of the fact that it states: every page that states the fact must state the same.
+
+    ``names``: ``"changes", before, after`` → ``changes 3.5.9 4.3.0``; numbers are written with a comma for thousands.
+    """
+    name = " ".join(part.title if isinstance(part, Target) else str(part) for part in names)
+    shown = f"{value:,}" if isinstance(value, int) else value
+    return Markup('<span data-fact="{}">{}</span>').format(name, shown)
 
 
 LONGEST = 2000

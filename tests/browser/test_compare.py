@@ -158,7 +158,7 @@ class TestKnownBugs:
         page.goto((published_folder / "index.html").as_uri())
         having = {cell.target for cell in published_report.matrix.cells.values() if cell.status == "bug"}
         told = (
-            f"all {len(having)} releases have known bugs"
+            f"All {len(having)} releases have known bugs"
             if len(having) == len(published_report.versions)
             else f"{len(having)} of {len(published_report.versions)} releases have known bugs"
         )

@@ -95,7 +95,8 @@
     const bodies = all("tbody", table);
     const rows = bodies.flatMap((body) => all("[data-row]", body).map((row) => ({
       row, family: body.dataset.family, cells: [...row.children],
-      text: row.firstElementChild.textContent.toLowerCase() + " " + row.dataset.words,
+      text: [row.firstElementChild.textContent.toLowerCase(), row.dataset.words, row.dataset.errors].join(" "),
+      errors: (row.dataset.errors || "").split("|").filter((one) => one),
       tags: row.dataset.tags.split(" "), kinds: row.dataset.kinds.split(" "), behaviours: row.dataset.behaviours.split(" "),
     })));
     const heads = all("thead tr, tr.family", table).map((row) => [...row.children]);
@@ -109,7 +110,7 @@
       }
     };
     const apply = () => {
-      const text = form.elements.text.value.trim().toLowerCase().split(/\s+/);
+      const text = form.elements.text.value.trim().toLowerCase().split(/\s+/), pasted = text.join(" ");
       const family = form.elements.family.value, tag = form.elements.tag.value, differ = form.elements.differ.checked;
       const picked = (name) => all(`[name=${name}]:checked`, form).map((box) => box.value);
       const kinds = picked("status"), chosen = picked("version");
@@ -118,7 +119,7 @@
       let shown = 0;
       for (const one of rows) {
         const seen = new Set(at.map((place) => one.behaviours[place]).filter((number) => number !== "-"));
-        const fits = text.every((word) => one.text.includes(word)) && (!family || one.family === family)
+        const fits = (text.every((word) => one.text.includes(word)) || one.errors.some((error) => pasted.includes(error))) && (!family || one.family === family)
           && (!tag || one.tags.includes(tag)) && (!differ || seen.size > 1)
           && (!kinds.length || at.some((place) => kinds.includes(one.kinds[place])));
         if (one.row.hidden === fits) one.row.hidden = !fits;

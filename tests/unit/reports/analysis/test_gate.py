@@ -108,6 +108,25 @@ class TestKnownBugs:
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
 
+    def test_a_change_that_fixes_one_fails_in_other_words_than_lost_rows(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
+        code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert code == 1
+        assert "[must be accepted: a known bug is fixed]" in out
+        assert "1 change: 1 fixes a known bug and must be accepted." in out
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
+        assert [(one["passing"], one["fixes_a_bug"]) for one in json.loads(out)["changes"]] == [("fails", True)]
+
+    def test_a_long_answer_is_short_unless_all_is_asked_for(self, capsys, tmp_path) -> None:
+        answers = {f"f/{number}": {"3.5.9": a.CALM, "4.3.0": a.LOST} for number in range(6)}
+        a.results(tmp_path / "many.jsonl", answers)
+        _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert out.splitlines()[0].startswith("✗ f/0  1 of 2 rows is no longer emitted")
+        assert out.splitlines()[1] == "  5 other changes, 5 of them of rows; --verbose lists all"
+        assert len(out.splitlines()) == 3
+        _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--verbose")
+        assert all(f"  f/{number}  1 of 2 rows" in out for number in range(6))
+
     def test_it_is_one_bug_whichever_cases_show_it(self, capsys, tmp_path) -> None:
         later = self.ENTRY.model_copy(update={"spark": VersionRange.parse(">=4")})
         lost, calm = a.LOST, a.CALM

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,10 +10,11 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.suite.discovery import Suite
+from reports.analysis.change import MEANINGS
 from reports.analysis.gate import NoSuchVersion
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
-from reports.html.dossier import _BAR, dossier, write_dossier
+from reports.html.dossier import dossier, write_dossier
 from reports.results import reading
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, UpgradeCell
@@ -119,11 +121,17 @@ class TestDossier:
         assert [because for because, _, _ in found.fixed] == ["it is lost"]
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
         assert found.workarounds == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
-        bars = {bar.label[2:]: bar for bar in found.bars}
-        assert bars["Known bugs that both have"].count == 1
-        # The one tried checkpoint is all of them, and no bar of cases is drawn to its scale.
-        handed_over = bars["Checkpoints that do not resume normally"]
-        assert (handed_over.count, handed_over.of, handed_over.length) == (1, "of 1 checkpoint", _BAR)
+
+    def test_its_picture_draws_checkpoints_and_cases_each_to_their_own_scale(self, tmp_path: Path) -> None:
+        made = report(tmp_path, handed("3.5.9", "4.1.4", "refused"))
+        _, picture, _ = write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out")
+        drawn = Path(picture).read_text()
+        counts = dict(re.findall(r'data-fact="([^"]+) 3\.5\.9 4\.1\.4">(\d+)<', drawn))
+        assert counts["bugs of both"] == counts["checkpoints that do not resume"] == "1"
+        # One of one checkpoint is a whole bar, and so is the most frequent change; nobody knows all bugs, so they have no bar.
+        widths = re.findall(r'<rect x="350" y="\d+" width="([\d.]+)"', drawn)
+        assert len(widths) == len(MEANINGS) + 1
+        assert widths.count("300") == 2
 
     def test_what_the_report_has_compared_is_not_compared_again(self, tmp_path: Path) -> None:
         made = report(tmp_path)

@@ -256,7 +256,7 @@ class TestWithoutTheCases:
     def test_no_version_at_all(self, tmp_path: Path) -> None:
         results = a.results(tmp_path / "r", {"f/a": {}})
         write(Report.of(results, Suite(())), tmp_path / "site")
-        assert "0 Spark versions, 1 case." in (tmp_path / "site" / "index.html").read_text()
+        assert "1 case</span> on 0 Spark versions." in (tmp_path / "site" / "index.html").read_text()
 
     def test_a_case_in_no_folder(self, tmp_path: Path) -> None:
         write(
@@ -345,7 +345,7 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
     write(report, tmp_path / "site")
     about, behaviours = ((tmp_path / "site" / f"{name}.html").read_text() for name in ("about", "behaviours"))
     for page in (about, behaviours):
-        assert re.search("<b>1</b> of 3 Spark&.{2,5};s own tests, faithfully", page)
+        assert re.search("<b><span[^>]*>1</span></b> of 3 Spark&.{2,5};s own tests, faithfully", page)
         assert "1 more in part, 1 not at all." in page
     assert '<code>T002</code> S: b <span class="quiet">Not tested: the metrics</span>' in behaviours
     assert '<code>T003</code> S: c <span class="quiet">it needs Scala</span>' in behaviours
