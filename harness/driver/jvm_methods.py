@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 _DATASET = "org.apache.spark.sql.Dataset"
 _OF_LANGUAGES = re.compile(r"(java|javax|jdk|sun|scala)\.")
@@ -63,12 +64,36 @@ def call(named: str, session: Any, frames: Dict[str, Any]) -> Any:
     order = chosen.names if sorted(chosen.names) == sorted(frames) else list(frames)
     left = iter([frames[name] for name in order])
     arguments = [session._jsparkSession if of == "session" else next(left)._jdf for of in chosen.arguments]
-    made = getattr(chosen.owner, chosen.method.getName())(*arguments)
+    with _no_starts(session):
+        made = getattr(chosen.owner, chosen.method.getName())(*arguments)
     if made is None:
         raise NotCallable("{} returned null".format(named))
     from pyspark.sql import DataFrame
 
     return DataFrame(made.toDF(), getattr(session, "_wrapped", session))  # up to 3.2 it wants the SQLContext
+
+
+_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+"""The class that reads and writes the logs of queries and of file sinks; a session may set it."""
+_NO_STARTS = "conformance.NoQueryStarts"
+"""The name of a class that does not exist."""
+
+
+@contextmanager
+def _no_starts(session: Any) -> Iterator[None]:
+    """Let no query start in the block: it would write to the checkpoint and the sink that stand in the author's code.
+
+    Spark makes the manager of a query's files before it writes any of them. Only a table that ``toTable`` makes comes first.
+    """
+    before = session.conf.get(_MANAGER, None)
+    session.conf.set(_MANAGER, _NO_STARTS)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_MANAGER)
+        else:
+            session.conf.set(_MANAGER, before)
 
 
 def _chosen(named: str, session: Any, frames: Dict[str, Any]) -> _Method:
@@ -149,6 +174,12 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
         return None
     frames = list(exception.getStackTrace())
     said = str(exception.toString())
+    if _NO_STARTS in said:
+        return Thrown(
+            "NotCallable: the method starts a query itself, with the checkpoint and the sink that stand in the code. Nothing was started: "
+            "let it return the DataFrame, which gets a checkpoint and a sink of its own here",
+            _place(frames),
+        )
     linkage = next((name for name in _LINKAGE if exception.getClass().getName().endswith(name)), None)
     newer = _CLASS_FILE.search(said)
     if newer:

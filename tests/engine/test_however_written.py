@@ -84,6 +84,11 @@ public class Sums {
         return orders.select(udf(cut, DataTypes.StringType).apply(col("who")));
     }
 
+    public static Dataset<Row> starts(Dataset<Row> orders) throws Exception {
+        orders.writeStream().option("checkpointLocation", "MINE/checkpoint").format("parquet").start("MINE/table");
+        return orders;
+    }
+
     public static Dataset<Row> wrong(Dataset<Row> orders) {
         return orders.where(orders.columns()[9]);
     }
@@ -105,7 +110,7 @@ WATERMARKS = ("--watermark", "orders=10 minutes", "--watermark", "clicks=10 minu
 def folder(tmp_path: Path) -> Path:
     files = {"same.py": FUNCTION, "job.py": PROGRAM, "sums.sql": SQL, "Jobs.scala": SCALA, "Sums.java": JAVA}
     for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text.replace("MINE", str(tmp_path / "mine")))
     return tmp_path
 
 
@@ -136,11 +141,13 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
     _of_java(folder, _environment("3.5"), folder / "sums.jar")
     _of_scala(folder, _environment("4.3"), folder / "jobs.jar")
     (folder / "cases").mkdir()
+    (folder / "mine").mkdir()
     for method, expected in {
         "Sums.refused": "error: {class: UNRESOLVED_COLUMN.WITH_SUGGESTION}",
         "Sums.wrong": "rows: []",
         "Sums.fails": "rows: []",
         "Sums.nothing": "rows: []",
+        "Sums.starts": "rows: []",
         "Sums.build": "rows: []",
         "Jobs.build": "rows: []",
     }.items():
@@ -162,11 +169,13 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
         f"your code raised java.lang.ArrayIndexOutOfBoundsException: Index 9 out of bounds for length 3 at Sums.java:{at}, while",
         f" at Sums.java:{in_a_task}, in a UDF",
         "your code raised NotCallable: acme.Sums has no static method nothing that is public and returns a Dataset; it has "
-        "build(DataFrame, DataFrame); fails(DataFrame); refused(DataFrame); wrong(DataFrame), while",
+        "build(DataFrame, DataFrame); fails(DataFrame); refused(DataFrame); starts(DataFrame); wrong(DataFrame), while",
+        "your code raised NotCallable: the method starts a query itself, with the checkpoint and the sink that stand in the code",
         "your code raised NotCallable: acme.Sums.build is build(DataFrame, DataFrame); 1 DataFrame given: orders",
         "is the jar built for Scala 2.12, which Spark 3.5.9 has?",
     ):
         assert note in done.stdout + done.stderr, done.stdout + done.stderr
+    assert [*(folder / "mine").iterdir()] == []
     results = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
     statuses = {each["case"].rpartition("/")[2]: each["status"] for each in results if "status" in each}
     assert statuses.pop("Sums.refused") == "conforms"

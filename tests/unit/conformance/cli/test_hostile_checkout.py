@@ -31,6 +31,7 @@ COMMANDS = [
     "crash cases --spark 3.5.9",
     "fuzz --spark 3.5.9 --time 1s",
     "check job:build --from 3.5.9 --to 4.3.0 --sample s=rows.csv",
+    "sample job.py --from 3.5.9",
     "gate --from 3.5.9 --to 4.3.0",
     "diff results.jsonl results.jsonl",
     "upgrade cases --from 3.5.9 --to 4.3.0",

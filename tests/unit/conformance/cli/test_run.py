@@ -210,7 +210,7 @@ def test_a_column_has_the_name_its_user_gives_it(here):
     assert "3.5.9 → Databricks 17.3: 2 cases compared" in gated.output, gated.output
     told = CliRunner().invoke(app, ["report", "apache.jsonl", "ours.jsonl", "--cases", "cases", "--output", "site"])
     assert told.exit_code == 0, told.output
-    assert "between 3.5.9 and Databricks 17.3" in (here.folder / "site" / "index.html").read_text()
+    assert "From 3.5.9 to Databricks 17.3" in (here.folder / "site" / "index.html").read_text()
 
 
 @pytest.mark.parametrize("label", ["", "spark-9", "two\nlines"])

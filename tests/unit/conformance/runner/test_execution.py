@@ -345,7 +345,7 @@ def test_a_run_that_is_killed_ten_times_loses_no_answer(tmp_path, cache):
     answered, before = [], 0
     processes = multiprocessing.get_context("forkserver")  # which imports once what all of them need
     processes.set_forkserver_preload([__name__])
-    for _ in range(10):
+    while len(answered) < 10 or (not before and len(answered) < 60):  # more, if a busy machine kept none of the first
         told, telling = processes.Pipe(duplex=False)
         process = processes.Process(target=run_of_ours, args=(tmp_path, telling))
         process.start()
