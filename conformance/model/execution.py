@@ -217,15 +217,12 @@ class _BatchRun:
             raise Unpredictable(f"a {node.how} join with static rows")
         left, right = self.rows(node.left), self.rows(node.right)
         self._effort.add(len(left) * len(right))
-        unmatched: list[Row] = (
-            [dict.fromkeys(column.id for column in node.right.columns)] if node.how == "leftOuter" else []
-        )
+        nulls: Row = dict.fromkeys(column.id for column in node.right.columns)
         joined: list[Row] = []
         for mine in left:
             pairs = ({**mine, **theirs} for theirs in right)
-            joined += [pair for pair in pairs if evaluate(node.condition, pair)] or [
-                {**mine, **none} for none in unmatched
-            ]
+            matches = [pair for pair in pairs if evaluate(node.condition, pair)]
+            joined += matches or ([{**mine, **nulls}] if node.how == "leftOuter" else [])
         return joined
 
 
