@@ -130,7 +130,7 @@ def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
     That is so if the case now documents something else, or asks for metrics of the progress, which results do not keep, and the
     cell was judged by an earlier case.
     """
-    pair = _pair((cell.origin, cell.to))
+    pair = pair_of((cell.origin, cell.to))
     if cell.observation is None:
         entry = case.upgrade_between(pair.origin, pair.to, cell.cut, pair.interfaces)
         still = _status_of(entry).get(cell.status, True)
@@ -156,7 +156,7 @@ def slim(cell: UpgradeCell) -> UpgradeCell:
     return cell.model_copy(update={"observation": None, "error": error})
 
 
-def _pair(names: tuple[str, str]) -> VersionPair:
+def pair_of(names: tuple[str, str]) -> VersionPair:
     """The versions of two targets, and the interface through which each was reached."""
     origin, to = (SparkVersion.parse(name.removeprefix("spark-").removesuffix("-connect")) for name in names)
     return VersionPair(origin, to, (_interface(names[0]), _interface(names[1])))
@@ -167,7 +167,7 @@ def _interface(name: str) -> Interface:
 
 
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:
-    pair = _pair(names)
+    pair = pair_of(names)
     handoff = CheckpointHandoff(case, cut)
     verdict = not_applicable(handoff, pair) or without_answer(handoff, pair, "not-run", "no published run covers it")
     return UpgradeCell.of(case, names, verdict)

@@ -1,7 +1,8 @@
-"""Every checkpoint that a crash in a micro-batch may leave, from a recording of its file operations.
+"""Checkpoints that a crash in a micro-batch may leave, from a recording of its file operations.
 
-A process that is killed leaves what it has done: a prefix of the operations. A power failure may also lose bytes of the last file, and
-storage without atomic renames may lose a rename that the query took for done.
+A process that is killed leaves what it has done: a prefix of the operations; these are all there. A power failure may lose bytes of any
+file that was not synced, and storage without atomic renames a rename that the query took for done; these are one file each, and a sample
+of several files together.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from random import Random
 from typing import Literal, TypeAlias, get_args
 
 Kind: TypeAlias = Literal["create", "write", "rename", "remove", "make-folder"]
@@ -135,19 +137,23 @@ def _renamed(name: str, path: str, to: str) -> str:
     return to + name[len(path) :] if _within(name, path) else name
 
 
-Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "failed", "late", "stale"]
+Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "power", "failed", "late", "stale"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What the crash did.
 
 ``killed``: nothing else, every operation before it is done. ``torn``: the last file has half of its bytes; ``empty``: it has none.
 ``lost``: the micro-batch is committed, but one of its files is not there, nor is its checksum: a rename was lost. ``unsynced``: it is
-committed, but one of its files has half of its bytes.
+committed, but one of its files has half of its bytes. ``power``: after an operation, any of the files written so far are as they were
+before the micro-batch, empty or cut off anywhere.
 
 The others are what Spark's own ``FailureInjectionCheckpointFileManager`` (SPARK-51714) does to files of the state, and which it tests with
 RocksDB. ``failed``: a file was not created, so the micro-batch failed; other tasks finished. ``late``: a file was closed only after the
 replay, so the version of the first attempt replaces that of the replay. ``stale``: the rename of the replay did not overwrite the file of
 the first attempt.
 """
+
+POWER_FAILURES = 12
+"""Images of the fault ``power`` for each micro-batch: there are more than can be tried, so they are drawn, from one seed."""
 
 _CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
 
@@ -205,7 +211,7 @@ class Recording:
 
 
 def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """Every image of the operations in a window of the recording, each once: equal directories are one image."""
+    """The images of the operations in a window of the recording, each once: equal directories are one image."""
     images: dict[tuple[str, str], CrashImage] = {}
     for image in _all(recording, window):
         images.setdefault((image.content.digest, image.overlay.digest if image.overlay else ""), image)
@@ -245,7 +251,26 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
             lost = content.with_file(path, None).with_file(checksum_of(path), None)
             yield CrashImage("lost", number, str(operation), lost, emitted)
             yield CrashImage("unsynced", number, str(operation), content.with_file(path, half), emitted)
+    yield from _power_failures(recording, window)
     yield from _of_first_attempt(recording, window)
+
+
+def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    """Drawn from all: when the power fails, and what is left then of each file of the checkpoint that was written in the window."""
+    operations, before, draw = recording.operations[window], recording.content_after(window.start), Random(0)
+    images = min(POWER_FAILURES * len(_committing(operations)), len(operations))
+    for number in sorted(draw.sample(range(1, len(operations) + 1), images)):
+        content, damage = recording.content_after(window.start + number), []
+        for path in sorted({operation.result for operation in operations[:number]} & content.files.keys()):
+            file, fate = content.files[path], draw.choice(("whole", "whole", "as before", "empty", "cut off"))
+            if fate == "whole" or not path.startswith(_CHECKPOINT):
+                continue
+            share = draw.random() if fate == "cut off" else 0.0
+            left = before.files.get(path) if fate == "as before" else file.part(share)
+            content = content.with_file(path, left)
+            damage.append(f"{path} {'gone' if left is None else f'{len(left.content)} of {len(file.content)} bytes'}")
+        emitted = _committing(recording.operations[: window.start + number])
+        yield CrashImage("power", number, f"after {operations[number - 1]}: {', '.join(damage)}", content, emitted)
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:

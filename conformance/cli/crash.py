@@ -1,4 +1,4 @@
-"""``conformance crash``: a query restarted from every checkpoint that a crash in a micro-batch may leave."""
+"""``conformance crash``: a query restarted from checkpoints that a crash in a micro-batch may leave."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def crash(
     step_timeout: engine_options.StepTimeout = STEP_TIMEOUT_S,
     output: Path = output_option(Path("crashes.jsonl"), "File of the records, a JSON line for each image."),
 ) -> None:
-    """Restart a query from every checkpoint that a crash may leave.
+    """Restart a query from checkpoints that a crash may leave, from all that a kill may.
 
-    Records the file operations of one micro-batch and builds every image of a crash in it: each prefix of the operations, with the last
-    file torn or empty, with one file lost or cut off after the commit, or with a file of the state that was not created, or that comes back
-    from the first attempt after the second.
+    Records the file operations of one micro-batch and builds images of a crash in it: each prefix of the operations, with the last file
+    torn or empty, with one file lost or cut off after the commit, with several files lost, empty or cut off by a power failure (a sample),
+    or with a file of the state that was not created, or that comes back from the first attempt after the second.
     The query is restarted from each. It must continue with the same rows, or refuse with an error that says what is wrong.
 
     Needs Linux. Exits with 0 if it never emits other rows and loses none, 1 if it does, 3 without an answer. An error that does not say

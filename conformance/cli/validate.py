@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 from rich.text import Text
@@ -22,7 +22,10 @@ from harness.targets.targets import Targets
 
 if TYPE_CHECKING:
     from conformance.oracle.cross_check import CrossCheck, ModelDisagreement
+    from conformance.oracle.unstated_errors import UnstatedError
     from conformance.oracle.unstated_moments import UnstatedMoment
+
+    Warned: TypeAlias = UnstatedError | UnstatedMoment
 
 DISAGREES = 1
 INVALID = 2
@@ -65,8 +68,9 @@ def validate(
 ) -> None:
     """Check cases without running them.
 
-    Prints each problem on a line as file:line:column: message. In a suite, a folder with behaviours.yaml, warnings follow: steps with
-    several micro-batches that do not say which of them emits.
+    Prints each problem on a line as file:line:column: message. Warnings follow: entries that call a feature unsupported and name no
+    error where no method is missing, and, in a suite (a folder with behaviours.yaml), steps with several micro-batches that do not say
+    which of them emits.
 
     Exits with 0 if there is no problem, else with 2; with --model, exits with 1 if a case and the model disagree.
     """
@@ -104,15 +108,16 @@ def validate(
         raise typer.Exit(DISAGREES)
 
 
-def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
-    """The warnings about cases of a suite; in other folders, authors decide how strict their cases are."""
+def _warnings(loaded: Suite) -> tuple[Warned, ...]:
+    """Errors that no case names, and of cases of a suite moments; in other folders, authors decide how strict their cases are."""
     strict = [case for case in loaded.cases if any(case.path.is_relative_to(root) for root in loaded.catalogues)]
-    if not strict:
+    if not strict and not any(entry.unsupported for case in loaded.cases for entry in case.differs):
         return ()
     # The model is slow to import.
+    from conformance.oracle.unstated_errors import unstated_errors
     from conformance.oracle.unstated_moments import unstated_moments
 
-    return tuple(unstated_moments(strict))
+    return (*unstated_errors(loaded.cases), *unstated_moments(strict))
 
 
 def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
@@ -176,7 +181,7 @@ def _line(problem: Problem) -> Text:
     return Text.assemble((place, "bold"), (problem.message, "red"))
 
 
-def _warning_line(warning: UnstatedMoment) -> Text:
+def _warning_line(warning: Warned) -> Text:
     place = f"{seen_from_here(warning.path)}:{warning.line}: "
     return Text.assemble((place, "bold"), (f"warning: {warning.message}", "yellow"))
 
@@ -201,7 +206,7 @@ def _covered(category: Category) -> Iterator[Text]:
     yield Text()
 
 
-def _summary(loaded: Suite, warnings: Sequence[UnstatedMoment]) -> str:
+def _summary(loaded: Suite, warnings: Sequence[Warned]) -> str:
     """``74 cases, 2 problems in 1 file, 1 warning``; invalid files count as cases."""
     cases = counted(len(loaded.all_cases) + loaded.invalid, "case")
     warned = f", {counted(len(warnings), 'warning')}" if warnings else ""
@@ -211,7 +216,7 @@ def _summary(loaded: Suite, warnings: Sequence[UnstatedMoment]) -> str:
     return f"{cases}, {counted(len(loaded.problems), 'problem')} in {counted(files, 'file')}{warned}"
 
 
-def _record(loaded: Suite, categories: list[Category], warnings: Sequence[UnstatedMoment]) -> dict[str, Any]:
+def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Warned]) -> dict[str, Any]:
     return {
         "valid": not loaded.problems,
         "cases": [case.id for case in loaded.all_cases],

@@ -9,6 +9,9 @@ from conformance.model.execution import BatchData, States
 from conformance.model.operators import Effort
 from conformance.model.watermark import Policy, WatermarkTracker
 
+STATE_BEFORE_THE_FIRST = "state before the first micro-batch"
+"""The state is all that is left of a checkpoint: where this is a refusal, the first micro-batch fails."""
+
 
 @dataclass(frozen=True)
 class OffsetLogEntry:
@@ -46,7 +49,7 @@ class ModelCheckpoint:
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
     lost: str | None = None
-    """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
+    """``delta gone`` or ``state gone``: the next micro-batch that needs it fails; or `STATE_BEFORE_THE_FIRST`."""
     tracker: WatermarkTracker | None = None
     """Not in a real checkpoint; used by wrong models."""
     effort: Effort = field(default_factory=Effort)

@@ -86,9 +86,10 @@ def _event_time(node: Deduplicate, context: OperatorContext, visible: frozenset[
 def _expires(row: Row, time: Attribute | None, context: OperatorContext) -> int:
     if time is None or time.delay_ms is None:
         raise AssertionError("dropDuplicatesWithinWatermark without event time is refused")
-    if row[time.id] is None or not isinstance(row[time.id], int):
-        raise Unpredictable("dropDuplicatesWithinWatermark of a null or window event time")
-    return context.rules.within_expires_us(row[time.id], time.delay_ms)
+    at = 0 if row[time.id] is None else row[time.id]  # Spark reads a null as the long in its place, which is 0
+    if not isinstance(at, int):
+        raise Unpredictable("dropDuplicatesWithinWatermark of a window event time")
+    return context.rules.within_expires_us(at, time.delay_ms)
 
 
 def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:

@@ -25,7 +25,17 @@ from conformance.model.operators import (
     OutputMode,
     State,
 )
-from conformance.model.plan import Plan, is_stateful, operator_name, operator_title, stateful, streams, walk, watermarks
+from conformance.model.plan import (
+    Plan,
+    is_stateful,
+    is_streaming,
+    operator_name,
+    operator_title,
+    stateful,
+    streams,
+    walk,
+    watermarks,
+)
 from conformance.model.rules import Rules
 from conformance.model.watermark import EventTimeStatistics
 
@@ -202,12 +212,18 @@ class _BatchRun:
         return [row for part in self._partitions(node.child) for row in list(islice(part, read))[: node.rows]]
 
     def _static_join(self, node: logical.Join) -> list[Row]:
-        if node.how != "inner":
+        """A stream with static rows; an outer join preserves the stream, as Spark demands."""
+        if node.how not in ("inner", "leftOuter") or (node.how == "leftOuter" and not is_streaming(node.left)):
             raise Unpredictable(f"a {node.how} join with static rows")
         left, right = self.rows(node.left), self.rows(node.right)
         self._effort.add(len(left) * len(right))
-        pairs = ({**mine, **theirs} for mine in left for theirs in right)
-        return [pair for pair in pairs if evaluate(node.condition, pair)]
+        nulls: Row = dict.fromkeys(column.id for column in node.right.columns)
+        joined: list[Row] = []
+        for mine in left:
+            pairs = ({**mine, **theirs} for theirs in right)
+            matches = [pair for pair in pairs if evaluate(node.condition, pair)]
+            joined += matches or ([{**mine, **nulls}] if node.how == "leftOuter" else [])
+        return joined
 
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: logical.Union) -> Iterator[Row]:

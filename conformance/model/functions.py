@@ -284,6 +284,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         lambda *all: all,
         lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),
     ),
+    "size": ScalarFunction(len, INT),
     "array_sort": ScalarFunction(lambda array: tuple(sorted(array)), _same),
     "upper": ScalarFunction(lambda text: text.upper(), STRING),
     "lower": ScalarFunction(lambda text: text.lower(), STRING),

@@ -292,6 +292,12 @@ class _ExpressionParser:
             raise Unpredictable(f"date_trunc by {unit}")
         return self._call("date_trunc", exp.Literal.string(unit), tree.this)
 
+    def _arraysize(self, tree: exp.ArraySize) -> Expression:
+        """``size`` of what is never null: before 4.0 that of NULL is -1."""
+        if not isinstance(tree.this, exp.ArrayAgg | exp.ArrayUniqueAgg):
+            raise Unpredictable("size of what may be null")
+        return self._call("size", tree.this)
+
     def _currenttimestamp(self, _: exp.CurrentTimestamp) -> Expression:
         return Expression("call", TIMESTAMP, name="current_timestamp")
 

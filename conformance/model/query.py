@@ -12,7 +12,7 @@ from dataclasses import replace
 from conformance.model import plan as logical
 from conformance.model.aggregation import check_functions
 from conformance.model.catalyst.spark_plan import SparkPlan
-from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
+from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import (
     ALLOW_MULTIPLE,
     BROADCAST,
@@ -186,10 +186,11 @@ class Query:
     def _states(self, id: int, silent: frozenset[str]) -> States:
         """The state before a micro-batch; ``silent``: the streams without new rows in it."""
         before = self.checkpoint.before(id)
+        lost = self.checkpoint.lost
+        if lost is not None and (before is not None or (lost == STATE_BEFORE_THE_FIRST and stateful(self.plan))):
+            raise self._rules.refusal(lost)
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
-        if self.checkpoint.lost is not None:
-            raise self._rules.refusal(self.checkpoint.lost)
         name = "operators other than in the state metadata"
         if len(before.states) != len(stateful(self.plan)):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
@@ -243,7 +244,7 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
-    if "collect_set" in calls and "array_sort" not in calls:
+    if "collect_set" in calls and not calls & {"array_sort", "size"}:
         raise Unpredictable("the order of collect_set")
     for node in walk(plan):
         if isinstance(node, logical.Aggregate):

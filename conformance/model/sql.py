@@ -166,6 +166,9 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     """GROUP BY: the select list may use the keys, and the fields of a window key."""
     keys = group.expressions
+    if group.args.get("all"):
+        frame.rules.require("GROUP BY ALL")
+        keys = [item.unalias() for item in tree.expressions if not item.find(exp.AggFunc)]
     computed = [item for item in tree.expressions if item.find(exp.AggFunc)]
     having = tree.args.get("having")
     hidden: dict[exp.Expr, exp.Expr] = {}
@@ -181,7 +184,7 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
         inner = item.this if isinstance(item, exp.Alias) else item
         if item.find(exp.AggFunc):
             chosen.append(exp.column(item.alias_or_name))
-        elif isinstance(inner, exp.Anonymous) and inner in keys:
+        elif inner in keys and not isinstance(inner, exp.Column):
             name = names[keys.index(inner)]
             chosen.append(exp.alias_(exp.column(name), item.alias) if isinstance(item, exp.Alias) else exp.column(name))
         else:

@@ -36,7 +36,7 @@ from conformance.core.observation import (
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.model import sql
-from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, ModelCheckpoint
 from conformance.model.checks import QuerySettings, check_files, check_trigger, in_rocksdb
 from conformance.model.columns import Ids, Value
 from conformance.model.errors import Refused, Unpredictable
@@ -223,6 +223,8 @@ class CaseSimulation:
         match damage, part:
             case "gone", "commit":
                 self._checkpoint = self._checkpoint.without_newest_commit()
+            case "gone", "offsets" if self._checkpoint.uncommitted is not None:
+                self._begin_anew()
             case "gone", "metadata":
                 if "checkpoint without metadata" in self._rules.refusals:
                     raise self._rules.refusal("checkpoint without metadata")
@@ -232,6 +234,14 @@ class CaseSimulation:
                 raise self._rules.refusal(f"{part} {damage}")
             case _:
                 raise Unpredictable(f"a checkpoint whose {part} is {damage}")
+
+    def _begin_anew(self) -> None:
+        """The offsets of an uncommitted micro-batch are gone: of the first, nothing is left but its state."""
+        if len(self._checkpoint.planned) > 1:
+            raise Unpredictable("a micro-batch that is planned anew")
+        self._unread = [self._checkpoint.planned[0].data, *self._unread]
+        is_refused = STATE_BEFORE_THE_FIRST in self._rules.refusals
+        self._checkpoint = ModelCheckpoint(lost=STATE_BEFORE_THE_FIRST if is_refused else None)
 
     def _killed(self, action: Restart) -> Iterator[BatchProgress]:
         """What runs before the engine is killed. A micro-batch killed before its commit is reported by its replay."""

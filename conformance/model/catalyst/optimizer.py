@@ -234,7 +234,7 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
             # What is deterministic goes down beside what is not, but not through a filter that is not (`CombineFilters`).
             parts = sorted(conjuncts(plan.condition), key=lambda part: not part.is_deterministic)
             return reduce(lambda below, part: _place(part, below, rules), parts, child)
-        case logical.Join() if plan.is_of_streams or plan.how == "inner":
+        case logical.Join():
             return _with_conditions_placed(plan, rules)
         case logical.Project() | logical.Aggregate():
             return replace(plan, child=_with_times(plan, _optimized(plan.child, rules), rules))
@@ -288,7 +288,7 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
             if not windows and _is_deterministic(plan, rules):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return logical.Filter(plan, condition)
-        case logical.Join() if plan.is_of_streams:
+        case logical.Join():
             return _place_on_join(condition, plan, rules)
         case _:
             return logical.Filter(plan, condition)

@@ -208,3 +208,28 @@ def test_operations_change_what_is_below_a_folder():
     assert content.after(FileOperation("remove", "a/b")) == FolderContent({"a/bc": file("2")}, frozenset({"a"}))
     made = content.after(FileOperation("make-folder", "e"))
     assert made.folders == {"a", "a/b", "e"}
+
+
+def test_a_power_failure_damages_any_of_the_files_that_were_written(recording):
+    found = images(recording, fault="power")
+    assert 3 <= len(found) <= 12
+    start = recording.window(1, 1).start
+    damaged = [
+        [
+            name
+            for name, whole in recording.content_after(start + one.number).files.items()
+            if one.content.files.get(name) != whole
+        ]
+        for one in found
+    ]
+    assert max(map(len, damaged)) > 1
+    assert all(path.startswith("checkpoint/") for paths in damaged for path in paths)
+    # What earlier micro-batches wrote is as it was.
+    assert all(one.content.files["checkpoint/offsets/0"] == file("a") for one in found)
+    assert {1 in one.emitted for one in found} == {True, False}
+
+
+def test_power_failures_are_drawn_from_one_seed(recording):
+    assert [one.content.digest for one in images(recording, fault="power")] == [
+        one.content.digest for one in images(recording, fault="power")
+    ]

@@ -161,7 +161,7 @@ def test_no_other_section(behaviours: dict[str, Any]) -> None:
 
 def test_behaviours_have_no_other_keys(behaviours: dict[str, Any]) -> None:
     needed = {"number", "section", "sentence", "versions", "sources"}
-    optional = {"confs", "reachable", "reason", "rules", "why"}
+    optional = {"clauses", "confs", "reachable", "reason", "rules", "why"}
     assert {slug for slug, entry in behaviours.items() if not needed <= set(entry) <= needed | optional} == set()
 
 

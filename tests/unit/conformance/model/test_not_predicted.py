@@ -88,7 +88,7 @@ def test_expressions_at_the_limit(expression, found):
         ("SELECT * FROM v JOIN range(0, 1000001) AS r ON v.n = r.id", "range of more than 1,000,000 numbers"),
         ("SELECT * FROM v JOIN VALUES (7, 'x') AS k(a) ON v.n = k.a", "VALUES of other than constants"),
         ("SELECT * FROM v JOIN VALUES (rand()) AS k(a) ON v.n = k.a", "VALUES of other than constants"),
-        ("SELECT * FROM v LEFT JOIN VALUES (7) AS k(a) ON v.n = k.a", "a leftOuter join with static rows"),
+        ("SELECT * FROM v RIGHT JOIN VALUES (7) AS k(a) ON v.n = k.a", "a rightOuter join with static rows"),
         ("SELECT * FROM v JOIN VALUES (7) AS k(a) ON v.n = k.a LIMIT 1", "a limit above a join with static rows"),
         ("SELECT * FROM v JOIN (SELECT a FROM VALUES (7) AS k(a) LIMIT 1) AS d ON v.n = d.a", "of a batch frame"),
         ("SELECT v.n FROM v JOIN VALUES (7) AS k(a) ON v.n = k.a", "an event time in the input of a join that nothing"),

@@ -285,3 +285,43 @@ def test_median_arrived_in_3_4():
     with pytest.raises(Refused, match="Undefined function: 'median'"):
         statistics_of("3.3.4", "median", 10)
     assert statistics_of("3.4.4", "median", 10) == 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_left_join_with_static_rows_keeps_rows_of_the_stream_without_a_match(version):
+    statement = "SELECT n, k.b FROM v LEFT JOIN VALUES (1, 'x'), (1, 'y') AS k(a, b) ON v.n = k.a"
+    (rows,), _ = played(sql.run(statement, {"v": events(version)}), [(5, 1, "a"), (6, 2, "b")])
+    assert rows == [(1, "x"), (1, "y"), (2, None)]
+
+
+def test_a_filter_on_the_stream_goes_below_a_static_join_and_the_watermark():
+    kept = "SELECT t, n, k.b FROM v LEFT JOIN VALUES (1, 'x') AS k(a, b) ON v.n = k.a WHERE s <> 'z'"
+    assert played(sql.run(kept, {"v": watermarked()}), [(50, 1, "a"), (900, 1, "z")])[1] == 40
+
+
+def test_a_filter_on_the_static_side_leaves_the_watermark_to_see_every_row():
+    kept = "SELECT t, n, k.b FROM v LEFT JOIN VALUES (1, 'x') AS k(a, b) ON v.n = k.a WHERE k.b = 'x'"
+    assert played(sql.run(kept, {"v": watermarked()}), [(50, 1, "a"), (900, 2, "z")]) == (
+        [[(50 * SECOND, 1, "x")]],
+        890,
+    )
+
+
+def test_the_size_of_a_list_is_the_number_of_its_values():
+    frame = events().group_by(["s"], ["size(collect_list(n)) AS a", "size(collect_set(n)) AS b"])
+    batch = [(5, 1, "a"), (6, 1, "a"), (7, None, "b")]
+    assert played(frame, batch, mode="update")[0] == [[("a", 2, 1), ("b", 0, 0)]]
+
+
+@pytest.mark.parametrize("keys", ["ALL", "date_trunc('HOUR', t), upper(s)"])
+def test_the_select_list_repeats_the_keys(keys):
+    statement = f"SELECT date_trunc('HOUR', t) AS h, upper(s) AS k, sum(n) AS c FROM v GROUP BY {keys}"
+    batch = [(5, 1, "a"), (6, 1, "a"), (3605, 5, "b")]
+    assert played(sql.run(statement, {"v": events()}), batch, mode="update")[0] == [
+        [(0, "A", 2), (3600 * SECOND, "B", 5)]
+    ]
+
+
+def test_group_by_all_is_not_predicted_where_all_is_a_name():
+    with pytest.raises(Unpredictable, match="GROUP BY ALL"):
+        sql.run("SELECT s, sum(n) AS c FROM v GROUP BY ALL", {"v": events("3.3.4")})

@@ -71,9 +71,9 @@ class TestClassArchive:
         (tmp_path / "lib" / "modules").write_bytes(b"modules")
         monkeypatch.setattr(program, "start", started)
 
-        def options(**named):
+        def options(target=TARGET, **named):
             with pytest.raises(Started) as end:
-                LocalRuntime(tmp_path, **named).start(TARGET, on_progress=lambda _: None)
+                LocalRuntime(tmp_path, **named).start(target, on_progress=lambda _: None)
             return str(end.value)
 
         return options
@@ -111,6 +111,11 @@ class TestClassArchive:
 
     def test_plain_engines_do_without(self, options, written):
         assert options(plain=True) == ""
+
+    def test_what_arrow_needs_of_java_is_given_where_spark_does_not(self, options):
+        (old,) = Targets.load().select(["3.0.3"])
+        assert options(old, plain=True) == "-Dio.netty.tryReflectionSetAccessible=true"
+        assert options(old, conf={self.OPTIONS: "-Xss2m"}) == "-Xss2m -Dio.netty.tryReflectionSetAccessible=true"
 
     def test_somebodys_java_options_stay_as_they_are(self, options, written):
         assert options(conf={self.OPTIONS: "-Xss2m"}) == "-Xss2m"

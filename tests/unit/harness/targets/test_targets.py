@@ -74,7 +74,7 @@ def test_every_key_of_an_entry_is_read() -> None:
             "chosen",
         }
         assert entry.get("chosen", "by name") == "by name"
-        assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_missing"}
+        assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_missing", "options"}
 
 
 def test_a_release_outside_the_catalogue_has_the_needs_of_its_line() -> None:

@@ -106,6 +106,11 @@ def test_without_a_report_nothing_leads_there():
     assert not [target for page in pages.values() for target in Links(render(page)).targets if "cases/" in target]
 
 
+def test_a_clause_is_shown_with_the_step_that_would_fail():
+    shown = "- “counts both sides together”: `dropped` of step 2 of [A join drops rows of either side at or before the watermark"
+    assert shown in markdown()["03-late-filtering.md"]
+
+
 def test_the_page_to_print_is_whole_and_needs_nothing_else(written):
     folder, (*_, page) = written
     assert page == folder / ONE_PAGE

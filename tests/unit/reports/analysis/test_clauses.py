@@ -1,0 +1,154 @@
+"""The clauses of statements: the named step of the named case fails if what it shows there is otherwise."""
+
+from functools import cache
+
+import pytest
+
+from conformance.core.observation import BatchSeen, ErrorSeen
+from conformance.core.versions import VersionRange, releases
+from conformance.judging.verdict import judge, not_applicable
+from conformance.oracle.prediction import comparable, predict
+from tests.support.whole_suite import whole_suite
+
+CASES = {case.id: case for case in whole_suite().cases}
+(CATALOGUE,) = whole_suite().catalogues.values()
+CLAUSES = [
+    pytest.param(entry, clause, id=f"{entry['number']} {clause['says']}")
+    for entry in CATALOGUE.behaviours.values()
+    for clause in entry.get("clauses", ())
+]
+
+WITHOUT_CLAUSES = {
+    "expressions-of-batch-only",
+    "real-time-watermark",
+    "stream-in-a-subquery",
+    "semi-below-aggregation",
+    "chain-redundant",
+    "left-anti-join",
+    "except-of-a-stream",
+    "tws-ttl",
+    "upgrade-3.3→3.4",
+    "named-sources",
+    "offline-repartition",
+    "damaged-snapshot",
+    "named-sinks",
+}
+"""Statements about what the model does not predict, or that no case of one version shows."""
+
+
+def version_of(entry, case):
+    """The newest release that the statement is about and the case applies to."""
+    about = entry["versions"]
+    versions = [one for one in releases() if about == "all" or one in VersionRange.parse(about)]
+    return max(one for one in versions if not_applicable(case, one) is None)
+
+
+@cache
+def predicted(id, version):
+    return predict(CASES[id], version).observation
+
+
+def moved(batches):
+    """The same rows from another micro-batch; one more micro-batch if there are none to move."""
+    emitting = next((at for at, batch in enumerate(batches) if batch.rows), None)
+    if emitting is None or len(batches) == 1:
+        last = batches[-1]
+        return (*batches, last.model_copy(update={"id": last.id + 1, "kind": "no-data", "rows": (), "dropped": 0}))
+    other = emitting - 1 if emitting else 1
+    rows = (*batches[other].rows, *batches[emitting].rows)
+    changed = {emitting: (), other: rows}
+    return tuple(
+        batch.model_copy(update={"rows": changed[at]}) if at in changed else batch for at, batch in enumerate(batches)
+    )
+
+
+def with_other_rows(batches, width):
+    """One row less; one more if there is none."""
+    for at, batch in enumerate(batches):
+        if batch.rows:
+            return (*batches[:at], batch.model_copy(update={"rows": batch.rows[1:]}), *batches[at + 1 :])
+    made_up = {
+        **dict.fromkeys(BatchSeen.model_fields),
+        **dict.fromkeys(("id", "logged", "duration_ms"), 99),
+        **dict.fromkeys(("sources", "state", "rows"), ()),
+        "kind": "data",
+        "progress": {},
+    }
+    last = batches[-1] if batches else BatchSeen(**made_up)
+    return (*batches[:-1], last.model_copy(update={"rows": ((None,) * width,)}))
+
+
+def with_one_more(batch, shows):
+    """A micro-batch that counts one more than it did."""
+    progress = batch.progress
+    match shows:
+        case "state":
+            return batch.model_copy(update={"state": tuple(count + 1 for count in batch.state)})
+        case "dropped":
+            operators = [
+                {**one, "numRowsDroppedByWatermark": one.get("numRowsDroppedByWatermark", 0) + 1}
+                for one in progress.get("stateOperators", ())
+            ]
+            more = {**progress, "stateOperators": operators}
+            return batch.model_copy(update={"dropped": batch.dropped + max(1, len(operators)), "progress": more})
+        case "eventTime" if batch.event_time is None:
+            return batch
+        case "eventTime":
+            later = {name: at + 1 for name, at in batch.event_time.model_dump().items()}
+            return batch.model_copy(update={"event_time": batch.event_time.model_copy(update=later)})
+        case "progress":
+            return batch.model_copy(update={"progress": {name: other(value) for name, value in progress.items()}})
+
+
+def other(value):
+    """The value, with another number in each place that has one."""
+    match value:
+        case dict():
+            return {name: other(one) for name, one in value.items()}
+        case list() | tuple():
+            return [other(one) for one in value]
+        case int():
+            return value + 1
+    return value
+
+
+def altered(observation, number, shows):
+    """The answer, otherwise in what the step shows."""
+    at = next(place for place, step in enumerate(observation.steps) if step.number == number)
+    steps = list(observation.steps)
+    step = steps[at]
+    match shows:
+        case "rows":
+            changed = with_other_rows(step.batches, len(observation.columns_of(step)))
+            steps[at] = step.model_copy(update={"batches": changed})
+        case "batches":
+            steps[at] = step.model_copy(update={"batches": moved(step.batches)})
+        case "watermark":
+            steps[at] = step.model_copy(update={"watermark": step.watermark + 1})
+        case "error":
+            assert step.error is not None, "it does not end with an error"
+            error = ErrorSeen(stage=step.error.stage, classes=("OtherException",), message="for another reason")
+            steps[at] = step.model_copy(update={"error": error})
+        case _:
+            last = max(place for place in range(at + 1) if steps[place].batches)
+            changed = tuple(with_one_more(batch, shows) for batch in steps[last].batches)
+            steps[last] = steps[last].model_copy(update={"batches": changed})
+    return observation.model_copy(update={"steps": tuple(steps)})
+
+
+@pytest.mark.parametrize(("entry", "clause"), CLAUSES)
+def test_a_clause_is_of_the_sentence_and_its_step_fails_if_it_is_wrong(entry, clause):
+    assert " ".join(clause["says"].split()) in " ".join(entry["sentence"].split())
+    case = CASES[clause["case"]]
+    version = version_of(entry, case)
+    seen = predicted(case.id, version)
+    right = judge(comparable(case), version, seen)
+    assert right.status in ("conforms", "differs", "bug"), right.findings
+    wrong = judge(comparable(case), version, altered(seen, int(clause["step"]), clause["shows"]))
+    assert wrong.status == "violates"
+    assert int(clause["step"]) in {finding.place.step for finding in wrong.findings}
+
+
+def test_the_other_statements_have_cases_that_the_model_does_not_predict():
+    without = {id for id in CATALOGUE.reachable_behaviours() if not CATALOGUE.behaviours[id].get("clauses")}
+    assert without == WITHOUT_CLAUSES
