@@ -137,10 +137,14 @@ class SqlFile:
         for stream, delay in delays.items():
             if stream not in of:
                 raise WrongUsage(f"--watermark: {unknown('stream', stream, of)}")
-            number = of[stream].event_time
-            if number is None:
+            fields, number = of[stream].schema.fields, of[stream].event_time
+            # A silent stream has a schema only, and no column by which its rows are divided.
+            column = (
+                fields[number] if number is not None else next((f for f in fields if f.type.name == "timestamp"), None)
+            )
+            if column is None:
                 raise WrongUsage(f"--watermark: {stream} has no event time: give it by --event-time {stream}=COLUMN")
-            watermarks[stream] = (of[stream].schema.fields[number].name, delay)
+            watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import write_job
-from conformance.own_job.sample import Sample, read_sample
+from conformance.own_job.sample import Sample, read_sample, silent
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.query.reading import read_query
 
@@ -59,6 +59,8 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
         job.with_watermarks({"clicks": "1 hour"}, samples)
     with pytest.raises(WrongUsage, match="--watermark: unknown stream 'order': did you mean 'orders'"):
         job.with_watermarks({"order": "1 hour"}, samples)
+    without_rows = job.with_watermarks({"orders": "1 hour"}, [silent("orders", "n INT, t TIMESTAMP")])
+    assert without_rows.watermarks == {"orders": ("t", "1 hour")}
     job = job.with_watermarks({"orders": "10 minutes"}, samples)
     assert job.notes() == ()
     case = write_job(job, samples, tmp_path / "out")
