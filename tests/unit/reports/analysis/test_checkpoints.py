@@ -117,7 +117,7 @@ class TestPublished:
 
     def test_the_gate_says_what_to_do(self, capsys: pytest.CaptureFixture[str]) -> None:
         # SPARK-57003: the key of a join is nullable in the schema of the state from 4.0 on.
-        _, out = run_gate(capsys, "--from", "3.5.9", "--to", "4.3.0", "--uses", "inner-join")
+        _, out = run_gate(capsys, "--from", "3.5.9", "--to", "4.3.0", "--uses", "inner-join", "--verbose")
         assert "Will my checkpoints resume? of " in out
         told = out[out.index("Will my checkpoints resume?") :]
         assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in told
