@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import combinations, groupby, pairwise
 
+from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, released_on, releases
 from reports.analysis.change import Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
@@ -107,7 +108,7 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
     for target in _between(report, before, after):
         changed = changes(report.matrix, before, target)
         met = sum(fails(change, None, "running") for change in changed.changes)
-        tried = _tried(report, before, target)
+        tried = _tried(report, before, target, report.cases.values())
         yield RouteRelease(
             target, met, len(report.matrix.known_bugs([target])), tried.summary() if tried is not None else ""
         )
@@ -164,6 +165,7 @@ def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
     return (*(target for target, version in inner if version is not None and first < version < last), after)
 
 
-def _tried(report: Report, before: Target, after: Target) -> Checkpoints | None:
-    known = checkpoints(report.results.upgrades, (), before, after)
+def _tried(report: Report, before: Target, after: Target, cases: Iterable[Case] = ()) -> Checkpoints | None:
+    """The checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
+    known = checkpoints(report.results.upgrades, cases, before, after)
     return known if known is not None and known.tried else None
