@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, Listed] = {
     "eviction": Listed("Compute when a stream-stream join evicts a row.", _WRITE),
     "run": Listed("Run cases on Spark versions and print the matrix.", _RUN),
     "soak": Listed("Run one long query, kill its engine, and check invariants.", _RUN),
-    "crash": Listed("Restart a query from checkpoints that a crash may leave, all that a kill may.", _RUN),
+    "crash": Listed("Restart a query from checkpoints that a crash may leave.", _RUN),
     "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _RUN),
     "sample": Listed("Write a template of each sample that your program needs.", _COMPARE),
     "check": Listed("Compare what your own job does on two Spark versions.", _COMPARE),

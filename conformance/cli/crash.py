@@ -93,7 +93,7 @@ def crash(
     step_timeout: engine_options.StepTimeout = STEP_TIMEOUT_S,
     output: Path = output_option(Path("crashes.jsonl"), "File of the records, a JSON line for each image."),
 ) -> None:
-    """Restart a query from checkpoints that a crash may leave, from all that a kill may.
+    """Restart a query from checkpoints that a crash may leave.
 
     Records the file operations of one micro-batch and builds images of a crash in it: each prefix of the operations, with the last file
     torn or empty, with one file lost or cut off after the commit, with several files lost, empty or cut off by a power failure (a sample),
