@@ -290,8 +290,10 @@ class _Trial:
             Text(),
             Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
         )
-        of_stresses = dict.fromkeys(CONDITIONS)
-        of_stresses |= {stress.name: verdicts.record(stress.verdict, None) for stress in stresses}
+        of_stresses: dict[str, Any] = dict.fromkeys(CONDITIONS)
+        for stress in stresses:
+            of_stresses[stress.name] = verdicts.record(stress.verdict, None)
+            del of_stresses[stress.name]["case"]  # it is not kept
         return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
