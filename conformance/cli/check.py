@@ -144,6 +144,10 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
+    Divides the samples into micro-batches by event time, with a restart; runs the job twice on both versions; and hands the checkpoint
+    of the first over to the second before each step. Says apart what repeated and late rows and silent streams change.
+    Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
+    last statement is the query. Writes the case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.

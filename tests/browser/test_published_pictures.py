@@ -21,18 +21,20 @@ HIDDEN = """() => [...document.querySelectorAll("figure.timeline")].flatMap(figu
 })"""
 
 
-def updating(report, mode):
-    return sample([id for id, case in report.cases.items() if case.output_mode == mode], 24)
+def with_values(report, folder, mode):
+    """Cases in a mode whose pictures have values: of the others there is nothing to see."""
+    cases = (id for id, case in report.cases.items() if case.output_mode == mode)
+    return sample([id for id in cases if "t-value" in (folder / InAFolder().file(case_key(id))).read_text()], 24)
 
 
 @pytest.mark.parametrize("mode", ["update", "complete"])
-def test_no_value_is_hidden_in_any_picture(published_reader, published_report, mode):
+def test_no_value_is_hidden_in_any_picture(published_reader, published_report, published_folder, mode):
     reader, found, labels = published_reader(), [], 0
-    for id in updating(published_report, mode):
+    for id in with_values(published_report, published_folder, mode):
         page = reader.open(InAFolder().file(case_key(id)))
         found += [f"{id}: {what}" for what in page.evaluate(HIDDEN)]
         labels += page.locator(".t-value").count()
-    assert labels > 5
+    assert labels > 20
     assert found == []
 
 
@@ -48,9 +50,9 @@ def test_in_update_mode_a_window_ends_after_its_last_emission_and_says_how_that_
         assert words in legend
 
 
-def test_in_complete_mode_no_window_ends(published_reader, published_report):
+def test_in_complete_mode_no_window_ends(published_reader, published_report, published_folder):
     reader, drawn = published_reader(), 0
-    for id in updating(published_report, "complete"):
+    for id in with_values(published_report, published_folder, "complete"):
         page = reader.open(InAFolder().file(case_key(id)))
         merged = page.locator("figure.timeline .scroll svg title", has_text="becomes part of another window").count()
         assert page.locator("figure.timeline .scroll svg .t-end").count() == merged, id
