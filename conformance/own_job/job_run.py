@@ -199,14 +199,16 @@ class OwnQuery(Protocol):
     def output_mode(self) -> str: ...
 
     @property
-    def trigger(self) -> str: ...
+    def trigger(self) -> str:
+        return "default"
 
     def statements(self) -> Iterable[Statement]:
         """What of it is not tried, for its verdict."""
+        return ()
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(OwnQuery):
     """A function; raises WrongUsage if the text does not name one."""
 
     function: str
@@ -230,13 +232,6 @@ class Job:
     @property
     def stem(self) -> str:
         return self.function.replace(":", ".")
-
-    @property
-    def trigger(self) -> str:
-        return "default"
-
-    def statements(self) -> Iterable[Statement]:
-        return ()
 
 
 def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from conformance.own_job.job_run import Job
+from conformance.own_job.job_run import Job, OwnQuery
 from harness.runtimes.own_code import Jar
-from reports.results.status import Statement
 
 _METHOD = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+", re.ASCII)
 
 
 @dataclass(frozen=True)
-class JvmMethod:
-    """An `OwnQuery`."""
-
+class JvmMethod(OwnQuery):
     name: str
     """``acme.Jobs.clicked``"""
     output_mode: str = "append"
@@ -35,13 +32,6 @@ class JvmMethod:
     @property
     def stem(self) -> str:
         return self.name
-
-    @property
-    def trigger(self) -> str:
-        return "default"
-
-    def statements(self) -> Iterable[Statement]:
-        return ()
 
 
 def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> Job | JvmMethod:

@@ -11,9 +11,9 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.language.source import unknown
+from conformance.own_job.job_run import OwnQuery
 from conformance.own_job.sample import Sample
 from conformance.query.syntax import NotReadable, SqlStatement, statements, tables_read
-from reports.results.status import Statement
 
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY) VIEW (?:IF NOT EXISTS )?(\w+) AS\b", re.I)
 _BEGINS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
@@ -25,9 +25,7 @@ def is_sql_file(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SqlFile:
-    """An `OwnQuery`."""
-
+class SqlFile(OwnQuery):
     path: str
     parts: tuple[SqlStatement, ...]
     """Temporary views and settings, and at the end the query."""
@@ -81,13 +79,6 @@ class SqlFile:
             "sql": [statement.text for statement in self.parts],
             **({"watermarks": watermarks} if watermarks else {}),
         }
-
-    @property
-    def trigger(self) -> str:
-        return "default"
-
-    def statements(self) -> Iterable[Statement]:
-        return ()
 
     def notes(self) -> tuple[str, ...]:
         """What the user may have forgotten."""

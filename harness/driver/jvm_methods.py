@@ -6,6 +6,8 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
+from .query_starts import STARTS_ITSELF
+
 _DATASET = "org.apache.spark.sql.Dataset"
 _OF_LANGUAGES = re.compile(r"(java|javax|jdk|sun|scala)\.")
 _OF_SPARK = re.compile(r"(org\.apache\.spark|py4j)\.")
@@ -175,11 +177,7 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     frames = list(exception.getStackTrace())
     said = str(exception.toString())
     if _NO_STARTS in said:
-        return Thrown(
-            "NotCallable: the method starts a query itself, with the checkpoint and the sink that stand in the code. Nothing was started: "
-            "let it return the DataFrame, which gets a checkpoint and a sink of its own here",
-            _place(frames),
-        )
+        return Thrown("NotCallable: the method " + STARTS_ITSELF.format(""), _place(frames))
     linkage = next((name for name in _LINKAGE if exception.getClass().getName().endswith(name)), None)
     newer = _CLASS_FILE.search(said)
     if newer:

@@ -17,14 +17,17 @@ _STARTS = ("start", "toTable")
 """The methods of a ``DataStreamWriter`` that start a query; ``toTable`` since 3.1."""
 
 
+STARTS_ITSELF = (
+    "starts a query itself{}, with the checkpoint and the sink that stand in the code. Nothing was started. "
+    "Let it return the DataFrame instead: it gets a checkpoint and a sink of its own here"
+)
+
+
 class QueryStarted(Exception):
     """The author's code was about to start a query; nothing was started."""
 
     def __init__(self, method: str) -> None:
-        super().__init__(
-            "the function starts a query itself ({}), with the checkpoint and the sink that stand in the code. Nothing was started. "
-            "Let it return the DataFrame instead: it gets a checkpoint and a sink of its own here".format(method)
-        )
+        super().__init__("the function " + STARTS_ITSELF.format(" ({})".format(method)))
 
 
 class _Allowed:

@@ -30,7 +30,7 @@ from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes.own_code import LOCAL_JARS
+from harness.runtimes.own_code import LOCAL_JARS, with_jars
 
 _MODULE = Coordinate(**read_data("harness.runtimes", "kafka_broker.yaml"))
 VERSION = _MODULE.version
@@ -276,7 +276,7 @@ class Kafka:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
         """
         released, jars = connector(version, environment, on_progress)
-        settings = {LOCAL_JARS: ",".join([*filter(None, given.split(",")), *map(str, jars)])}
+        settings = {LOCAL_JARS: with_jars(given, jars)}
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
         servers = self._servers or self._own_broker(environment, on_progress).servers
         return KafkaAccess(servers, settings, f"{_ARTIFACT} {released}, {broker}")

@@ -140,7 +140,12 @@ def jar_settings(packages: Iterable[JarPackage], version: SparkVersion, given: s
         given: the value that the user gives the setting, which stays in it.
     """
     wanted = [package.coordinate for package in packages if package.is_for(version)]
-    return {JARS: ",".join(dict.fromkeys([*filter(None, given.split(",")), *wanted]))} if wanted else {}
+    return {JARS: with_jars(given, wanted)} if wanted else {}
+
+
+def with_jars(given: str, more: Iterable[object]) -> str:
+    """A list of jars as Spark's settings have it, each once: those that the user gives, and more."""
+    return ",".join(dict.fromkeys([*filter(None, given.split(",")), *map(str, more)]))
 
 
 LOCAL_JARS = "spark.jars"
@@ -190,13 +195,13 @@ def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict
     Raises:
         WrongUsage: all are for other versions of Scala.
     """
-    fitting = [str(jar.path) for jar in jars if jar.scala in (None, scala)]
+    fitting = [jar.path for jar in jars if jar.scala in (None, scala)]
     if jars and not fitting:
         raise WrongUsage(
             f"--jar: none is for Scala {scala}, which a Spark of this run has: add --jar {scala}=FILE; "
             f"given for {', '.join(sorted({str(jar.scala) for jar in jars}))}"
         )
-    return {LOCAL_JARS: ",".join([*filter(None, given.split(",")), *fitting])} if fitting else {}
+    return {LOCAL_JARS: with_jars(given, fitting)} if fitting else {}
 
 
 def requirements_in(file: Path) -> tuple[str, ...]:
