@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,7 @@ from conformance.suite import discovery
 from conformance.variants.catalogue import KAFKA, from_kafka
 from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellTask
+from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
@@ -179,47 +181,52 @@ def check(
     notes = [*notes_on_before, *notes_on_after]
     own_code = where.runtime.own_code or OwnCode(())
     queries: list[tuple[job_run.OwnQuery, tuple[Sample, ...]]]
-    if of_python:
-        if mode is not None:
-            raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
-        program, own_code = Program.named(job, arguments or (), own_code, sinks=run_sinks)
-        where = replace(where, runtime=replace(where.runtime, own_code=own_code))
-        errors_console(notes, f"{job}: asking {before.version} what it reads and starts")
-        notes = []
-        seen = programs.survey(program, before, where, files, EngineLines().says)
-        queries = [*programs.queries(program, seen, files)]
-    elif is_sql:
-        statements, samples = SqlFile.read(job, mode or "append"), files.all()
-        statements.check_streams([each.stream for each in samples])
-        statements = statements.with_watermarks(delays, samples)
-        notes += statements.notes()
-        queries = [(statements, samples)]
-    else:
-        function = function_or_method(job, mode or "append", where.runtime.jars)
-        if not sample:
-            raise typer.BadParameter("Missing option '--sample'")
-        samples = files.all()
-        if isinstance(function, job_run.Job):
-            notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
-        queries = [(function, samples)]
-    answers = []
-    for number, (query, samples) in enumerate(queries, 1):
-        folder = output if len(queries) == 1 else output / f"query-{number}"
-        alone = len(queries) == 1
-        trial = _Trial(
-            query,
-            samples,
-            before,
-            after,
-            where,
-            batches=batches,
-            silent_streams=silent_streams,
-            repeat_rows=repeat_rows,
-            source=source,
-            alone=alone,
-        )
-        answers.append(trial.answer(folder, notes))
-        notes = []
+    kept: KeptEngines | None = None
+    with ExitStack() as stack:
+        if of_python:
+            if mode is not None:
+                raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
+            program, own_code = Program.named(job, arguments or (), own_code, sinks=run_sinks)
+            where = replace(where, runtime=replace(where.runtime, own_code=own_code))
+            kept = stack.enter_context(where.keeping_engines())
+            errors_console(notes, f"{job}: asking {before.version} what it reads and starts")
+            notes = []
+            timeout = where.concurrency.step_timeout
+            seen = programs.survey(program, before, kept, files, timeout, EngineLines().says)
+            queries = [*programs.queries(program, seen, files)]
+        elif is_sql:
+            statements, samples = SqlFile.read(job, mode or "append"), files.all()
+            statements.check_streams([each.stream for each in samples])
+            statements = statements.with_watermarks(delays, samples)
+            notes += statements.notes()
+            queries = [(statements, samples)]
+        else:
+            function = function_or_method(job, mode or "append", where.runtime.jars)
+            if not sample:
+                raise typer.BadParameter("Missing option '--sample'")
+            samples = files.all()
+            if isinstance(function, job_run.Job):
+                notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
+            queries = [(function, samples)]
+        where = replace(where, kept=kept or stack.enter_context(where.keeping_engines()))
+        answers = []
+        for number, (query, samples) in enumerate(queries, 1):
+            folder = output if len(queries) == 1 else output / f"query-{number}"
+            alone = len(queries) == 1
+            trial = _Trial(
+                query,
+                samples,
+                before,
+                after,
+                where,
+                batches=batches,
+                silent_streams=silent_streams,
+                repeat_rows=repeat_rows,
+                source=source,
+                alone=alone,
+            )
+            answers.append(trial.answer(folder, notes))
+            notes = []
     lines = [line for answer in answers for line in answer.lines]
     records = [answer.record for answer in answers]
     print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)

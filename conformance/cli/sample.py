@@ -60,7 +60,8 @@ def sample(
     program, own_code = Program.named(job, arguments or (), where.runtime.own_code or OwnCode(()))
     where = replace(where, runtime=replace(where.runtime, own_code=own_code))
     errors = errors_console(notes, f"{job}: asking {target.version} what it reads")
-    seen = programs.survey(program, target, where, files, EngineLines().says)
+    with where.keeping_engines() as kept:
+        seen = programs.survey(program, target, kept, files, where.concurrency.step_timeout, EngineLines().says)
     options = []
     for source in seen.sources:
         columns = files.columns(source.name) or source.ddl

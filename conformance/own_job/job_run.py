@@ -172,7 +172,7 @@ def outcomes(
     """
     limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}), repeat=repeat)
     collector: Collector[Outcome] = Collector(len(cells))
-    plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True)
+    plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True, kept=options.kept)
     execute(plan, KeepOutcomes(), collector, display)
     return collector
 

@@ -15,11 +15,11 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.sample import Sample, UnusableSample, silent
-from conformance.runner.resources import EngineUse, interruptible, open_runtime
-from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineSilent
+from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
+from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.results.status import Statement
 
@@ -135,28 +135,28 @@ class SampleFiles(Protocol):
 def survey(
     program: Program,
     target: Target,
-    options: EngineUse,
+    kept: KeptEngines,
     files: SampleFiles,
+    timeout: float,
     on_progress: ProgressCallback,
 ) -> ProgramSeen:
-    """What a program does on a version, with streams that have no rows.
+    """What a program does on a version, with streams that have no rows; its engine is left to the next run.
 
     Args:
         files: the samples, for sources whose columns the program does not say.
+        timeout: seconds that it may take.
 
     Raises:
         WrongUsage: it fails, starts no query, or does not end.
-        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+        HarnessError: see `harness.engine.engine.Runtime.start`.
     """
-    with (
-        open_runtime(options.runtime, options.work) as runtime,
-        interruptible(lambda: "nothing was compared"),
-    ):
-        engine = runtime.start(target, on_progress=on_progress)
-        try:
-            seen = _survey(engine, program, files, options.concurrency.step_timeout)
-        finally:
-            engine.close()
+    engine = kept.runtime.start(target, on_progress=on_progress)
+    try:
+        seen = _survey(engine, program, files, timeout)
+    except BaseException:
+        engine.close()
+        raise
+    kept.leave(target, NOTHING_ELSE, engine)
     if seen.error is not None:
         raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None

@@ -22,6 +22,7 @@ from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache, CachedAnswer, answer_key, expects_progress, question_digest
 from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListener, EngineSlot, Limits, run_cell
+from harness.scheduling.kept_engines import KeptEngines
 from harness.scheduling.scheduler import Scheduler
 from harness.targets.targets import Target
 from reports.results.records import Cell, Header, UpgradeCell
@@ -46,6 +47,8 @@ class Plan:
     """Working files are kept in this folder; None for a temporary one."""
     allow_code: bool = False
     cached: Cached = "never"
+    kept: KeptEngines | None = None
+    """Engines of other runs of the same command, used instead of new ones; None to end engines with the run."""
 
     @classmethod
     def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
@@ -116,14 +119,23 @@ def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> 
         HarnessError: engines cannot be started at all; nothing has come to the sink.
     """
     with ExitStack() as stack:
-        runtime = stack.enter_context(open_runtime(plan.runtime, plan.work))
+        kept = plan.kept
+        runtime = kept.runtime if kept is not None else stack.enter_context(open_runtime(plan.runtime, plan.work))
         stack.enter_context(sink)
         stack.enter_context(interruptible(sink.left))
         cache = None
         if plan.cached != "never":
             cache = stack.enter_context(AnswerCache(answers_file(), fresh=plan.cached == "renewed"))
         reused = run_cells(
-            plan.cells, judge, runtime, plan.limits, display=display, sink=sink, allow_code=plan.allow_code, cache=cache
+            plan.cells,
+            judge,
+            runtime,
+            plan.limits,
+            display=display,
+            sink=sink,
+            allow_code=plan.allow_code,
+            cache=cache,
+            kept=kept,
         )
         sink.finish()
     return Reuse(reused, cache.problem if cache is not None else None)
@@ -139,12 +151,14 @@ def run_cells(
     sink: Sink[V],
     allow_code: bool = False,
     cache: AnswerCache | None = None,
+    kept: KeptEngines | None = None,
 ) -> int:
     """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
 
     Args:
         allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
+        kept: engines of earlier runs on this runtime, and where engines are left; None to start and end them.
 
     Raises:
         KeyboardInterrupt: the user stopped the run; every engine has ended.
@@ -164,7 +178,7 @@ def run_cells(
         judging.reuse(task, answer)
         del to_run[task.key]
         reused += 1
-    Scheduler(runtime, limits, judging, allow_code=allow_code).run(to_run.values())
+    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(to_run.values())
     return reused
 
 

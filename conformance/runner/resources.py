@@ -22,6 +22,7 @@ from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
+from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Choice, Target, Targets
 
 STEP_TIMEOUT_S = 120.0
@@ -142,6 +143,18 @@ class EngineUse:
     work: Path | None = None
     """Working files are kept in this folder; None for a temporary one."""
     concurrency: Concurrency = field(default_factory=Concurrency)
+    kept: KeptEngines | None = None
+    """Engines that one run leaves to the next; None to end engines with their run."""
+
+    @contextmanager
+    def keeping_engines(self) -> Iterator[KeptEngines]:
+        """What several runs need to use the same engines, one run after another; see `open_runtime` for errors."""
+        with (
+            open_runtime(self.runtime, self.work) as runtime,
+            closing(KeptEngines(runtime)) as kept,
+            interruptible(lambda: "not everything was compared"),
+        ):
+            yield kept
 
 
 @dataclass(frozen=True)

@@ -83,16 +83,15 @@ class Dispatcher:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
         self._mailboxes: dict[str | None, Mailbox] = {}
         self._ended = False
 
     @contextmanager
     def listening(self, case: str | None) -> Iterator[Mailbox]:
-        """A mailbox for messages about a case, or, for None, those before any case; waits while another listens for the same."""
+        """A mailbox for messages about a run of a case, or, for None, those before any case."""
         mailbox: Mailbox = queue.SimpleQueue()
         with self._lock:
-            self._lock.wait_for(lambda: case not in self._mailboxes)
             self._mailboxes[case] = mailbox
             if self._ended:
                 mailbox.put(None)
@@ -101,7 +100,6 @@ class Dispatcher:
         finally:
             with self._lock:
                 del self._mailboxes[case]
-                self._lock.notify_all()
 
     def dispatch(self, line: str) -> None:
         """Deliver a line."""
@@ -326,6 +324,7 @@ class DriverEngine:
         self._work = work
         self._cases = cases or f"{work}/cases"
         self._numbers = count(1)
+        self._runs = count(1)
         self._finish = finish
         self._counting = threading.Lock()
         self._running = self._answered = 0
@@ -347,8 +346,10 @@ class DriverEngine:
         with self._counting:
             self._running += 1
         try:
-            with self._connection.conversation(request.case, request) as mailbox:
-                observation = self._follow(request, mailbox, step_timeout, steps, emitted)
+            # Checkpoints of one case may be resumed side by side, so messages name the run.
+            run = f"{request.case} #{next(self._runs)}"
+            with self._connection.conversation(run, request.model_copy(update={"case": run})) as mailbox:
+                observation = self._follow(request, run, mailbox, step_timeout, steps, emitted)
             with self._counting:
                 self._answered += 1
             return observation
@@ -370,6 +371,7 @@ class DriverEngine:
     def _follow(
         self,
         request: CaseRequest,
+        run: str,
         mailbox: Mailbox,
         step_timeout: float,
         steps: list[StepSeen],
@@ -381,7 +383,7 @@ class DriverEngine:
             where = f"step {request.first + len(steps)}" if len(steps) < len(request.steps) else "the end"
             doing = f"{where} of {request.case}"
             answer = self._connection.next_answer(mailbox, step_timeout, doing, deadline=deadline)
-            if getattr(answer, "case", None) != request.case:
+            if getattr(answer, "case", None) != run:
                 raise self._connection.unexpected(answer, doing)
             match answer:
                 case StepAnswer(step=step) if len(steps) < len(request.steps):

@@ -1,9 +1,9 @@
 """The messages between host and driver: JSON lines, version 1. The published schemas in ``messages/`` are made from these.
 
-The host sends ``CaseRequest``s without waiting for answers: requests run side by side, no two of the same case at once. The driver ends
-when its standard input does. It sends ``Hello`` once; then for each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` if it
-could not carry the request out. Each message names its case. If the last step is ``kill``, the driver sends ``Reached`` instead of that
-step's answer and ``Done``, and the host kills it.
+The host sends ``CaseRequest``s without waiting for answers: requests run side by side. The driver ends when its standard input does. It
+sends ``Hello`` once; then for each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` if it
+could not carry the request out. Each message names the run of its case. If the last step is ``kill``, the driver sends ``Reached`` instead
+of that step's answer and ``Done``, and the host kills it.
 
 A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
 
@@ -101,6 +101,7 @@ class CaseRequest(Message):
     """A case without its expectations: the engine never sees what it is expected to answer."""
 
     case: str
+    """Names this run of the case: no other request that is not done has the same."""
     directory: str
     """Holds checkpoint and input: an absolute path on the engine's file system. The driver makes it and removes it when done;
     if ``first`` is above 1, it exists already."""

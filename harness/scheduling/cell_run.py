@@ -31,6 +31,7 @@ from harness.engine.engine import (
 from harness.engine.request import Segment, broker_for, has_operation, join_segments, request_for, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.budget import is_busy
+from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 
 
@@ -67,6 +68,7 @@ class EngineSlot:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
         needs: what its cases need of it.
+        kept: where the engine may come from, and is left in the end; None to end it.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class EngineSlot:
         width: int = 1,
         memory_limit: int | None = None,
         needs: EngineNeeds = NOTHING_ELSE,
+        kept: KeptEngines | None = None,
     ) -> None:
         self.target = target
         self.needs = needs
@@ -87,6 +90,7 @@ class EngineSlot:
         # The first user starts the engine. The others could only wait for it, and a cluster reports its slots only then.
         self._width = 1
         self._memory_limit = memory_limit
+        self._kept = kept
         self._changed = threading.Condition()
         self._uses: list[SlotUse] = []
         self._was_used = False
@@ -141,7 +145,7 @@ class EngineSlot:
                 self.replace()
             if self._engine is None:
                 try:
-                    self._engine = self._start()
+                    self._engine = self._left_by_another_run() or self._start()
                 except HarnessError as error:
                     self._start_error = error
                     raise
@@ -153,6 +157,11 @@ class EngineSlot:
                     self.replace()
                 self._check_open()
             return self._engine
+
+    def _left_by_another_run(self) -> Engine | None:
+        engine = self._kept.take(self.target, self.needs) if self._kept is not None else None
+        self._was_used = self._was_used or engine is not None
+        return engine
 
     def _start(self) -> Engine:
         """Start an engine. On a busy machine one that is silent for too long is tried again."""
@@ -179,6 +188,14 @@ class EngineSlot:
         self._was_used = False
         if engine is not None:
             engine.close()
+
+    def release(self) -> None:
+        """Leave the engine, which nobody uses any more, to the next run, or end it."""
+        engine = self._engine
+        if self._kept is not None and engine is not None and not engine.ended:
+            self._engine = None
+            self._kept.leave(self.target, self.needs, engine)
+        self.close()
 
     def close(self) -> None:
         """End the engine for good; whoever waits for it gets ``SlotClosed``."""

@@ -29,6 +29,7 @@ from harness.scheduling.cell_run import (
     run_before_cut,
     run_whole,
 )
+from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 
 
@@ -97,13 +98,23 @@ class Scheduler:
         limits: ``jobs × side_by_side`` cells run at the same time.
         listener: is told about every event; its methods are called from several threads.
         allow_code: whether cases may do what needs ``--allow-code``.
+        kept: where engines come from and are left; None to start and end them.
     """
 
-    def __init__(self, runtime: Runtime, limits: Limits, listener: Listener, *, allow_code: bool = False) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        limits: Limits,
+        listener: Listener,
+        *,
+        allow_code: bool = False,
+        kept: KeptEngines | None = None,
+    ) -> None:
         self._runtime = runtime
         self._limits = limits
         self._listener = listener
         self._allow_code = allow_code
+        self._kept = kept
         self._stopping = threading.Event()
         self._engines = _Engines({}, limits, self._new_slot, self._stopping)
 
@@ -134,6 +145,7 @@ class Scheduler:
             width=max(limits.side_by_side, limits.most_side_by_side),
             memory_limit=limits.engine_memory,
             needs=needs,
+            kept=self._kept,
         )
 
     def _work(self) -> None:
@@ -249,12 +261,12 @@ class _Engines:
             self._changed.notify_all()
 
     def release(self, key: SlotKey) -> None:
-        """One use of an engine is over; the last one ends it."""
+        """One use of an engine is over; after the last one it is left to another run, or ended."""
         with self._changed:
             self._uses_left[key] -= 1
             unused = not self._uses_left[key]
         if unused:
-            self._slots[key].close()
+            self._slots[key].release()
 
     def discard(self, directory: str) -> None:
         """Let the next engine that resumes a case remove a saved checkpoint."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from conformance.cli.job_options import SampleFiles
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
-from conformance.own_job import program as programs
 from conformance.own_job.job_run import write_job
 from conformance.own_job.program import Program, as_records, is_program, queries, survey
 from conformance.own_job.sample import UnusableSample, read_sample
@@ -19,6 +17,8 @@ from conformance.runner.resources import EngineUse
 from harness.engine.engine import EngineDied, EngineSilent
 from harness.engine.protocol import ProgramSeen, QuerySeen, SourceSeen
 from harness.runtimes.own_code import OwnCode
+from harness.scheduling.kept_engines import KeptEngines
+from tests.support.miniature.two_versions import OLD
 
 JOB = Program("job.py", ("--day", "1"))
 ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
@@ -74,7 +74,7 @@ def files(tmp_path: Path):
 
 
 @pytest.fixture
-def surveyed(monkeypatch: pytest.MonkeyPatch):
+def surveyed():
     def run(files: SampleFiles, *answers: ProgramSeen | Exception):
         engine = Engine([*answers])
 
@@ -82,14 +82,11 @@ def surveyed(monkeypatch: pytest.MonkeyPatch):
             def start(self, target, *, on_progress):
                 return engine
 
-        @contextmanager
-        def opened(options, work=None):
-            yield Runtime()
-
-        monkeypatch.setattr(programs, "open_runtime", opened)
+        kept = KeptEngines(Runtime())
         try:
-            return survey(JOB, None, EngineUse(), files, print), engine.asked
+            return survey(JOB, OLD, kept, files, 120, print), engine.asked
         finally:
+            kept.close()
             assert engine.closed
 
     return run

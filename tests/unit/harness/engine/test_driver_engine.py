@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -71,6 +72,15 @@ def test_a_right_engine_gives_an_observation(start):
 def test_the_same_engine_runs_many_cases(start):
     engine = start("right")
     assert observe(engine).behaviour_digest == observe(engine).behaviour_digest
+
+
+def test_an_engine_runs_a_case_several_times_at_once(start):
+    """Each checkpoint of a case is resumed by a run of its own."""
+    alone = observe(start("right")).behaviour_digest
+    engine = start("takes-three-and-answers-the-last-first")
+    with ThreadPoolExecutor(3) as threads:
+        runs = [threads.submit(observe, engine) for _ in range(3)]
+        assert [run.result().behaviour_digest for run in runs] == [alone] * 3
 
 
 class HoldsItsLock(DriverEngine):

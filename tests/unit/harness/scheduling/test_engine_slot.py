@@ -6,10 +6,11 @@ import threading
 import pytest
 
 from conformance.core.observation import Identity
-from harness.engine.engine import NOTHING_ELSE, EngineLocation, EngineSilent
+from harness.engine.engine import NOTHING_ELSE, EngineLocation, EngineNeeds, EngineSilent
 from harness.errors import HarnessError
 from harness.scheduling import cell_run
 from harness.scheduling.cell_run import EngineSlot, SlotClosed
+from harness.scheduling.kept_engines import KeptEngines
 from tests.support.miniature.target import SPARK_359
 
 
@@ -262,3 +263,42 @@ def test_closing_a_slot_stops_those_who_wait_for_it():
     with pytest.raises(SlotClosed):
         shared.engine()
     first.leave()
+
+
+def test_an_engine_that_one_run_leaves_is_used_by_the_next() -> None:
+    runtime = IdleRuntime()
+    kept = KeptEngines(runtime)
+    first, second = slot(runtime, kept=kept), slot(runtime, kept=kept)
+    with first.use() as use:
+        assert not use.after_others
+        engine = first.engine()
+    first.release()
+    with second.use():
+        assert second.engine() is engine
+    with second.use() as use:
+        # What happens to the engine now may be due to what the run before did in it.
+        assert use.after_others
+    second.close()
+    assert (len(runtime.engines), engine.ended) == (1, True)
+
+
+def test_an_engine_is_not_left_to_cases_that_need_more_of_it_nor_once_it_has_ended() -> None:
+    runtime = IdleRuntime()
+    kept = KeptEngines(runtime)
+    engine = runtime.start(SPARK_359, on_progress=print)
+    kept.leave(SPARK_359, NOTHING_ELSE, engine)
+    assert kept.take(SPARK_359, EngineNeeds(topics=True)) is None
+    assert engine.ended
+    kept.leave(SPARK_359, NOTHING_ELSE, engine)
+    assert kept.take(SPARK_359, NOTHING_ELSE) is None
+
+
+def test_engines_that_nobody_took_end_at_last() -> None:
+    runtime = IdleRuntime()
+    kept = KeptEngines(runtime)
+    engines = [runtime.start(SPARK_359, on_progress=print) for _ in range(2)]
+    for engine in engines:
+        kept.leave(SPARK_359, NOTHING_ELSE, engine)
+    assert [engine.ended for engine in engines] == [True, False]
+    kept.close()
+    assert engines[1].ended
