@@ -35,6 +35,8 @@ from harness.runtimes.own_code import (
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CONF_OF_JARS = {JARS, LOCAL_JARS, "spark.driver.extraClassPath"}
+"""Settings with which the user adds jars."""
 _MANY_TASKS = {"spark.master": "local[16]"}
 """All tasks of a real-time query run at once, those of the source and those behind the shuffle."""
 _SECONDS_TO_WRITE_AN_ARCHIVE = 120.0
@@ -176,8 +178,10 @@ class LocalRuntime(EngineSettings):
         return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
 
     def _tuning(self, target: Target) -> dict[str, str]:
-        code = self.own_code is not None or bool(self.jars or self._jars(target))
-        return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_code=code)
+        jars = bool(self.jars or self._jars(target) or self.conf.keys() & _CONF_OF_JARS)
+        # A Spark that the user installed may hold jars for the user's code, too.
+        jars = jars or (self.own_code is not None and target.installed is not None)
+        return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_jars=jars)
 
     def _jars(self, target: Target) -> dict[str, str]:
         return jar_settings(self.packages, target.version, self.conf.get(JARS, ""))

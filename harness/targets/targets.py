@@ -295,18 +295,18 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
     )
 
 
-def tuning(version: SparkVersion, *, own_disk: bool = True, own_code: bool = False) -> dict[str, str]:
+def tuning(version: SparkVersion, *, own_disk: bool = True, own_jars: bool = False) -> dict[str, str]:
     """The settings for a version, set when its session starts.
 
-    ``own_disk``: whether the files of cases are on a disk of the engine's machine; ``own_code``: whether code or packages of the user
-    run there, which may need more of Spark than cases do.
+    ``own_disk``: whether the files of cases are on a disk of the engine's machine; ``own_jars``: whether jars of the user may run there,
+    which may need more of Hadoop than Spark does.
     """
     return {
         entry["conf"]: entry["value"]
         for entry in _tuning_entries()
         if ("spark" not in entry or version in VersionRange.parse(entry["spark"]))
         and (own_disk or not entry.get("disk"))
-        and not (own_code and entry.get("code") == "none")
+        and not (own_jars and entry.get("jars") == "none")
     }
 
 

@@ -368,7 +368,7 @@ class ContainerRuntime:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
 
     def _settings(self, target: Target) -> dict[str, str]:
-        tuned = {} if self._plain else tuning(target.version, own_code=self._own_code is not None)
+        tuned = {} if self._plain else tuning(target.version, own_jars=self._own_code is not None)
         # The users of other images may resume a query, so they need to write to its directories too.
         return {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from conformance.core.versions import SparkVersion
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import (
     JARS,
+    LOCAL_JARS,
     JarPackage,
     OwnCode,
     jar_settings,
@@ -72,9 +74,15 @@ def test_settings_that_delta_cannot_stand_are_left_out(tmp_path):
     (target,) = Targets.load().select(["3.5.9"])
     cleared = {"spark.conformance.hadoopDefaults": "false"}
     assert cleared.items() <= tuning(V359).items()
-    assert tuning(V359).keys() - tuning(V359, own_code=True).keys() == cleared.keys()
-    assert LocalRuntime(tmp_path)._tuning(target) == tuning(V359)
-    assert LocalRuntime(tmp_path, own_code=OwnCode((tmp_path,)))._tuning(target) == tuning(V359, own_code=True)
-    assert LocalRuntime(tmp_path, packages=(DELTA,))._tuning(target) == tuning(V359, own_code=True)
+    with_jars = tuning(V359, own_jars=True)
+    assert tuning(V359).keys() - with_jars.keys() == cleared.keys()
+    code = OwnCode((tmp_path,))
+    for runtime in (LocalRuntime(tmp_path), LocalRuntime(tmp_path, own_code=code)):
+        assert runtime._tuning(target) == tuning(V359)
+    assert LocalRuntime(tmp_path, packages=(DELTA,))._tuning(target) == with_jars
+    for key in (JARS, LOCAL_JARS):
+        assert LocalRuntime(tmp_path, conf={key: "x"})._tuning(target) == with_jars
+    installed = replace(target, installed=tmp_path)
+    assert LocalRuntime(tmp_path, own_code=code)._tuning(installed) == with_jars
     (other,) = Targets.load().select(["4.3.0"])
     assert LocalRuntime(tmp_path, packages=(DELTA,))._tuning(other) == tuning(V430)
