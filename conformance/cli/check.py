@@ -16,23 +16,18 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option, output_option
-from conformance.cli.progress import AnswerLine, Answers, EngineLines
+from conformance.cli.named_job import NamedJob
+from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
+from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
-from conformance.own_job import program as programs
 from conformance.own_job import verdict as verdicts
-from conformance.own_job.jvm_method import function_or_method
-from conformance.own_job.program import Program, is_program
 from conformance.own_job.sample import Sample
-from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.variants.catalogue import KAFKA, from_kafka
-from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellTask
-from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
@@ -81,7 +76,7 @@ def check(
     call: str | None = option(
         None,
         "In place of it: package.Class.method of --jar, static or of a Scala object, of the session and the DataFrames.",
-        "FUNCTION",
+        "CODE",
         job_options.JOB,
     ),
     main: str | None = option(
@@ -121,9 +116,7 @@ def check(
         "files|kafka",
         job_options.INPUT,
     ),
-    output_mode: str | None = option(
-        None, "append, update or complete; a program says it itself.", "MODE", job_options.JOB
-    ),
+    output_mode: job_options.OutputMode = None,
     run_sinks: bool = option(
         False,
         "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
@@ -131,12 +124,7 @@ def check(
         job_options.JOB,
         "--run-sinks",
     ),
-    watermark: list[str] | None = option(
-        None,
-        "Delay of a stream's watermark for SQL, such as orders='10 minutes'; on its event time. Repeatable.",
-        "STREAM=DELAY",
-        job_options.JOB,
-    ),
+    watermark: job_options.Watermarks = None,
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
@@ -154,7 +142,6 @@ def check(
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
-    mode = one_of(job_run.MODES, output_mode, "--output-mode") if output_mode is not None else None
     where = job_options.options_of_job(engines, settings, speed, code)
     if main is not None:
         what = "a program of the JVM would start its queries with its own checkpoint and sink; let it call a method, and --call that"
@@ -162,71 +149,39 @@ def check(
     if (job is None) == (call is None):
         what = "name a program, a file of SQL or a function, or --call a method of --jar"
         raise typer.BadParameter(what, param_hint="JOB")
-    job = job or str(call)
-    is_sql, of_python = call is None and is_sql_file(job), call is None and is_program(job)
-    is_function = not is_sql and not of_python
-    delays = job_options.pairs(watermark, "--watermark")
-    if delays and not is_sql:
-        raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
-    what = "a function" if is_function else "a file of SQL"
-    if run_sinks and not of_python:
-        raise typer.BadParameter(f"{what} has no sink: omit it", param_hint="--run-sinks")
-    if arguments and not of_python:
-        raise typer.BadParameter(f"{what} gets no arguments: omit them", param_hint="ARGUMENT")
-    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=not is_function)
+    named = NamedJob(
+        job or str(call),
+        is_method=job is None,
+        arguments=arguments or (),
+        output_mode=output_mode,
+        watermarks=watermark or (),
+        run_sinks=run_sinks,
+    )
+    silent = named.kind != "a function"
+    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=silent)
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
-    notes = [*notes_on_before, *notes_on_after]
-    own_code = where.runtime.own_code or OwnCode(())
-    queries: list[tuple[job_run.OwnQuery, tuple[Sample, ...]]]
-    kept: KeptEngines | None = None
     with ExitStack() as stack:
-        if of_python:
-            if mode is not None:
-                raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
-            program, own_code = Program.named(job, arguments or (), own_code, sinks=run_sinks)
-            where = replace(where, runtime=replace(where.runtime, own_code=own_code))
-            kept = stack.enter_context(where.keeping_engines())
-            errors_console(notes, f"{job}: asking {before.version} what it reads and starts")
-            notes = []
-            timeout = where.concurrency.step_timeout
-            seen = programs.survey(program, before, kept, files, timeout, EngineLines().says)
-            queries = [*programs.queries(program, seen, files)]
-        elif is_sql:
-            statements, samples = SqlFile.read(job, mode or "append"), files.all()
-            statements.check_streams([each.stream for each in samples])
-            statements = statements.with_watermarks(delays, samples)
-            notes += statements.notes()
-            queries = [(statements, samples)]
-        else:
-            function = function_or_method(job, mode or "append", where.runtime.jars)
-            if not sample:
-                raise typer.BadParameter("Missing option '--sample'")
-            samples = files.all()
-            if isinstance(function, job_run.Job):
-                notes += job_run.check_function(function, [each.stream for each in samples], own_code.folders)
-            queries = [(function, samples)]
-        where = replace(where, kept=kept or stack.enter_context(where.keeping_engines()))
-        answers = []
-        for number, (query, samples) in enumerate(queries, 1):
-            folder = output if len(queries) == 1 else output / f"query-{number}"
-            alone = len(queries) == 1
+        asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
+        notes, answers = asked.notes, []
+        for number, (query, samples) in enumerate(asked.queries, 1):
+            alone = len(asked.queries) == 1
             trial = _Trial(
                 query,
                 samples,
                 before,
                 after,
-                where,
+                asked.where,
                 batches=batches,
                 silent_streams=silent_streams,
                 repeat_rows=repeat_rows,
                 source=source,
                 alone=alone,
             )
-            answers.append(trial.answer(folder, notes))
-            notes = []
+            answers.append(trial.answer(output if alone else output / f"query-{number}", notes))
+            notes = ()
     lines = [line for answer in answers for line in answer.lines]
     records = [answer.record for answer in answers]
     print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -15,11 +16,10 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.options import SELECT_VERSIONS, argument, grouped, one_of, option
+from conformance.cli.named_job import NamedJob
+from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
-from conformance.own_job.job_run import MODES, Job, check_function
-from conformance.own_job.jvm_method import function_or_method
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
@@ -47,6 +47,9 @@ Examples:
 
   # and what does it do with these rows?
   conformance checkpoint resume DIR --call j:f --to 4.1 --sample a=a.jsonl
+
+  # that of the second query of a program
+  conformance checkpoint resume DIR --call job.py --query 2 --to 4.1
 """
 
 Where = Annotated[
@@ -101,18 +104,23 @@ STATE_OF_THE_QUERY = "whether the columns of the state fit depends on the query,
 @grouped
 def resume(
     where: Where,
+    arguments: list[str] | None = argument(None, "Arguments of your program, after --.", "ARGUMENT"),
     *,
     call: str = option(
         ...,
-        "Your function of the session and a DataFrame per source, in order; or a method of --jar, package.Class.method.",
-        "FUNCTION",
+        "Your program, a file of SQL, or a function of the session and a DataFrame per source, in order; with --jar, package.Class.method.",
+        "CODE",
         job_options.JOB,
     ),
+    query: int | None = option(
+        None, "Which of the queries that your program starts, from 1.", "N", job_options.JOB, min=1
+    ),
+    watermark: job_options.Watermarks = None,
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    output_mode: job_options.OutputMode = "append",
+    output_mode: job_options.OutputMode = None,
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
@@ -121,23 +129,28 @@ def resume(
 ) -> None:
     """Resume a copy of a checkpoint with your own query, and show what its micro-batches do.
 
-    The copy keeps state and watermark; its sources have read nothing, so no source of yours is needed. Name the streams in the
-    order in which the query reads them: first those with a sample, which arrives in one micro-batch, then silent ones by their
+    The copy keeps state and watermark; its sources have read nothing, so no source of yours is needed. Name the streams of a function in
+    the order in which the query reads them: first those with a sample, which arrives in one micro-batch, then silent ones by their
     schema. Runs your code; the sink of the query is not used.
 
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
-    mode = one_of(MODES, output_mode, "--output-mode")
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
-    job = function_or_method(call, mode, where_to_run.runtime.jars)
-    samples = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True).all()
+    named = NamedJob(
+        call,
+        is_method=bool(where_to_run.runtime.jars),
+        arguments=arguments or (),
+        output_mode=output_mode,
+        watermarks=watermark or (),
+    )
+    files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
-    own_code = where_to_run.runtime.own_code
-    streams, folders = [each.stream for each in samples], own_code.folders if own_code else ()
-    parameters = check_function(job, streams, folders) if isinstance(job, Job) else ()
-    errors = errors_console([*notes, *parameters])
-    job_options.print_samples(samples, errors)
-    resumed = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())
+    with ExitStack() as stack:
+        asked = named.queries(target, where_to_run, files, stack, notes, silent=True)
+        job, samples = asked.query(query)
+        errors = errors_console(asked.notes)
+        job_options.print_samples(samples, errors)
+        resumed = resumption.resume(where, job, samples, target, asked.where, NoAnswers())
     print_answer(
         job_options.statement_lines(resumption.statements(resumed)), resumption.record(resumed), as_json=as_json
     )

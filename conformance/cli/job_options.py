@@ -33,7 +33,16 @@ Schemas = Annotated[
     shared("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
 ]
 Rows = Annotated[int, shared("Rows to take from each sample.", "N", INPUT, min=1)]
-OutputMode = Annotated[str, shared("append, update or complete.", "MODE", JOB)]
+OutputMode = Annotated[str | None, shared("append, update or complete; a program says it itself.", "MODE", JOB)]
+Watermarks = Annotated[
+    list[str] | None,
+    shared(
+        "Delay of a stream's watermark for SQL, such as orders='10 minutes'; on its event time. Repeatable.",
+        "STREAM=DELAY",
+        JOB,
+        "--watermark",
+    ),
+]
 
 _STYLES: Mapping[Status, str] = {
     "conforms": "green",

@@ -41,7 +41,7 @@ def new(
     case: Path = argument(..., "The file to write, ending in .yaml.", "FILE"),
     kind: Kind = option("window", "The query: window, session, deduplication, join or call.", "KIND"),
     call: str | None = option(
-        None, "A case on your own function, module:function, with its streams. It is not executed.", "FUNCTION"
+        None, "A case on your own function, module:function, with its streams. It is not executed.", "CODE"
     ),
     code: engine_options.Folders = None,
 ) -> None:

@@ -206,6 +206,10 @@ class OwnQuery(Protocol):
         """What of it is not tried, for its verdict."""
         return ()
 
+    def reads(self, streams: Sequence[str]) -> Sequence[str]:
+        """The streams that it reads, of all that its job gets."""
+        return streams
+
 
 @dataclass(frozen=True)
 class Job(OwnQuery):
@@ -316,7 +320,8 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
     The samples stand in the order of the sources; one without rows is a silent stream. See `write_job` for errors.
     """
     # Without a micro-batch the query would start and never look at its state.
-    steps: list[Json] = [{"name": "it reads its state", "add": {sample.stream: [] for sample in samples}}]
+    read = job.reads([sample.stream for sample in samples])
+    steps: list[Json] = [{"name": "it reads its state", "add": {stream: [] for stream in read}}]
     if rows := {sample.stream: [*map(list, sample.rows)] for sample in samples if sample.rows}:
         steps.append({"name": "the sample arrives", "add": rows})
     return _write(job, samples, steps, folder)

@@ -14,7 +14,9 @@ from conformance.core.observation import OwnCodeError
 from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
-from conformance.own_job.sample import Sample, UnusableSample, silent
+from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.sample import Sample, UnusableSample
+from conformance.own_job.sample import silent as silent_sample
 from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
@@ -77,7 +79,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class ProgramQuery:
+class ProgramQuery(OwnQuery):
     """A query that a program starts: an `OwnQuery`."""
 
     program: Program
@@ -108,6 +110,9 @@ class ProgramQuery:
     @property
     def trigger(self) -> str:
         return self.seen.trigger
+
+    def reads(self, streams: Sequence[str]) -> Sequence[str]:
+        return self.seen.reads or streams
 
     def statements(self) -> Iterator[Statement]:
         """What of the query is not tried."""
@@ -207,11 +212,14 @@ def queries(
     program: Program,
     seen: ProgramSeen,
     files: SampleFiles,
+    *,
+    silent: bool = False,
 ) -> tuple[tuple[ProgramQuery, tuple[Sample, ...]], ...]:
     """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
 
     Args:
         files: the samples by source.
+        silent: whether a source whose columns are known needs no sample.
 
     Raises:
         WrongUsage: a source lacks its sample, a sample has no source, or a query cannot be tried.
@@ -223,14 +231,15 @@ def queries(
         )
     reads = [query.reads or tuple(sources) for query in seen.queries]
     needed = set().union(*reads) if reads else sources.keys()
-    if needed - set(files.names):
+    known = {name for name, source in sources.items() if silent and (source.ddl or files.columns(name))}
+    if needed - set(files.names) - known:
         raise WrongUsage(_listed(program, seen))
     for query in seen.queries:
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
     samples = {name: _read(sources[name], files) for name in sources if name in files.names}
     for name in sources.keys() - samples.keys():
-        samples[name] = silent(name, sources[name].ddl or files.columns(name) or "")
+        samples[name] = silent_sample(name, sources[name].ddl or files.columns(name) or "")
     return tuple(
         (
             ProgramQuery(program, number, len(seen.queries), query),

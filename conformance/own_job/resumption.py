@@ -53,21 +53,21 @@ def resume(
 
     Args:
         where: path or URL of the checkpoint.
-        samples: of each stream, in the order of the sources; without rows for a stream that stays silent.
+        samples: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
 
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be read, or names a class that the user did not.
-        WrongUsage: the samples are not of as many streams as it has sources.
+        WrongUsage: the query does not read as many streams as it has sources.
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
     files = open_files(where)
     checkpoint = read(files)
-    if len(checkpoint.sources) != len(samples):
-        streams = [sample.stream for sample in samples]
+    streams = job.reads([sample.stream for sample in samples])
+    if len(checkpoint.sources) != len(streams):
         raise WrongUsage(
             f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
-            f"{counted(len(streams), 'stream')} {'is' if len(streams) == 1 else 'are'} given ({', '.join(streams)}): "
-            "give each with --sample or --schema, in the order in which the query reads them"
+            f"{job.title} reads {counted(len(streams), 'stream')} here ({', '.join(streams)}): if it is a function, give each with "
+            "--sample or --schema, in the order in which the query reads them"
         )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from harness.environments import provision
+from harness.targets.targets import Targets
+
 FUNCTION = """
 from pyspark.sql import functions as F
 
@@ -159,6 +162,45 @@ def test_functions_of_sinks_are_called_only_if_the_case_says_so(tmp_path: Path) 
     assert ran("batches") == ["0 [1, 2]"]
     (tmp_path / "writes.py-batch.txt").unlink()
     assert sorted(line for line in ran("rows") if line != "closed None") == ["1", "2"]
+
+
+COUNTS = """
+import sys
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1).getOrCreate()
+events = spark.readStream.schema("t TIMESTAMP, n INT").json("events")
+events.writeStream.format("console").queryName("rows").start()
+counts = events.withWatermark("t", "1 hour").groupBy("t", "n").count().writeStream.queryName("counts").format("noop")
+counts.option("checkpointLocation", sys.argv[1]).trigger(once=True).start().awaitTermination()
+"""
+
+
+def test_a_checkpoint_that_a_query_of_a_program_wrote_is_resumed_with_that_query(tmp_path: Path) -> None:
+    (target,) = Targets.load().select(["3.5.9"])
+    environment = provision.prepare(target)
+    (tmp_path / "counts.py").write_text(COUNTS)
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "1.json").write_text('{"t": "2026-03-01 12:00:00", "n": 1}\n')
+    program = [str(environment.python), "counts.py", "production"]
+    subprocess.run(program, cwd=tmp_path, env=environment.environ(), check=True, capture_output=True)
+    written = _digests(tmp_path / "production")
+
+    def resume(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("conformance")), "checkpoint", "resume", "production"]
+        asked = [*command, "--call", "counts.py", "--to", "3.5", *options, "--", "elsewhere"]
+        return subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    which = resume()
+    assert which.returncode == 2
+    assert "--query 2   # counts.py, query 2 of 2 (counts)" in which.stderr
+    resumed = resume("--query", "2")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert "● the checkpoint resumes on 3.5.9" in resumed.stdout
+    assert "1 row in state" in resumed.stdout
+    assert _digests(tmp_path / "production") == written
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def _check(folder: Path, job: str, *options: str) -> subprocess.CompletedProcess[str]:

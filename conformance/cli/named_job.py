@@ -1,0 +1,131 @@
+"""Which queries a user means who names a program, a file of SQL, a function, or a method of a jar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal, TypeAlias
+
+import typer
+
+from conformance.cli import job_options
+from conformance.cli.console import errors_console
+from conformance.cli.options import one_of
+from conformance.cli.progress import EngineLines
+from conformance.own_job import program as programs
+from conformance.own_job.job_run import MODES, Job, OwnQuery, check_function
+from conformance.own_job.jvm_method import function_or_method
+from conformance.own_job.program import Program, is_program
+from conformance.own_job.sample import Sample
+from conformance.own_job.sql_file import SqlFile, is_sql_file
+from conformance.runner.resources import EngineUse
+from harness.runtimes.own_code import OwnCode
+from harness.targets.targets import Target
+
+Kind: TypeAlias = Literal["a program", "a file of SQL", "a function"]
+QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
+
+
+@dataclass(frozen=True)
+class Named:
+    """The queries of a job, and where they run."""
+
+    queries: tuple[QueryWithSamples, ...]
+    where: EngineUse
+    """With the code of the job, and with engines that one run leaves to the next."""
+    notes: tuple[str, ...]
+    """What the user should know before they run."""
+
+    def query(self, number: int | None) -> QueryWithSamples:
+        """One of the queries, from 1; without a number the only one. Raises BadParameter if there is no such query."""
+        if number is None and len(self.queries) == 1:
+            return self.queries[0]
+        if number is None or number > len(self.queries):
+            titles = "\n".join(f"  --query {at}   # {query.title}" for at, (query, _) in enumerate(self.queries, 1))
+            raise typer.BadParameter(f"name one of these queries:\n{titles}", param_hint="--query")
+        return self.queries[number - 1]
+
+
+@dataclass(frozen=True)
+class NamedJob:
+    """A job as the user names it; raises BadParameter if an option does not belong to its kind."""
+
+    text: str
+    _: KW_ONLY
+    is_method: bool = False
+    """Whether the text can only name a function or a method."""
+    arguments: Sequence[str] = ()
+    output_mode: str | None = None
+    watermarks: Sequence[str] = ()
+    """``STREAM=DELAY``"""
+    run_sinks: bool = False
+
+    def __post_init__(self) -> None:
+        if self.output_mode is not None:
+            one_of(MODES, self.output_mode, "--output-mode")
+            if self.kind == "a program":
+                raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
+        if self.watermarks and self.kind != "a file of SQL":
+            raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
+        if self.run_sinks and self.kind != "a program":
+            raise typer.BadParameter(f"{self.kind} has no sink: omit it", param_hint="--run-sinks")
+        if self.arguments and self.kind != "a program":
+            raise typer.BadParameter(f"{self.kind} gets no arguments: omit them", param_hint="ARGUMENT")
+
+    @property
+    def kind(self) -> Kind:
+        if not self.is_method and is_sql_file(self.text):
+            return "a file of SQL"
+        return "a program" if not self.is_method and is_program(self.text) else "a function"
+
+    def queries(
+        self,
+        target: Target,
+        where: EngineUse,
+        files: job_options.SampleFiles,
+        stack: ExitStack,
+        notes: Sequence[str],
+        *,
+        silent: bool = False,
+    ) -> Named:
+        """The queries of the job, each with its samples; a program is asked on a version which it starts.
+
+        Args:
+            stack: ends the engines.
+            notes: shown before a program is asked.
+            silent: whether a source of a program whose columns are known needs no sample.
+
+        Raises:
+            WrongUsage: there is no such job, or its samples do not fit.
+            HarnessError: see `conformance.runner.resources.open_runtime`.
+        """
+        own_code = where.runtime.own_code or OwnCode(())
+        if self.kind == "a program":
+            program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+            where = replace(where, runtime=replace(where.runtime, own_code=own_code))
+            kept = stack.enter_context(where.keeping_engines())
+            errors_console(notes, f"{self.text}: asking {target.version} what it reads and starts")
+            timeout = where.concurrency.step_timeout
+            seen = programs.survey(program, target, kept, files, timeout, EngineLines().says)
+            return Named(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept), ())
+        query, samples, more = self._query(where, files, own_code)
+        kept = stack.enter_context(where.keeping_engines())
+        return Named(((query, samples),), replace(where, kept=kept), (*notes, *more))
+
+    def _query(
+        self, where: EngineUse, files: job_options.SampleFiles, own_code: OwnCode
+    ) -> tuple[OwnQuery, tuple[Sample, ...], tuple[str, ...]]:
+        mode = self.output_mode or "append"
+        if self.kind == "a file of SQL":
+            sql, samples = SqlFile.read(self.text, mode), files.all()
+            sql.check_streams([each.stream for each in samples])
+            sql = sql.with_watermarks(job_options.pairs(self.watermarks, "--watermark"), samples)
+            return sql, samples, sql.notes()
+        function = function_or_method(self.text, mode, where.runtime.jars)
+        if not files.names and not files.ddl:
+            raise typer.BadParameter("Missing option '--sample'")
+        samples = files.all()
+        if isinstance(function, Job):
+            return function, samples, check_function(function, [each.stream for each in samples], own_code.folders)
+        return function, samples, ()
