@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Listed] = {
     "soak": Listed("Run one long query, kill its engine, and check invariants.", _RUN),
     "crash": Listed("Restart a query from checkpoints that a crash may leave.", _RUN),
     "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _RUN),
-    "sample": Listed("Write a template of each sample that your program needs.", _COMPARE),
+    "sample": Listed("Write or record the samples that your program needs.", _COMPARE),
     "check": Listed("Compare what your own job does on two Spark versions.", _COMPARE),
     "gate": Listed("Fail if results change between two Spark versions.", _COMPARE),
     "diff": Listed("Compare two runs of the same Spark versions.", _COMPARE),

@@ -1,7 +1,8 @@
-"""``conformance sample``: templates of the samples that a program needs."""
+"""``conformance sample``: templates or recorded rows of the samples that a program needs."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.core.spark_types import parse_schema
 from conformance.core.wording import counted
+from conformance.language.source import unknown
 from conformance.own_job import program as programs
 from conformance.own_job.program import KAFKA, Program, is_program
+from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
 from harness.runtimes.own_code import OwnCode
 
@@ -26,6 +29,9 @@ Examples:
 
   # a file for each source that it reads; then replace their rows by yours
   conformance sample job.py --from 3.5 -o samples
+
+  # the first 500 rows of each source itself, with names that nobody can tell
+  conformance sample job.py --from 3.5 --record 500 --mask orders=who
 
   # of a table whose columns the program does not say
   conformance sample job.py --from 3.5 --schema 'sales=t TIMESTAMP' -- --day 1
@@ -39,21 +45,39 @@ def sample(
     *,
     from_: str = option(..., "The version the job runs on.", "VERSION", SELECT_VERSIONS, "--from"),
     schema: job_options.Schemas = None,
+    record: int = option(
+        0,
+        "Read so many rows from each source itself, in place of made-up ones.",
+        "N",
+        job_options.INPUT,
+        min=0,
+        max=10_000,
+    ),
+    mask: list[str] | None = option(
+        None,
+        "Replace the values of a column that is recorded, equal ones by equal ones. Repeatable.",
+        "STREAM=COLUMN",
+        job_options.INPUT,
+    ),
     code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
     output: Path = output_option(Path(), "Folder for the samples; a file that is there stays.", "FOLDER"),
 ) -> None:
-    """Write a template of each sample that your program needs.
+    """Write or record the samples that your program needs.
 
     Runs your program without rows, as `conformance check` does, and writes a file for each source that it reads: JSON lines with its
-    columns and made-up values. Prints the options with which `check` reads them.
+    columns and made-up values, or with --record its first rows, which Spark reads from the source as a DataFrame that is no stream.
+    Prints the options with which `check` reads them.
     """
     if not is_program(job):
         raise typer.BadParameter(
             "only a program says what it reads: a file ending in .py, or a module", param_hint="PROGRAM"
         )
+    if mask and not record:
+        raise typer.BadParameter("only what is recorded can be replaced: add --record N", param_hint="--mask")
+    masked = [(stream, column) for stream, _, column in (text.partition("=") for text in mask or ())]
     where = job_options.options_of_job(engines, settings, speed, code)
     files = job_options.SampleFiles.of((), schema, 1, where, allow_silent=True)
     target, notes = engine_options.one_target(from_, "--from")
@@ -61,8 +85,12 @@ def sample(
     where = replace(where, runtime=replace(where.runtime, own_code=own_code))
     errors = errors_console(notes, f"{job}: asking {target.version} what it reads")
     with where.keeping_engines() as kept:
-        seen = programs.survey(program, target, kept, files, where.concurrency.step_timeout, EngineLines().says)
-    options = []
+        seen = programs.survey(
+            program, target, kept, files, where.concurrency.step_timeout, EngineLines().says, record=record
+        )
+    if strange := sorted({stream for stream, _ in masked} - {source.name for source in seen.sources}):
+        raise WrongUsage(f"--mask: {unknown('source', strange[0], [source.name for source in seen.sources])}")
+    masking, options = Mask(), []
     for source in seen.sources:
         columns = files.columns(source.name) or source.ddl
         if source.format != KAFKA and columns is None:
@@ -71,12 +99,22 @@ def sample(
             )
         file = output / f"{source.name}.jsonl"
         options.append(f"--sample {source.name}={file}")
+        if source.rows and source.format != KAFKA:
+            # The rows alone would not say every type.
+            options.append(f"--schema {shlex.quote(f'{source.name}={columns}')}")
         if file.exists():
             errors.print(f"{file} is there already, and stays", markup=False)
             continue
-        text = template(None if source.format == KAFKA else parse_schema(str(columns)))
+        if source.rows:
+            what = "of the source"
+            text = masking.rows(
+                source.name, source.rows, [column for stream, column in masked if stream == source.name]
+            )
+        else:
+            what = "with made-up values; replace them by yours"
+            text = template(None if source.format == KAFKA else parse_schema(str(columns)))
+            if record:
+                errors.print(f"{source.name}: {source.unread or 'it has no rows'}", markup=False)
         write_file(file, text, FileKind("a sample", lambda _: False))
-        errors.print(
-            f"{file}: {counted(text.count(chr(10)), 'row')} with made-up values; replace them by yours", markup=False
-        )
+        errors.print(f"{file}: {counted(text.count(chr(10)), 'row')} {what}", markup=False)
     typer.echo(" ".join(options))

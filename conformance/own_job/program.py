@@ -144,12 +144,15 @@ def survey(
     files: SampleFiles,
     timeout: float,
     on_progress: ProgressCallback,
+    *,
+    record: int = 0,
 ) -> ProgramSeen:
     """What a program does on a version, with streams that have no rows; its engine is left to the next run.
 
     Args:
         files: the samples, for sources whose columns the program does not say.
         timeout: seconds that it may take.
+        record: how many rows of each source to read from the source itself.
 
     Raises:
         WrongUsage: it fails, starts no query, or does not end.
@@ -157,7 +160,7 @@ def survey(
     """
     engine = kept.runtime.start(target, on_progress=on_progress)
     try:
-        seen = _survey(engine, program, files, timeout)
+        seen = _survey(engine, program, files, timeout, record)
     except BaseException:
         engine.close()
         raise
@@ -172,7 +175,7 @@ def survey(
     return seen
 
 
-def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float) -> ProgramSeen:
+def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float, record: int) -> ProgramSeen:
     schemas: dict[str, str] = {}
     while True:
         request = ProgramRequest(
@@ -181,6 +184,7 @@ def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float
             program=program.called,
             schemas=schemas,
             code=engine.code or (),
+            record=record,
         )
         try:
             seen = engine.survey(request, timeout=timeout)

@@ -86,6 +86,9 @@ class Source:
     """The name that the program gives it, ``DataStreamReader.name``."""
     headers: bool = False
     """Whether it reads the headers of Kafka's records."""
+    path: Optional[str] = None
+    """The folder of its files, or the name of its table."""
+    options: Optional[Dict[str, str]] = None
 
     @property
     def known_schema(self) -> Any:
@@ -170,7 +173,8 @@ class Run:
             name = "{}_{}".format(base, number)
         self._names.add(name)
         headers = options.get("includeheaders", "").lower() == "true"
-        source = Source(name, format, schema if schema is not None else noted.get("schema"), given, headers)
+        said = {key: str(value) for key, value in noted.get("options", {}).items() if value is not None}
+        source = Source(name, format, schema if schema is not None else noted.get("schema"), given, headers, path, said)
         self.sources.append(source)
         with _running.as_others():
             frame = self._read(source)
@@ -231,6 +235,42 @@ def _of_kafka(frame: Any, source: Source) -> Any:
     others = ["`{}`".format(name.replace("`", "``")) for name in names if name not in KAFKA_COLUMNS]
     columns = dict(KAFKA_COLUMNS, headers=_HEADERS) if source.headers else KAFKA_COLUMNS
     return frame.select(*[column(name, type) for name, type in columns.items()])
+
+
+def read_once(session: Any, source: Source) -> Any:
+    """What a source has now, as a DataFrame that is no stream."""
+    reader = session.read
+    if source.format == "table":
+        return reader.table(source.path)
+    left_out = _OF_STREAMS_OF_KAFKA if source.format == KAFKA else ()
+    options = {key: value for key, value in (source.options or {}).items() if key.lower() not in left_out}
+    reader = reader.format(source.format).options(**options)
+    if source.format != KAFKA and source.schema is not None:
+        reader = reader.schema(source.schema)
+    path = source.path
+    if path is not None and os.path.exists(path):
+        # The JVM has another working directory than the program.
+        path = os.path.abspath(path)
+    frame = reader.load(path) if path is not None else reader.load()
+    if source.format != KAFKA:
+        return frame
+    from pyspark.sql import functions
+
+    text = [functions.col(name).cast("string").alias(name) for name in ("key", "value")]
+    return frame.select(*text, *[name for name in KAFKA_COLUMNS if name not in ("key", "value")])
+
+
+_OF_STREAMS_OF_KAFKA = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "failondataloss")
+"""Options of a source that may say ``latest`` for a stream, where a DataFrame that is none has no rows."""
+
+
+def as_json(frame: Any) -> List[str]:
+    """The rows of a DataFrame, each as a JSON object with all its columns."""
+    from pyspark.sql import functions
+
+    names = ["`{}`".format(name.replace("`", "``")) for name in frame.columns]
+    whole = functions.to_json(functions.struct(*names), {"ignoreNullFields": "false"})
+    return [row[0] for row in frame.select(whole).collect()]
 
 
 def for_each(of: Any, frame: Any, batch_id: int) -> None:
@@ -335,7 +375,9 @@ def _table(run: Run, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
 def _file(format: str) -> Instead:
     def instead(run: Run, _: Any, self: Any, path: Any, *others: Any, **options: Any) -> Any:
         second = others[0] if others and format in _SCHEMA_SECOND else None
-        return run.load(_noted(self), format, path, options.get("schema", second))
+        schema = options.pop("schema", second)
+        _noted(self).setdefault("options", {}).update(options)
+        return run.load(_noted(self), format, path, schema)
 
     return instead
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from . import program
 from .backend import Backend
+from .errors import describe
 from .own_code import AuthorFailed, OwnCode, refused_at
 from .permission import analysed_plan
 from .request import Stream
@@ -24,6 +25,8 @@ class Survey:
         self._called = message["program"]
         self._schemas = message["schemas"]
         self._conf = message["conf"]
+        self._record = message.get("record", 0)
+        self._recorded: Dict[str, Dict[str, Any]] = {}
         self._code = OwnCode(message["code"], backend.sends_functions)
         self._sources: List[program.Source] = []
         self._ddl: Dict[str, Optional[str]] = {}
@@ -47,19 +50,33 @@ class Survey:
         finally:
             self._backend.end_session(self._session)
             self._backend.files.discard(self._directory)
-        sources = [{"name": s.name, "format": s.format, "ddl": self._ddl.get(s.name)} for s in self._sources]
+        sources = [
+            {"name": s.name, "format": s.format, "ddl": self._ddl.get(s.name), **self._recorded.get(s.name, {})}
+            for s in self._sources
+        ]
         return {"sources": sources, "queries": queries, "error": error}
 
     def _read(self, source: program.Source) -> Any:
         self._sources.append(source)
         schema = source.known_schema
         self._ddl[source.name] = None if schema is None else self._text(schema)
+        if self._record:
+            self._recorded[source.name] = self._first_rows(source)
         columns = self._schemas.get(source.name) or self._ddl[source.name]
         if columns is None:
             raise _NoSchema(source.name)
         streams = {source.name: Stream(columns, 1)}
         arrivals = self._backend.arrivals(self._directory + "/streams", streams, None)
         return arrivals.read(self._session.readStream, source.name)
+
+    def _first_rows(self, source: program.Source) -> Dict[str, Any]:
+        """The first rows of the source itself, each as JSON; or why they cannot be read."""
+        try:
+            frame = program.read_once(self._session, source)
+            self._ddl[source.name] = self._ddl[source.name] or self._text(frame.schema)
+            return {"rows": program.as_json(frame.limit(self._record))}
+        except Exception as error:
+            return {"unread": describe(error, "run")["message"].strip().splitlines()[0]}
 
     def _text(self, schema: Any) -> str:
         if isinstance(schema, str):

@@ -145,6 +145,8 @@ class ProgramRequest(Message):
     code: tuple[str, ...]
     """Folders of the author's modules, on the engine's file system."""
     conf: dict[str, str] = {}
+    record: int = 0
+    """How many rows of each source to read from the source itself."""
 
 
 class Hello(Message):
@@ -210,6 +212,10 @@ class SourceSeen(Message):
     """``kafka``, ``json``, ``table`` …"""
     ddl: str | None
     """Its columns; None if only its files or its table say them."""
+    rows: tuple[str, ...] | None = None
+    """Its first rows, each as a JSON object, if the request asked for them and the source could be read."""
+    unread: str | None = None
+    """Why it could not."""
 
 
 class QuerySeen(Message):

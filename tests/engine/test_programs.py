@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -192,13 +193,25 @@ def test_a_checkpoint_that_a_query_of_a_program_wrote_is_resumed_with_that_query
         asked = [*command, "--call", "counts.py", "--to", "3.5", *options, "--", "elsewhere"]
         return subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
 
+    record = ["sample", "counts.py", "--from", "3.5", "--record", "9", "--mask", "events=n", "--", "elsewhere"]
+    sample = subprocess.run(
+        [str(Path(sys.executable).with_name("conformance")), *record],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert sample.returncode == 0, sample.stderr
+    (row,) = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
+    assert row["t"] == "2026-03-01T12:00:00.000Z"
+    assert row["n"] in range(10)
     which = resume()
     assert which.returncode == 2
     assert "--query 2   # counts.py, query 2 of 2 (counts)" in which.stderr
-    resumed = resume("--query", "2")
+    resumed = resume("--query", "2", *shlex.split(sample.stdout))
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert "● the checkpoint resumes on 3.5.9" in resumed.stdout
-    assert "1 row in state" in resumed.stdout
+    assert "micro-batch 2 ran with watermark 2026-03-01T11:00:00Z" in resumed.stdout
     assert _digests(tmp_path / "production") == written
     assert not (tmp_path / "elsewhere").exists()
 

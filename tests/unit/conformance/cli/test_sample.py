@@ -23,7 +23,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def run(*options: str, sources: tuple[SourceSeen, ...] = (ORDERS, CLICKS)):
         seen = ProgramSeen(kind="program", case="job.py", sources=sources, queries=())
-        monkeypatch.setattr(programs, "survey", lambda *_: seen)
+        monkeypatch.setattr(programs, "survey", lambda *_, record: seen)
         return CliRunner().invoke(app, ["sample", "job.py", "--from", "3.5", *options], env={"COLUMNS": "200"})
 
     return run
@@ -47,6 +47,38 @@ def test_a_source_whose_columns_nobody_says_needs_a_schema(asked, tmp_path: Path
     assert "only the source itself says its columns: add --schema 'sales=t TIMESTAMP, …'" in answer.stderr
     assert asked("--schema", "sales=d DATE", sources=(TABLE,)).exit_code == 0
     assert (tmp_path / "sales.jsonl").read_text().startswith('{"d": "2026-03-01"}\n')
+
+
+RECORDED = SourceSeen(
+    name="orders",
+    format="delta",
+    ddl="`who` string, `n` bigint",
+    rows=('{"who": "ada", "n": 1}', '{"who": null, "n": 2}'),
+)
+UNREAD = SourceSeen(name="ticks", format="rate", ddl="`t` timestamp", unread="rate is no source of a DataFrame")
+
+
+def test_rows_of_the_source_itself_are_written_masked_or_it_says_why_not(asked, tmp_path: Path) -> None:
+    answer = asked("--record", "5", "--mask", "orders=who", sources=(RECORDED, UNREAD))
+    assert answer.exit_code == 0
+    assert answer.stdout == (
+        "--sample orders=orders.jsonl --schema 'orders=`who` string, `n` bigint' --sample ticks=ticks.jsonl\n"
+    )
+    assert "orders.jsonl: 2 rows of the source" in answer.stderr
+    assert "ticks: rate is no source of a DataFrame" in answer.stderr
+    assert "ticks.jsonl: 3 rows with made-up values" in answer.stderr
+    first, second = (tmp_path / "orders.jsonl").read_text().splitlines()
+    assert first.startswith('{"who": "masked-')
+    assert second == '{"who": null, "n": 2}'
+
+
+def test_a_mask_needs_rows_and_a_source(asked) -> None:
+    answer = asked("--mask", "orders=who")
+    assert answer.exit_code == 2
+    assert "add --record N" in answer.stderr
+    answer = asked("--record", "5", "--mask", "order=who", sources=(RECORDED,))
+    assert answer.exit_code == 2
+    assert "unknown source 'order': did you mean 'orders'?" in answer.stderr
 
 
 def test_only_a_program_says_what_it_reads(asked) -> None:

@@ -11,7 +11,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from harness.driver import program as program_module
 from harness.driver.own_code import AuthorFailed, OwnCode
+from harness.driver.program import Source
 from harness.driver.query_starts import QueryStarted
 
 
@@ -343,3 +345,51 @@ def test_a_thread_of_the_program_starts_nothing(tmp_path, session):
         """,
     )
     assert run.started == []
+
+
+class Reader:
+    """Stands for a ``DataFrameReader`` that remembers what it is asked."""
+
+    def __init__(self):
+        self.said = []
+        self.session = SimpleNamespace(read=self)
+
+    def __getattr__(self, name):
+        def say(*arguments, **named):
+            self.said.append((name, *arguments, *([named] if named else [])))
+            return self
+
+        return say
+
+
+def asked(source):
+    reader = Reader()
+    program_module.read_once(reader.session, source)
+    return reader.said
+
+
+def test_a_source_is_read_once_as_it_is_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    said = {"multiLine": "true"}
+    assert asked(Source("in", "json", "a INT", path="in", options=said)) == [
+        ("format", "json"),
+        ("options", said),
+        ("schema", "a INT"),
+        ("load", str(tmp_path / "in")),
+    ]
+    assert asked(Source("in", "delta", path="s3a://b/in")) == [
+        ("format", "delta"),
+        ("options",),
+        ("load", "s3a://b/in"),
+    ]
+    assert asked(Source("t", "table", path="db.t")) == [("table", "db.t")]
+
+
+def test_a_topic_is_read_from_its_beginning(monkeypatch):
+    columns = SimpleNamespace(col=lambda name: SimpleNamespace(cast=lambda _: SimpleNamespace(alias=lambda _: name)))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(functions=columns))
+    said = {"subscribe": "clicks", "startingOffsets": "latest", "failOnDataLoss": "false"}
+    format, options, load, select = asked(Source("clicks", "kafka", options=said))
+    assert (format, options, load) == (("format", "kafka"), ("options", {"subscribe": "clicks"}), ("load",))
+    assert select[1:4] == ("key", "value", "topic")

@@ -1,0 +1,73 @@
+"""Rows of a real source as a sample, with the values of some columns replaced."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.language.source import unknown
+
+_DIGITS = 9
+"""A number that is replaced has at most so many digits, which a column of INT holds."""
+
+
+class Mask:
+    """Replaces texts and whole numbers: equal ones by equal ones, so that joins and groups stay, in all samples of one mask.
+
+    Nobody who has the samples can tell the values, because the key of the mask is kept nowhere.
+    """
+
+    def __init__(self) -> None:
+        self._key = os.urandom(32)
+
+    def rows(self, source: str, lines: Iterable[str], columns: Sequence[str]) -> str:
+        """The rows as JSON lines.
+
+        Args:
+            lines: the rows, each a JSON object.
+            columns: of which to replace the values; of a record of Kafka also those of the JSON object in its ``value``.
+
+        Raises:
+            WrongUsage: there is no such column, or it has a value that is neither text nor a whole number.
+        """
+        return "".join(
+            json.dumps(self._row(source, json.loads(line), columns), ensure_ascii=False) + "\n" for line in lines
+        )
+
+    def _row(self, source: str, row: dict[str, Json], columns: Sequence[str]) -> dict[str, Json]:
+        for column in columns:
+            if column in row:
+                row[column] = self._value(f"{source}.{column}", row[column])
+                continue
+            within = _json_object(row.get("value"))
+            if column not in within:
+                raise WrongUsage(f"--mask: {unknown('column', column, [*row, *within], where=f' of {source}')}")
+            within[column] = self._value(f"{source}.{column}", within[column])
+            row["value"] = json.dumps(within, ensure_ascii=False)
+        return row
+
+    def _value(self, column: str, value: Json) -> Json:
+        if value is None:
+            return None
+        digest = hmac.new(self._key, json.dumps(value).encode(), hashlib.sha256)
+        if isinstance(value, str):
+            return f"masked-{digest.hexdigest()[:12]}"
+        if isinstance(value, int) and not isinstance(value, bool):
+            most = 10 ** min(len(str(abs(value))), _DIGITS)
+            return int.from_bytes(digest.digest(), "big") % most
+        raise WrongUsage(
+            f"--mask: {column} has the value {json.dumps(value)}; only texts and whole numbers can be replaced"
+        )
+
+
+def _json_object(text: Json) -> dict[str, Json]:
+    try:
+        read = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        read = None
+    return read if isinstance(read, dict) else {}
