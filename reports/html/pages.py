@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.core.versions import maintained_until
 from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
@@ -77,6 +78,7 @@ def templates() -> Environment:
     )
     environment.filters.update(
         released=released,
+        maintained=maintained_until,
         capfirst=lambda text: text[:1].upper() + text[1:],
         short=short,
         slug=slug,
