@@ -12,21 +12,25 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from markupsafe import Markup
+
 from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import ticket
+from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
+from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
+from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
-from reports.html.texts import duration
+from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
 from reports.results.records import Cell, Target
@@ -203,6 +207,59 @@ def own_result(report: Report) -> OwnResult | None:
         if report.matrix.status(case, target.name) == status
     )
     return OwnResult(target, applying, counts["bug"], listed, bool(report.background))
+
+
+@dataclass(frozen=True)
+class FrontPage:
+    subject: str
+    """``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
+    headline: tuple[Markup, ...]
+    """Sentences: what changes, what becomes of checkpoints, what is not as expected or without a result, what ran."""
+    bugs: str
+    """How many releases have known bugs; empty if none has."""
+    own: OwnResult | None
+
+
+def front_page(report: Report, pair: Changes | None) -> FrontPage:
+    having = sum(1 for target in report.versions if report.matrix.by_target[target.name]["bug"])
+    versions = len(report.versions)
+    bugs = f"{having} of {counted(versions, 'release')} {'has' if having == 1 else 'have'} known bugs" if having else ""
+    return FrontPage(
+        subject(report),
+        tuple(_headline(report, pair)),
+        f"All {versions} releases have known bugs" if having == versions > 1 else bugs,
+        own_result(report),
+    )
+
+
+def subject(report: Report) -> str:
+    lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
+    between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
+    return f"How Spark Structured Streaming treats late rows{between}"
+
+
+def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
+    if pair is not None and pair.compared:
+        ends = (pair.before, pair.after)
+        rows = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
+        others = len(pair.changes) - pair.of_rows
+        said = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
+        if others:
+            count = fact(others, "changes of no row", *ends)
+            said += Markup(", and {} cannot: they change only what Spark accepts or reports").format(count)
+        yield said + "."
+    section = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
+    if section is not None and section.found.tried:
+        found = section.found
+        yield fact(capitalized(found.summary()), "checkpoints", found.before, found.after) + "."
+    totals = report.matrix.parts[0]
+    if totals.totals["violates"]:
+        yield Markup("{} not as expected.").format(counted(totals.totals["violates"], "cell"))
+    without = sum(totals.totals[status] for status in ("broken", "not-run", "flaky"))
+    if without:
+        yield Markup("{} without a result.").format(counted(without, "cell"))
+    cases = fact(counted(len(totals.cases), "case"), "cases")
+    yield Markup("{} on {}.").format(cases, counted(len(report.versions), "Spark version"))
 
 
 @dataclass(frozen=True)

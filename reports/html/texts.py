@@ -60,6 +60,11 @@ def fact(value: object, *names: object) -> Markup:
     return Markup('<span data-fact="{}">{}</span>').format(name, shown)
 
 
+def capitalized(words: str) -> str:
+    """The sentence with a capital letter."""
+    return words[:1].upper() + words[1:]
+
+
 LONGEST = 2000
 """The number of characters of a value that are shown; longer values end with their length."""
 
