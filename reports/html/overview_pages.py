@@ -74,13 +74,11 @@ def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
     targets = report.targets[::-1]
     names = [target.name for target in targets]
-    refusals: dict[str, set[str]] = defaultdict(set)
-    for cell in report.results.upgrades:
-        refusals[cell.case] |= {cell.error.name} if cell.error is not None else set()
+    refused = refusals(report)
     families = tuple(
         FamilyRows(
             family or "(no family)",
-            tuple(_row(report, case, refusals[case]) for case in cases),
+            tuple(_row(report, case, refused.get(case, ())) for case in cases),
             CellTotal.of_counts(matrix.count(cases, names)),
             tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
         )
@@ -98,19 +96,31 @@ def matrix_page(report: Report) -> MatrixPage:
     )
 
 
-def _row(report: Report, id: str, refusals: Iterable[str]) -> MatrixRow:
+def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
     row = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
         ribbon=row,
         words=search_words(case, report.behaviours[id]),
-        errors="|".join(
-            dict.fromkeys(text.lower() for text in (*refusals, *_errors(report.behaviours[id])) if len(text) > 20)
-        ),
+        errors=search_errors(report.behaviours[id], refused),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in row.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
     )
+
+
+def refusals(report: Report) -> Mapping[str, set[str]]:
+    """Maps a case to the error classes with which its checkpoints were refused."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for cell in report.results.upgrades:
+        found[cell.case] |= {cell.error.name} if cell.error is not None else set()
+    return found
+
+
+def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
+    """Returns what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
+    texts = (text.lower() for text in (*refused, *_errors(behaviours)) if len(text) > 20)
+    return "|".join(dict.fromkeys(texts))
 
 
 _FUNCTION = re.compile(r"(\w+)\(")
@@ -292,7 +302,7 @@ def about_page(report: Report) -> AboutPage:
         engines=tuple(_engine(report, target) for target in report.own),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
-            (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))
+            (id, on_one_line(entry, "sentence"), on_one_line(entry, "why"))
             for id, entry in behaviours.items()
             if not entry.get("reachable", True)
         ),
@@ -329,20 +339,21 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
         behaviour = CatalogueBehaviour(
             id=id,
-            sentence=_on_one_line(entry, "sentence"),
+            sentence=on_one_line(entry, "sentence"),
             versions=str(entry.get("versions", "all")),
             sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
             confs=tuple(map(str, entry.get("confs", ()))),
             cases=tuple(
                 (case, ribbon(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
             ),
-            unreachable=None if entry.get("reachable", True) else _on_one_line(entry, "why"),
+            unreachable=None if entry.get("reachable", True) else on_one_line(entry, "why"),
         )
         sections.setdefault(str(entry.get("section", "others")), []).append(behaviour)
     return sections
 
 
-def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
+def on_one_line(entry: Mapping[str, Any], key: str) -> str:
+    """Returns a text of a catalogue's entry; empty if it has none."""
     return " ".join(str(entry.get(key, "")).split())
 
 

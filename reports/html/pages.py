@@ -29,18 +29,20 @@ from reports.html.overview_pages import (
     matrix_page,
     understand_page,
 )
-from reports.html.texts import capitalized, cut, fact, visible
+from reports.html.search import asked_questions, entries
+from reports.html.texts import capitalized, cut, fact, in_code, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target
 
 TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
     "Upgrade": {"index": "What changes", "releases": "Patch releases", "bugs": "Known bugs"},
-    "Rows": {"vanished": "A row vanished", "understand": "Understand"},
-    "Evidence": {"matrix": "Matrix", "behaviours": "Behaviours", "about": "About this run"},
+    "Rows": {"vanished": "A row vanished", "understand": "Understand", "questions": "Questions"},
+    "Look up": {"search": "Search", "matrix": "Matrix", "behaviours": "Behaviours", "about": "About this run"},
 }
 """The pages of the navigation, with their labels."""
 TABS = {key: label for tabs in TAB_GROUPS.values() for key, label in tabs.items()}
 FRONT = "index"
+DOCUMENTATION = "https://watermark-conformance.github.io/watermark-conformance/"
 
 _FEW_CASES = 2
 
@@ -84,8 +86,10 @@ def templates() -> Environment:
         px=lambda number: f"{number:.1f}".removesuffix(".0"),
         cut=cut,
         fact=fact,
+        in_code=in_code,
         source_link=SourceLink.of,
     )
+    environment.globals["documentation"] = DOCUMENTATION
     return environment
 
 
@@ -128,6 +132,10 @@ class _Renderer:
                 return {"page": bugs_page(report), "few": _FEW_CASES, "feed": self.addresses.feed}
             case "releases":
                 return {"lines": release_lines(report), "meanings": MEANINGS}
+            case "questions":
+                return {"asked": asked_questions(report)}
+            case "search":
+                return {"found": entries(report, TABS, partial(self._href, key))}
             case "behaviours":
                 return {"sections": behaviours_page(report)}
             case _:
@@ -192,16 +200,16 @@ class _Renderer:
         }
         return {before: [cells.get((before, after)) for after in targets[1:]] for before in targets[:-1]}
 
-    def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
-        def href(kind: str, name: str = "") -> str:
-            page, place = (case_key(name), "") if kind == "case" else (kind, name)
-            return self.addresses.page(page, key, place)
+    def _href(self, seen_from: str, kind: str, name: str = "") -> str:
+        page, place = (case_key(name), "") if kind == "case" else (kind, name)
+        return self.addresses.page(page, seen_from, place)
 
+    def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
         body = (
             templates()
             .get_template(template)
             .render(
-                href=href,
+                href=partial(self._href, key),
                 here=partial(self.addresses.page, key, key),
                 id=partial(self.addresses.id, key),
                 report=self.report,
