@@ -117,8 +117,8 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     path.with_suffix(".js").write_text(f"var __index = {json.dumps(index)}", encoding="utf-8")
 
 
-def found_in_the_report() -> list[dict[str, str]]:
-    """The bugs, cases and pages of the report, as entries of the index of the search."""
+def found_in_the_report() -> list[dict[str, str | list[str]]]:
+    """The pages, bugs and cases of the report, as entries of the index of the search; error classes are the tags of a case."""
     report = Report.of(published_results(), discovery.load(), patches=patch_results())
 
     def href(kind: str, name: str = "") -> str:
@@ -126,13 +126,15 @@ def found_in_the_report() -> list[dict[str, str]]:
         return f"{REPORT}/{InAFolder().page(page, FRONT, place)}"
 
     found = entries(report, TABS, href)
+    # A page stands before the places on it, of which the search makes one result with it.
     return [
         {
             "location": one.href,
-            "title": one.title,
+            "title": f"{one.title} ({one.text})" if kind == "Known bugs" else one.title,
             "text": " ".join((one.text, one.words, one.errors.replace("|", " "))),
+            "tags": [error.upper() for error in one.errors.split("|") if "_" in error and " " not in error],
         }
-        for kind in ("Known bugs", "Cases", "Pages")
+        for kind in ("Pages", "Known bugs", "Cases")
         for one in found[kind]
     ]
 

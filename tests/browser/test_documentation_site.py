@@ -119,7 +119,7 @@ def test_the_search_finds_a_statement(chromium, address):
     [
         ("SPARK-50046", "report/bugs.html#SPARK-50046"),
         ("Update mode rejects session windows", "report/cases/unsupported/session-window-in-update-mode.html"),
-        ("Exception: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE]", "report/cases/join-delays/"),
+        ("Exception: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided", "report/cases/join-delays/join-value-"),
     ],
 )
 def test_the_search_finds_what_is_in_the_report(chromium, address, site, opened_as, text, found):
@@ -128,7 +128,10 @@ def test_the_search_finds_what_is_in_the_report(chromium, address, site, opened_
         shown.goto((site / "index.html").as_uri() if opened_as == "a file" else f"{address}index.html")
         shown.get_by_role("textbox", name="Search").click()
         shown.keyboard.type(text)
-        shown.locator(f".md-search-result__link[href*='{found.partition('#')[0]}']").first.wait_for()
+        results = shown.locator(".md-search-result__link")
+        results.first.wait_for()
+        links = results.evaluate_all("all => all.slice(0, 3).map(one => one.href.replace(/[?]h=[^#]*/, ''))")
+        assert any(found in link for link in links), links
 
 
 def test_the_link_beside_a_statement_is_the_address_to_cite(chromium, address):
