@@ -6,6 +6,7 @@ is put into the finished site, begin with ``report:`` until a page is rendered, 
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Callable, Mapping
@@ -19,9 +20,12 @@ from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 
 from conformance.suite import discovery
-from reports.analysis.published import published_results
+from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.analysis.specification import Specification, questions
+from reports.html.addresses import InAFolder, case_key
+from reports.html.pages import FRONT, TABS
+from reports.html.search import entries
 from reports.html.specification_pages import (
     APPENDIX,
     INDEX,
@@ -72,8 +76,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_nav(nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:  # noqa: ARG001
-    """The report is the last entry of the first part."""
-    nav.items[0].children.append(Link("The report", f"{REPORT}/index.html"))
+    """The report and its playground are the last entries of the first part."""
+    nav.items[0].children += [
+        Link("The report", f"{REPORT}/index.html"),
+        Link("Playground", f"{REPORT}/playground.html"),
+    ]
     return nav
 
 
@@ -98,10 +105,38 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # no
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
-    """Write what programs read."""
+    """Write what programs read, and let the search find what is in the report, also where the site is opened as files."""
     found = questions(_report(), _specification())
     text = llms_text(found, _specification(), config.site_url or ".")
     (Path(config.site_dir) / "llms.txt").write_text(text, encoding="utf-8")
+    path = Path(config.site_dir) / "search" / "search_index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["docs"] += found_in_the_report()
+    path.write_text(json.dumps(index), encoding="utf-8")
+    # A page that is opened as a file may load a script, but no JSON.
+    path.with_suffix(".js").write_text(f"var __index = {json.dumps(index)}", encoding="utf-8")
+
+
+def found_in_the_report() -> list[dict[str, str | list[str]]]:
+    """The pages, bugs and cases of the report, as entries of the index of the search; error classes are the tags of a case."""
+    report = Report.of(published_results(), discovery.load(), patches=patch_results())
+
+    def href(kind: str, name: str = "") -> str:
+        page, place = (case_key(name), "") if kind == "case" else (kind, name)
+        return f"{REPORT}/{InAFolder().page(page, FRONT, place)}"
+
+    found = entries(report, TABS, href)
+    # A page stands before the places on it, of which the search makes one result with it.
+    return [
+        {
+            "location": one.href,
+            "title": f"{one.title} ({one.text})" if kind == "Known bugs" else one.title,
+            "text": " ".join((one.text, one.words, one.errors.replace("|", " "))),
+            "tags": [error.upper() for error in one.errors.split("|") if "_" in error and " " not in error],
+        }
+        for kind in ("Pages", "Known bugs", "Cases")
+        for one in found[kind]
+    ]
 
 
 def made_pages() -> Mapping[str, str]:

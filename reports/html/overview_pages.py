@@ -12,21 +12,25 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from markupsafe import Markup
+
 from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import Case, Expectation
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import ticket
+from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
 from conformance.policies.case import PolicyCase
+from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
+from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
-from reports.html.texts import duration
+from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
 from reports.results.records import Cell, Target
@@ -70,13 +74,11 @@ def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
     targets = report.targets[::-1]
     names = [target.name for target in targets]
-    refusals: dict[str, set[str]] = defaultdict(set)
-    for cell in report.results.upgrades:
-        refusals[cell.case] |= {cell.error.name} if cell.error is not None else set()
+    refused = refusals(report)
     families = tuple(
         FamilyRows(
             family or "(no family)",
-            tuple(_row(report, case, refusals[case]) for case in cases),
+            tuple(_row(report, case, refused.get(case, ())) for case in cases),
             CellTotal.of_counts(matrix.count(cases, names)),
             tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
         )
@@ -94,19 +96,31 @@ def matrix_page(report: Report) -> MatrixPage:
     )
 
 
-def _row(report: Report, id: str, refusals: Iterable[str]) -> MatrixRow:
+def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
     row = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
         ribbon=row,
         words=search_words(case, report.behaviours[id]),
-        errors="|".join(
-            dict.fromkeys(text.lower() for text in (*refusals, *_errors(report.behaviours[id])) if len(text) > 20)
-        ),
+        errors=search_errors(report.behaviours[id], refused),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in row.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
     )
+
+
+def refusals(report: Report) -> Mapping[str, set[str]]:
+    """Maps a case to the error classes with which its checkpoints were refused."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for cell in report.results.upgrades:
+        found[cell.case] |= {cell.error.name} if cell.error is not None else set()
+    return found
+
+
+def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
+    """Returns what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
+    texts = (text.lower() for text in (*refused, *_errors(behaviours)) if len(text) > 20)
+    return "|".join(dict.fromkeys(texts))
 
 
 _FUNCTION = re.compile(r"(\w+)\(")
@@ -206,6 +220,59 @@ def own_result(report: Report) -> OwnResult | None:
 
 
 @dataclass(frozen=True)
+class FrontPage:
+    subject: str
+    """``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
+    headline: tuple[Markup, ...]
+    """Sentences: what changes, what becomes of checkpoints, what is not as expected or without a result, what ran."""
+    bugs: str
+    """How many releases have known bugs; empty if none has."""
+    own: OwnResult | None
+
+
+def front_page(report: Report, pair: Changes | None) -> FrontPage:
+    having = sum(1 for target in report.versions if report.matrix.by_target[target.name]["bug"])
+    versions = len(report.versions)
+    bugs = f"{having} of {counted(versions, 'release')} {'has' if having == 1 else 'have'} known bugs" if having else ""
+    return FrontPage(
+        subject(report),
+        tuple(_headline(report, pair)),
+        f"All {versions} releases have known bugs" if having == versions > 1 else bugs,
+        own_result(report),
+    )
+
+
+def subject(report: Report) -> str:
+    lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
+    between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
+    return f"How Spark Structured Streaming treats late rows{between}"
+
+
+def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
+    if pair is not None and pair.compared:
+        ends = (pair.before, pair.after)
+        rows = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
+        others = len(pair.changes) - pair.of_rows
+        said = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
+        if others:
+            count = fact(others, "changes of no row", *ends)
+            said += Markup(", and {} cannot: they change only what Spark accepts or reports").format(count)
+        yield said + "."
+    section = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
+    if section is not None and section.found.tried:
+        found = section.found
+        yield fact(capitalized(found.summary()), "checkpoints", found.before, found.after) + "."
+    totals = report.matrix.parts[0]
+    if totals.totals["violates"]:
+        yield Markup("{} not as expected.").format(counted(totals.totals["violates"], "cell"))
+    without = sum(totals.totals[status] for status in ("broken", "not-run", "flaky"))
+    if without:
+        yield Markup("{} without a result.").format(counted(without, "cell"))
+    cases = fact(counted(len(totals.cases), "case"), "cases")
+    yield Markup("{} on {}.").format(cases, counted(len(report.versions), "Spark version"))
+
+
+@dataclass(frozen=True)
 class EngineRun:
     target: Target
     total: CellTotal
@@ -235,7 +302,7 @@ def about_page(report: Report) -> AboutPage:
         engines=tuple(_engine(report, target) for target in report.own),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         unreachable=tuple(
-            (id, _on_one_line(entry, "sentence"), _on_one_line(entry, "why"))
+            (id, on_one_line(entry, "sentence"), on_one_line(entry, "why"))
             for id, entry in behaviours.items()
             if not entry.get("reachable", True)
         ),
@@ -272,20 +339,21 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
         behaviour = CatalogueBehaviour(
             id=id,
-            sentence=_on_one_line(entry, "sentence"),
+            sentence=on_one_line(entry, "sentence"),
             versions=str(entry.get("versions", "all")),
             sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
             confs=tuple(map(str, entry.get("confs", ()))),
             cases=tuple(
                 (case, ribbon(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
             ),
-            unreachable=None if entry.get("reachable", True) else _on_one_line(entry, "why"),
+            unreachable=None if entry.get("reachable", True) else on_one_line(entry, "why"),
         )
         sections.setdefault(str(entry.get("section", "others")), []).append(behaviour)
     return sections
 
 
-def _on_one_line(entry: Mapping[str, Any], key: str) -> str:
+def on_one_line(entry: Mapping[str, Any], key: str) -> str:
+    """Returns a text of a catalogue's entry; empty if it has none."""
     return " ".join(str(entry.get(key, "")).split())
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.core.versions import maintained_until
 from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
@@ -19,28 +20,29 @@ from reports.html.addresses import Addresses, SourceLink, case_key, compare_key,
 from reports.html.case_page import case_page
 from reports.html.comparison import checkpoint_section, comparison
 from reports.html.overview_pages import (
+    FrontPage,
     about_page,
     behaviours_page,
     bugs_page,
     causes,
+    front_page,
     matrix_page,
-    own_result,
     understand_page,
 )
-from reports.html.texts import cut, fact, visible
+from reports.html.search import asked_questions, entries
+from reports.html.texts import capitalized, cut, fact, in_code, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import Target
 
-TABS = (
-    ("index", "What changes"),
-    ("vanished", "A row vanished"),
-    ("understand", "Understand"),
-    ("matrix", "Matrix"),
-    ("bugs", "Known bugs"),
-    ("releases", "Patch releases"),
-    ("behaviours", "Behaviours"),
-    ("about", "About this run"),
-)
+TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Upgrade": {"index": "What changes", "releases": "Patch releases", "bugs": "Known bugs"},
+    "Rows": {"vanished": "A row vanished", "understand": "Understand", "questions": "Questions"},
+    "Look up": {"search": "Search", "matrix": "Matrix", "behaviours": "Behaviours", "about": "About this run"},
+}
+"""The pages of the navigation, with their labels."""
+TABS = {key: label for tabs in TAB_GROUPS.values() for key, label in tabs.items()}
+FRONT = "index"
+DOCUMENTATION = "https://watermark-conformance.github.io/watermark-conformance/"
 
 _FEW_CASES = 2
 
@@ -77,14 +79,17 @@ def templates() -> Environment:
     )
     environment.filters.update(
         released=released,
-        capfirst=lambda text: text[:1].upper() + text[1:],
+        maintained=maintained_until,
+        capfirst=capitalized,
         short=short,
         slug=slug,
         px=lambda number: f"{number:.1f}".removesuffix(".0"),
         cut=cut,
         fact=fact,
+        in_code=in_code,
         source_link=SourceLink.of,
     )
+    environment.globals["documentation"] = DOCUMENTATION
     return environment
 
 
@@ -92,7 +97,7 @@ def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Pa
     """Yields what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
-    yield from (partial(renderer.tab, key) for key, _ in TABS[1:])
+    yield from (partial(renderer.tab, key) for key in TABS if key != FRONT)
     yield from (partial(renderer.compare, pair) for pair in report.pairs)
     yield from (partial(renderer.case, id) for id in report.matrix.cases)
 
@@ -104,21 +109,15 @@ class _Renderer:
 
     def front(self) -> Page:
         pair = self.report.front_pair
-        return self._comparison(
-            *TABS[0],
-            pair,
-            front=True,
-            subject=subject(self.report),
-            own=own_result(self.report),
-        )
+        return self._comparison(FRONT, TABS[FRONT], pair, front=front_page(self.report, pair))
 
     def compare(self, pair: Changes) -> Page:
         key = compare_key(pair.before.name, pair.after.name)
         title = f"From {pair.before.title} to {pair.after.title}"
-        return self._comparison(key, title, pair, front=False, subject="", own=None)
+        return self._comparison(key, title, pair, front=None)
 
     def tab(self, key: str) -> Page:
-        return self._page(key, dict(TABS)[key], key, f"{key}.html", **self._content(key))
+        return self._page(key, TABS[key], key, f"{key}.html", **self._content(key))
 
     def _content(self, key: str) -> dict[str, Any]:
         report = self.report
@@ -133,6 +132,10 @@ class _Renderer:
                 return {"page": bugs_page(report), "few": _FEW_CASES, "feed": self.addresses.feed}
             case "releases":
                 return {"lines": release_lines(report), "meanings": MEANINGS}
+            case "questions":
+                return {"asked": asked_questions(report)}
+            case "search":
+                return {"found": entries(report, TABS, partial(self._href, key))}
             case "behaviours":
                 return {"sections": behaviours_page(report)}
             case _:
@@ -157,7 +160,7 @@ class _Renderer:
         fragment = self.addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
-    def _comparison(self, key: str, title: str, pair: Changes | None, **about: Any) -> Page:
+    def _comparison(self, key: str, title: str, pair: Changes | None, front: FrontPage | None) -> Page:
         return self._page(
             key,
             title,
@@ -172,7 +175,7 @@ class _Renderer:
             pairs=[f"{short(other.before.name)}..{short(other.after.name)}" for other in self.report.pairs],
             rule=RULE,
             pattern=self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
-            **about,
+            front=front,
         )
 
     def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
@@ -197,16 +200,16 @@ class _Renderer:
         }
         return {before: [cells.get((before, after)) for after in targets[1:]] for before in targets[:-1]}
 
-    def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
-        def href(kind: str, name: str = "") -> str:
-            page, place = (case_key(name), "") if kind == "case" else (kind, name)
-            return self.addresses.page(page, key, place)
+    def _href(self, seen_from: str, kind: str, name: str = "") -> str:
+        page, place = (case_key(name), "") if kind == "case" else (kind, name)
+        return self.addresses.page(page, seen_from, place)
 
+    def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
         body = (
             templates()
             .get_template(template)
             .render(
-                href=href,
+                href=partial(self._href, key),
                 here=partial(self.addresses.page, key, key),
                 id=partial(self.addresses.id, key),
                 report=self.report,
@@ -214,10 +217,3 @@ class _Renderer:
             )
         )
         return Page(key, title, tab, Markup(body))
-
-
-def subject(report: Report) -> str:
-    """Says what the report is about: ``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
-    lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
-    between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
-    return f"How Spark Structured Streaming treats late rows{between}"

@@ -32,6 +32,14 @@ def _escaped(part: str) -> str:
     return _SPECIAL.sub(r"\\\1", plain)
 
 
+def in_code(words: str) -> Markup:
+    """A sentence of a catalogue as HTML; what it has in backticks is code."""
+    parts = (
+        Markup("<code>{}</code>").format(part[1:-1]) if _CODE.fullmatch(part) else part for part in _CODE.split(words)
+    )
+    return Markup("").join(parts)
+
+
 def code(words: str) -> str:
     return f"`{words}`" if "`" not in words else f"`` {words} ``"
 
@@ -58,6 +66,11 @@ def fact(value: object, *names: object) -> Markup:
     name = " ".join(part.title if isinstance(part, Target) else str(part) for part in names)
     shown = f"{value:,}" if isinstance(value, int) else value
     return Markup('<span data-fact="{}">{}</span>').format(name, shown)
+
+
+def capitalized(words: str) -> str:
+    """The sentence with a capital letter."""
+    return words[:1].upper() + words[1:]
 
 
 LONGEST = 2000

@@ -22,7 +22,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.dossier import PICTURE, asset, make_folder, page_kind, write_dossier
 from reports.html.overview_pages import feed
-from reports.html.pages import TABS, Page, renderings, templates
+from reports.html.pages import FRONT, TAB_GROUPS, Page, renderings, templates
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
@@ -38,7 +38,7 @@ def write(report: Report, out: Path) -> Path:
     Raises WrongUsage: the folder is a file; otherwise as `conformance.core.output_file.write_file`.
     """
     addresses = InAFolder()
-    front = out / addresses.file(TABS[0][0])
+    front = out / addresses.file(FRONT)
     with _beside(out, front) as folder:
         report.find_shared()
         dossiers = [partial(_dossier, report, pair, folder / addresses.upgrades) for pair in report.pairs]
@@ -109,7 +109,8 @@ def write_one_file(report: Report, out: Path) -> Path:
         templates()
         .get_template("single.html")
         .render(
-            tabs=TABS,
+            groups=TAB_GROUPS,
+            link=lambda key: f"#{key}",
             pages=(render() for render in renderings(report, InOneFile())),
             style=Markup(style),
             script=Markup(script),
@@ -129,7 +130,7 @@ def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
             key=page.key,
             page_title=page.title,
             tab=page.tab,
-            tabs=TABS,
+            groups=TAB_GROUPS,
             body=page.body,
             link=lambda key: addresses.page(key, page.key),
             asset=lambda name: addresses.asset(name, page.key),

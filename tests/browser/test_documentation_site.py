@@ -58,6 +58,10 @@ def site(tmp_path_factory: pytest.TempPathFactory, published_folder: Path) -> Pa
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
     shutil.copytree(published_folder, folder / "report")
+    # What `python -m tools.playground.build` adds, without what it gets from elsewhere.
+    shutil.copy(ROOT / "tools/playground/page.html", folder / "report/playground.html")
+    (folder / "report/playground").mkdir()
+    shutil.copy(ROOT / "tools/playground/playground.js", folder / "report/playground/playground.js")
     return folder
 
 
@@ -107,6 +111,27 @@ def test_the_search_finds_a_statement(chromium, address):
         shown.goto(f"{address}index.html")
         shown.get_by_role("textbox", name="Search").fill("late-wm-previous")
         shown.locator(".md-search-result__link[href*='specification/03-late-filtering.html']").first.wait_for()
+
+
+@pytest.mark.parametrize("opened_as", ["a page of a server", "a file"])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SPARK-50046", "report/bugs.html#SPARK-50046"),
+        ("Update mode rejects session windows", "report/cases/unsupported/session-window-in-update-mode.html"),
+        ("Exception: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided", "report/cases/join-delays/join-value-"),
+    ],
+)
+def test_the_search_finds_what_is_in_the_report(chromium, address, site, opened_as, text, found):
+    with chromium.new_context(viewport={"width": 1280, "height": 800}) as context:
+        shown = context.new_page()
+        shown.goto((site / "index.html").as_uri() if opened_as == "a file" else f"{address}index.html")
+        shown.get_by_role("textbox", name="Search").click()
+        shown.keyboard.type(text)
+        results = shown.locator(".md-search-result__link")
+        results.first.wait_for()
+        links = results.evaluate_all("all => all.slice(0, 3).map(one => one.href.replace(/[?]h=[^#]*/, ''))")
+        assert any(found in link for link in links), links
 
 
 def test_the_link_beside_a_statement_is_the_address_to_cite(chromium, address):

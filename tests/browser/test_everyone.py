@@ -24,6 +24,9 @@ PAGES = {
     "silent": "cases/late-drops/downtime-makes-no-row-late.html",
     "vanished": "vanished.html",
     "understand": "understand.html",
+    "questions": "questions.html",
+    "search": "search.html",
+    "bugs": "bugs.html",
     "releases": "releases.html",
     "behaviours": "behaviours.html",
     "about": "about.html",
@@ -35,6 +38,7 @@ ONE_FILE = [
     "understand",
     "matrix",
     "case/late-drops/window-still-open",
+    "search",
     "releases",
     "behaviours",
     "about",
@@ -45,7 +49,9 @@ def violations(page):
     from axe_playwright_python.sync_playwright import Axe
 
     # Without preloading, which asks for the stylesheet once more: a report lets nothing be fetched.
-    found = Axe().run(page, options={"preload": False}).response["violations"]
+    # The text that a control shows is part of its name: who speaks to the browser says what is there to read.
+    options = {"preload": False, "rules": {"label-content-name-mismatch": {"enabled": True}}}
+    found = Axe().run(page, options=options).response["violations"]
     return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
 
 
@@ -61,6 +67,22 @@ def test_axe_finds_nothing(reader, page_of, scheme, width):
 @pytest.mark.parametrize("key", ONE_FILE)
 def test_axe_finds_nothing_in_one_file(reader, key):
     assert violations(reader().open(key, single=True)) == []
+
+
+SMALL = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].flatMap(one => {
+  const target = one.matches("input[type=checkbox]") && one.closest("label") || one, box = target.getBoundingClientRect();
+  const sentence = one.matches("a") && getComputedStyle(one).display === "inline"
+    && [...one.parentElement.childNodes].some(other => other !== one && other.textContent.trim());
+  const small = box.width > 0 && box.left >= 0 && (box.height < 24 || box.width < 24);
+  return small && !sentence ? [`${one.tagName} ${one.textContent.trim()}: ${box.width} × ${box.height}`] : [];
+})"""
+
+
+@EACH
+def test_on_a_phone_what_is_tapped_is_24_pixels_high_and_wide_but_for_links_in_sentences(reader, page_of):
+    page = reader(viewport={"width": 375, "height": 800}).open(page_of)
+    assert page.locator("a[href]:visible").count() > 5
+    assert page.evaluate(SMALL) == []
 
 
 @EACH

@@ -59,7 +59,7 @@ class TestDoors:
     def test_a_picture_is_a_file_that_needs_no_stylesheet(self, opened):
         page = opened("understand")
         with page.expect_download() as download:
-            page.get_by_role("button", name="Save the picture: Append mode", exact=True).click()
+            page.get_by_role("button", name="Save picture: Append mode", exact=True).click()
         assert download.value.suggested_filename == "append-mode.svg"
         text = download.value.path().read_text(encoding="utf-8")
         assert text.startswith("<svg")

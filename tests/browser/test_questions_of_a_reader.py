@@ -238,3 +238,36 @@ def test_an_error_message_that_somebody_pastes(visitor, error, family):
     found = visitor.search(error)
     assert any(case.startswith(family) for case in found)
     assert len(found) < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "title"),
+    [
+        ("why was my late row not dropped", "Questions", "Why was my late row not dropped?"),
+        ("SPARK-50046", "Known bugs", ""),
+        ("session update", "Cases", "Update mode rejects session windows"),
+        ("late-wm-previous", "Behaviours", ""),
+        ("from 3.5.9 to 4.3.0", "Pages", "From 3.5.9 to 4.3.0"),
+        ("3.5.3", "Pages", "Spark 3.5.3"),
+        (
+            "org.apache.spark.SparkUnsupportedOperationException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema",
+            "Cases",
+            "",
+        ),
+    ],
+)
+def test_one_search_finds_questions_bugs_cases_behaviours_pages_and_pasted_errors(visitor, text, kind, title):
+    visitor.follow("Search", ".top")
+    assert visitor.page.locator("[data-found] li:visible").count() == 0
+    visitor.page.get_by_role("searchbox", name="Search").fill(text)
+    section = visitor.page.locator("[data-found]", has=visitor.page.locator("h2", has_text=kind))
+    found = section.locator("li:visible a")
+    assert title in found.all_inner_texts() or (not title and found.count() > 0)
+    found.first.click()
+    visitor.page.wait_for_url(re.compile("/(?!search)[^/]*$"))
+
+
+def test_all_bugs_are_read_without_scrolling_sideways(published_reader):
+    page = published_reader().open("bugs.html")
+    assert page.locator(".scroll").evaluate("region => region.scrollWidth <= region.clientWidth")
+    assert page.get_by_text("Workaround:").count() > 20

@@ -308,12 +308,43 @@
     return () => { if (shows(form)) { read(form, parts().state); apply(); } };
   };
 
+  // Everything: what contains each word, or what a pasted error names.
+  const find = (form) => {
+    const root = pageOf(form);
+    const sections = all("[data-found]", root).map((section) => ({
+      section, count: section.querySelector("[data-count]"), entries: all("li", section).map((entry, at) => ({
+        entry, at, list: entry.parentElement, title: entry.firstElementChild.textContent.toLowerCase(), text: `${entry.textContent} ${entry.dataset.words} ${entry.dataset.errors || ""}`.toLowerCase(),
+        errors: (entry.dataset.errors || "").split("|").filter((one) => one),
+      })),
+    }));
+    const apply = () => {
+      const words = form.elements.text.value.trim().toLowerCase().split(/\s+/), pasted = words.join(" ");
+      let shown = 0;
+      for (const { section, count, entries } of sections) {
+        const found = entries.filter((one) => {
+          one.entry.hidden = !words.every((word) => one.text.includes(word)) && !one.errors.some((error) => pasted.includes(error));
+          return !one.entry.hidden;
+        });
+        // What the title names comes first.
+        const names = (one) => (words.every((word) => one.title.includes(word)) ? 0 : 1);
+        for (const one of [...found].sort((a, b) => names(a) - names(b) || a.at - b.at)) one.list.append(one.entry);
+        section.hidden = !pasted || !found.length;
+        count.textContent = found.length;
+        shown += found.length;
+      }
+      form.querySelector("[data-shown]").textContent = !pasted ? "" : shown ? `${shown} found` : "Nothing is found. Search for fewer words, or for the error class alone.";
+    };
+    form.addEventListener("input", () => { apply(); keep(root.dataset.page, written(form)); });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    return () => { if (shows(form)) { read(form, parts().state); apply(); form.elements.text.focus({ preventScroll: true }); } };
+  };
+
   // What a page, or in one file each page when it is first shown, can do with a script.
   const restore = [], picked = [];
   const wire = (root) => {
     for (const element of all(".scripted", root)) element.hidden = false;
     if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
-    restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search));
+    restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search), ...all("[data-find]", root).map(find));
     picked.push(...all("[data-pick]", root).map(pick));
     all("[data-save]", root).forEach(save);
     all("[data-copy]", root).forEach(copy);

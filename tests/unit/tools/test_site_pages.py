@@ -97,6 +97,7 @@ def test_the_parts_are_what_people_want(settings):
         "My checkpoint",
         "Write cases",
         "How it works",
+        "Maintainers",
         "Reference",
     ]
 

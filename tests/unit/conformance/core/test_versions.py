@@ -2,7 +2,16 @@
 
 import pytest
 
-from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, named
+from conformance.core.versions import (
+    NotARange,
+    NotAVersion,
+    SparkVersion,
+    VersionRange,
+    maintained_until,
+    named,
+    released_on,
+    releases,
+)
 
 KNOWN = ("3.5.8", "3.5.9", "4.0.5")
 LABELLED = {"ours": "3.5.9", "4.0.5": "3.5.9", "spark-4.0.5": "4.0.5", "other": "3.5.9", "unknown": None}
@@ -48,3 +57,17 @@ def test_a_number_of_thousands_of_digits_is_no_version(text):
         SparkVersion.parse(text)
     with pytest.raises(NotARange):
         VersionRange.parse(f">={text}")
+
+
+def test_a_line_is_maintained_as_long_as_the_versioning_policy_says() -> None:
+    first = {release.line: release for release in reversed(releases())}
+    named_by_the_policy = {"2.4": "2021-05", "3.5": "2027-11"}
+    for line, release in first.items():
+        day = released_on(release)
+        assert day is not None, release
+        months = day.year * 12 + day.month - 1 + (6 if (release.major, release.minor) >= (4, 3) else 18)
+        assert maintained_until(line) == named_by_the_policy.get(line, f"{months // 12}-{months % 12 + 1:02}")
+
+
+def test_a_line_without_a_known_end_has_none() -> None:
+    assert maintained_until("9.9") is None

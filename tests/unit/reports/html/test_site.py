@@ -108,7 +108,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_link_leads_to_a_page_and_a_place(folder: Path) -> None:
     found = {file.resolve(): page for file, page in pages(folder)}
-    assert len(found) == 8 + 3 + 3 + 11
+    assert len(found) == 10 + 3 + 3 + 11
     for file, page in found.items():
         assert len(page.ids) == len(set(page.ids)), file
         for link in page.links:

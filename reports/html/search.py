@@ -1,0 +1,106 @@
+"""What the search finds: questions, bugs, cases, behaviours and pages of a report, by their words and by pasted error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from conformance.core.wording import counted
+from reports.analysis.releases import release_lines
+from reports.analysis.report import Report
+from reports.analysis.specification import Evidence
+from reports.html.addresses import compare_key
+from reports.html.overview_pages import bugs_page, on_one_line, refusals, search_errors, search_words
+
+Href: TypeAlias = Callable[..., str]
+"""The address of a page, or of a place on it: ``href("bugs", "SPARK-50046")``, ``href("case", "late-drops/x")``."""
+
+KINDS = ("Questions", "Known bugs", "Cases", "Behaviours", "Pages")
+
+
+@dataclass(frozen=True)
+class Entry:
+    title: str
+    text: str
+    """What stands below the title; may be empty."""
+    href: str
+    words: str = ""
+    """The words that find it besides title and text, in lower case, separated by spaces."""
+    errors: str = ""
+    """The error classes and the beginnings of messages that find it in a pasted error, in lower case, separated by ``|``."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    id: str
+    question: str
+    answer: str
+    holds: str
+    """On which versions: ``holds: 3.5 – 4.3``."""
+    cases: tuple[str, ...]
+    behaviours: tuple[str, ...]
+
+
+def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
+    """Returns the questions of the suite's catalogue whose cases are all in the report."""
+    catalogue = report.catalogue.questions if report.catalogue is not None else None
+    return tuple(
+        AskedQuestion(
+            id,
+            on_one_line(entry, "question"),
+            on_one_line(entry, "answer"),
+            Evidence.of(report.matrix, cases, report.versions).summary,
+            cases,
+            tuple(map(str, entry.get("behaviours", ()))),
+        )
+        for id, entry in (catalogue or {}).items()
+        if (cases := tuple(map(str, entry.get("cases", ())))) and all(case in report.matrix.places for case in cases)
+    )
+
+
+def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str, tuple[Entry, ...]]:
+    """Returns what can be found, by kind.
+
+    ``pages``: the keys and titles of the pages that are about all results.
+    """
+    found = (_questions(report, href), _bugs(report, href), _cases(report, href), _behaviours(report, href))
+    return dict(zip(KINDS, (tuple(each) for each in (*found, _pages(report, pages, href))), strict=True))
+
+
+def _questions(report: Report, href: Href) -> Iterator[Entry]:
+    for asked in asked_questions(report):
+        yield Entry(asked.question, asked.answer, href("questions", asked.id), " ".join(asked.behaviours))
+
+
+def _bugs(report: Report, href: Href) -> Iterator[Entry]:
+    for row in bugs_page(report).rows:
+        fixed = f"fixed in {', '.join(map(str, row.fixed_in))}" if row.fixed_in else "fixed in no release"
+        others = [because for _, because in row.cases[1:]]
+        yield Entry(row.cases[0][1], f"{row.name}, {fixed}", href("bugs", row.place), " ".join(others).lower())
+
+
+def _cases(report: Report, href: Href) -> Iterator[Entry]:
+    refused = refusals(report)
+    for id in report.matrix.cases:
+        behaviours = report.behaviours[id]
+        words, errors = search_words(report.case(id), behaviours), search_errors(behaviours, refused.get(id, ()))
+        yield Entry(report.title(id), id, href("case", id), words, errors)
+
+
+def _behaviours(report: Report, href: Href) -> Iterator[Entry]:
+    for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
+        words = " ".join(map(str, (*entry.get("sources", ()), *entry.get("confs", ())))).lower()
+        yield Entry(on_one_line(entry, "sentence"), id, href("behaviours", id), words)
+
+
+def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[Entry]:
+    yield from (Entry(title, "", href(key)) for key, title in pages.items())
+    for pair in report.pairs:
+        count = counted(len(pair.changes), "change")
+        title = f"From {pair.before.title} to {pair.after.title}"
+        yield Entry(title, count, href(compare_key(pair.before.name, pair.after.name)), "upgrade comparison")
+    for line in release_lines(report).values():
+        for one in line:
+            known = counted(len(one.bugs), "known bug") if one.target is not None else "not run"
+            yield Entry(f"Spark {one.version}", known, href("releases", str(one.version)), "patch release")
