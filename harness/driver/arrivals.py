@@ -211,7 +211,7 @@ _SOURCE = "LowLatencyMemoryStream"
 
 
 class RecordArrivals(Arrivals):
-    """What ``Arrivals`` as records share, of topics or in memory."""
+    """What ``Arrivals`` as records share, of topics, in memory or in tables."""
 
     paced = False
     _streams: dict[str, Stream]
@@ -307,10 +307,10 @@ class MemoryArrivals(RecordArrivals):
 
 def _offset(offset: Any) -> int:
     """The offset of the only partition; 0 before the first micro-batch."""
-    return int(_read_offset(offset).get("0", 0))
+    return int(read_offset(offset).get("0", 0))
 
 
-def _read_offset(offset: Any) -> dict[str, Any]:
+def read_offset(offset: Any) -> dict[str, Any]:
     """An offset of a progress entry, which Spark 3.0 reports as text; empty before the first micro-batch."""
     return (json.loads(offset) if isinstance(offset, str) else offset) or {}
 
@@ -423,4 +423,4 @@ class MixedArrivals(Arrivals):
 
 def _offsets(offset: Any, topic: str) -> dict[int, int]:
     """The offset of each partition; empty before the first micro-batch."""
-    return {int(partition): int(at) for partition, at in (_read_offset(offset).get(topic) or {}).items()}
+    return {int(partition): int(at) for partition, at in (read_offset(offset).get(topic) or {}).items()}
