@@ -56,8 +56,8 @@ class TableArrivals(RecordArrivals):
             columns.append(column if same else column.cast(field.dataType).alias(field.name))
         return records.select(columns)
 
-    def stream_of(self, description: str) -> Optional[str]:
-        return stream_at(description, self.directory, self._streams)
+    def stream_of(self, source: Dict[str, Any]) -> Optional[str]:
+        return next((name for name, table in self._tables.items() if table.is_read(source, self.directory(name))), None)
 
     def _records(self, name: str, partitions: Partitions) -> List[Commit]:
         files = []
@@ -87,13 +87,12 @@ class TableArrivals(RecordArrivals):
         return self._spark.read.schema(schema).options(**JSON_OPTIONS).json(files)
 
     def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
-        stream = self.stream_of(source["description"])
+        stream = self.stream_of(source)
         if stream is None:
             return None
         table, directory = self._tables[stream], self.directory(stream)
-        before, after = (
-            table.commits_before(read_offset(source.get(key)), directory) for key in ("startOffset", "endOffset")
-        )
+        offsets = [read_offset(source.get(key)) for key in ("startOffset", "endOffset")]
+        before, after = (table.commits_before(offset, directory) if offset else 0 for offset in offsets)
         return [after - before]
 
 
@@ -114,10 +113,14 @@ class _Table:
 
     def read(self, reader: Any, path: str) -> Any:
         """The stream of all commits from the first on."""
+        return reader.format(self.name).load(path)
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        """Whether a source of a progress entry reads the table."""
         raise NotImplementedError
 
-    def commits_before(self, offset: Dict[str, Any], _path: str) -> int:
-        """How many commits with rows a query has read that has come to an offset; an empty one is before the first micro-batch."""
+    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
+        """How many commits with rows a query has read that has come to an offset."""
         raise NotImplementedError
 
 
@@ -131,14 +134,49 @@ class DeltaTables(_Table):
 
     def read(self, reader: Any, path: str) -> Any:
         # Else the first micro-batch reads the table as it is then, whose files have another order than the commits.
-        return reader.format(self.name).option("startingVersion", "0").load(path)
+        return super().read(reader.option("startingVersion", "0"), path)
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        return stream_at(source["description"], str, [path]) is not None
 
     def commits_before(self, offset: Dict[str, Any], _path: str) -> int:
         """Version 0 made the table. An offset without the index of a file is before the first file of its version."""
-        if not offset:
-            return 0
         version, index = int(offset["reservoirVersion"]), int(offset["index"])
         return max(version - 1 if index < 0 else version, 0)
 
 
-_FORMATS = {"delta": DeltaTables}
+class IcebergTables(_Table):
+    """https://iceberg.apache.org/docs/latest/spark-structured-streaming/
+
+    Tables in a directory without a catalog. The first snapshot has no rows, so that every offset names one: its sources have no description
+    that says what they read.
+    """
+
+    name = "iceberg"
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__(spark)
+        self._iceberg = spark.sparkContext._jvm.org.apache.iceberg
+        self._catalog = self._iceberg.hadoop.HadoopTables(spark.sparkContext._jsc.hadoopConfiguration())
+
+    def create(self, path: str, frame: Any) -> None:
+        schema = self._iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema())
+        # Snapshots of the first version of the format have no numbers.
+        settings = {"format-version": "2"}
+        table = self._catalog.create(schema, self._iceberg.PartitionSpec.unpartitioned(), settings, path)
+        table.newAppend().commit()
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        return self._snapshot(read_offset(source.get("endOffset")), path) is not None
+
+    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
+        """The snapshot with number 1 made the table. An offset has the number of files of its snapshot that were read."""
+        number = int(self._snapshot(offset, path).sequenceNumber())
+        return max(number - 1 if int(offset["position"]) > 0 else number - 2, 0)
+
+    def _snapshot(self, offset: Dict[str, Any], path: str) -> Any:
+        """The snapshot of an offset; None if it is of another table."""
+        return self._catalog.load(path).snapshot(int(offset["snapshot_id"])) if "snapshot_id" in offset else None
+
+
+_FORMATS = {"delta": DeltaTables, "iceberg": IcebergTables}

@@ -73,8 +73,8 @@ def test_files_and_commits_arrive_together(spark, tmp_path):
     arrivals.place(arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}]))
     assert len(spark.tables[f"{tmp_path}/a"]) == 1
     assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
-    assert arrivals.stream_of(f"DeltaSource[file:{tmp_path}/a]") == "a"
-    assert arrivals.stream_of(f"FileStreamSource[file:{tmp_path}/b]") == "b"
+    assert arrivals.stream_of({"description": f"DeltaSource[file:{tmp_path}/a]"}) == "a"
+    assert arrivals.stream_of({"description": f"FileStreamSource[file:{tmp_path}/b]"}) == "b"
 
 
 def offset(version, index):
@@ -100,3 +100,69 @@ def test_how_many_commits_a_micro_batch_read(arrivals, tmp_path, start, end, com
 
 def test_another_source_reads_no_commits(arrivals):
     assert arrivals.records({"description": "FileStreamSource[file:/elsewhere/b]"}) is None
+
+
+class Catalog:
+    """Tables of Iceberg, each as the ids of its snapshots in order."""
+
+    def __init__(self, *_):
+        self.tables = {}
+
+    def create(self, _schema, _spec, settings, path):
+        assert settings == {"format-version": "2"}
+        self.tables[path] = []
+        LocalFiles().make_directory(path)
+        return SimpleNamespace(newAppend=lambda: SimpleNamespace(commit=lambda: self.commit(path)))
+
+    def commit(self, path):
+        self.tables[path].append(1000 * len(self.tables) + len(self.tables[path]))
+
+    def load(self, path):
+        ids = self.tables[path]
+
+        def snapshot(id):
+            return SimpleNamespace(sequenceNumber=lambda: ids.index(id) + 1) if id in ids else None
+
+        return SimpleNamespace(snapshot=snapshot)
+
+
+@pytest.fixture
+def catalog(spark, monkeypatch):
+    catalog = Catalog()
+    iceberg = SimpleNamespace(
+        hadoop=SimpleNamespace(HadoopTables=lambda _: catalog),
+        spark=SimpleNamespace(SparkSchemaUtil=SimpleNamespace(convert=str)),
+        PartitionSpec=SimpleNamespace(unpartitioned=lambda: None),
+    )
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(iceberg=iceberg)))
+    hadoop = SimpleNamespace(hadoopConfiguration=lambda: None)
+    spark.sparkContext = SimpleNamespace(_jvm=jvm, _jsc=hadoop)
+    monkeypatch.setattr(TableArrivals, "_frame", lambda *_: SimpleNamespace(_jdf=SimpleNamespace(schema=str)))
+    monkeypatch.setattr(tables.IcebergTables, "append", lambda _self, path, _frame: catalog.commit(path))
+    return catalog
+
+
+def test_the_sources_of_iceberg_are_known_by_their_snapshots(spark, catalog, tmp_path):
+    """Their descriptions are the same for every table: the name of a class and a number."""
+    streams = {name: Stream("v INT", 1, table="iceberg") for name in "ab"}
+    arrivals = TableArrivals(str(tmp_path), streams, LocalFiles(), spark)
+    for _ in range(2):
+        arrivals.place(arrivals.stage([{"b": [[{"v": 1}]]}]))
+    of_a, of_b = (catalog.tables[f"{tmp_path}/{name}"] for name in "ab")
+    assert (len(of_a), len(of_b)) == (1, 3)
+
+    def source(start, end):
+        offsets = [
+            None if at is None else {"version": 1, "snapshot_id": at[0], "position": at[1]} for at in (start, end)
+        ]
+        return {"description": "SparkMicroBatchStream@1", "startOffset": offsets[0], "endOffset": offsets[1]}
+
+    def read(start, end):
+        return arrivals.stream_of(source(start, end)), arrivals.records(source(start, end))
+
+    assert read(None, (of_a[0], 0)) == ("a", [0])
+    assert read(None, (of_b[1], 1)) == ("b", [1])
+    assert read((of_b[0], 0), (of_b[2], 1)) == ("b", [2])
+    assert read((of_b[1], 2), (of_b[2], 0)) == ("b", [0])
+    assert read(None, (999, 0)) == (None, None)
+    assert arrivals.stream_of({"description": "FileStreamSource[file:/b]", "endOffset": {"logOffset": 0}}) is None
