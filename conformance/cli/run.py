@@ -20,7 +20,7 @@ from conformance.cli.options import (
     output_option,
 )
 from conformance.cli.progress import CaseAnswers
-from conformance.core.case import SourceOption
+from conformance.core.case import RunSource
 from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
 from conformance.runner.project import Project
 from reports.results.reading import Results
@@ -58,8 +58,9 @@ Examples:
   # does the checkpoint have as many rows of state as the progress says?
   conformance run cases/deduplication --spark 4.3 --witness statestore
 
-  # with the rows as records of Kafka instead of files
+  # with the rows as records of Kafka, or as commits to a Delta table, instead of files
   conformance run --spark 3.5 --source kafka
+  conformance run --spark 3.5 --source delta
 
   # the second of five parts; combine the five results afterwards
   conformance run --spark lines --shard 2/5 -o 2.jsonl
@@ -108,10 +109,10 @@ def run(
     variant: list[str] | None = option(
         None, "Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES
     ),
-    source: SourceOption = option(
+    source: RunSource = option(
         "files",
-        "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka.",
-        "files|kafka",
+        "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka; with delta or iceberg from a table.",
+        "files|kafka|delta|iceberg",
         SELECT_CASES,
     ),
     spark: list[str] | None = option(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -99,9 +99,14 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
-Source: TypeAlias = Literal["files", "kafka", "memory"]
+Source: TypeAlias = Literal["files", "kafka", "memory", "delta", "iceberg"]
+TableFormat: TypeAlias = Literal["delta", "iceberg"]
+"""The format of a table that a stream is read from."""
+TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 SourceOption: TypeAlias = Literal["files", "kafka"]
 """Where a command may let the rows of any case come from."""
+RunSource: TypeAlias = Literal["files", "kafka", "delta", "iceberg"]
+"""The same for ``run``, which needs no copy of what the rows come from."""
 Interface: TypeAlias = Literal["classic", "connect"]
 """How a query reaches its Spark: a session in the same process as the engine, or Spark Connect."""
 Interfaces: TypeAlias = tuple[Interface, Interface]
@@ -378,6 +383,8 @@ class Case(Frozen):
     title: str
     streams: Mapping[str, Schema]
     topics: Mapping[str, KafkaSource] = {}
+    tables: Mapping[str, TableFormat] = {}
+    """The streams that are read from a table."""
     in_memory: frozenset[str] = frozenset()
     """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
     query: Pipeline
@@ -437,10 +444,18 @@ class Case(Frozen):
 
     @property
     def source(self) -> Source:
-        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, a stream in memory ``memory``."""
+        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, one from a table the table's format,
+        a stream in memory ``memory``."""
         if self.topics:
             return "kafka"
+        if self.tables:
+            return self.table_formats[0]
         return "memory" if self.in_memory else "files"
+
+    @property
+    def table_formats(self) -> tuple[TableFormat, ...]:
+        """The formats of the tables that it reads, each once, in order."""
+        return tuple(sorted(set(self.tables.values())))
 
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC

@@ -34,6 +34,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "time-zone": "the session is in another time zone",
     "shifted-epoch": "everything happens 52 weeks later",
     "kafka": "the rows are records of a topic of Kafka",
+    "delta": "the rows are commits to a Delta table",
+    "iceberg": "the rows are commits to an Iceberg table",
     "restart": "the query is restarted before a step, for each step in turn",
 }
 """Name of a variant → what differs in it."""

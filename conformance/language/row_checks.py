@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from conformance.core.case import STATEFUL
+from conformance.core.case import STATEFUL, TABLE_FORMATS
 from conformance.core.data import Json
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
@@ -140,6 +140,11 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
         aged = child(step, "restart", "agedOut")
         if aged is not None and not topics:
             report.add(aged, "no stream has `source: kafka`, whose records could be gone")
+    if topics:
+        for entry in declared.entries:
+            of_table = child(entry.value, "source")
+            if of_table is not None and text_of(of_table) in TABLE_FORMATS:
+                report.add(of_table, "a case reads topics or tables, not both: split it")
 
 
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:

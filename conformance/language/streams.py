@@ -17,7 +17,7 @@ from operator import is_
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from conformance.core.case import Source
+from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.core.values import NotAValue, canonical
@@ -210,16 +210,18 @@ STREAMS = MapOf(
 
 
 def with_sources(values: Json) -> Json:
-    """Values of a case: ``streams`` are schemas; ``topics`` and ``in_memory`` say which of them are not read from files."""
-    schemas, topics, in_memory = {}, {}, set()
+    """Values of a case: ``streams`` are schemas; ``topics``, ``tables`` and ``in_memory`` say which of them are not read from files."""
+    schemas, topics, tables, in_memory = {}, {}, {}, set()
     for name, declared in values["streams"].items():
         stream = declared if isinstance(declared, dict) else {"schema": declared}
         schemas[name] = stream["schema"]
         if stream.get("source") == KAFKA:
             topics[name] = {key: stream[key] for key in _OF_KAFKA if key in stream}
+        elif stream.get("source") in TABLE_FORMATS:
+            tables[name] = stream["source"]
         elif stream.get("source") == MEMORY:
             in_memory.add(name)
-    return {**values, "streams": schemas, "topics": topics, "in_memory": frozenset(in_memory)}
+    return {**values, "streams": schemas, "topics": topics, "tables": tables, "in_memory": frozenset(in_memory)}
 
 
 def ddl_of(declared: Node | None) -> Node | None:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
-from conformance.core.case import Case, SourceOption
+from conformance.core.case import Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -24,14 +24,15 @@ from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
     SessionOptions,
+    check_packages,
     choose_targets,
-    from_topics,
+    having_source,
     not_confined,
 )
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
-from conformance.variants.catalogue import KAFKA, VariedCase, varied
+from conformance.variants.catalogue import VariedCase, varied
 from harness.engine.request import READ_STATE
 from harness.environments import provision
 from harness.environments.jars import NoJar
@@ -67,7 +68,7 @@ class RunOptions(SessionOptions):
     """The newest version if empty."""
     variants: Sequence[str] = ()
     """Names of variants, or ``all``."""
-    source: SourceOption = "files"
+    source: RunSource = "files"
     """The rows of cases that do not say it come from there."""
     since: str | None = None
     """A git revision: only cases that have changed since then run."""
@@ -175,8 +176,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         cases, policy_cases = affected_since(options.since, cases, code), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
             raise NothingChanged(f"nothing to run: no case has changed since {options.since}")
-    if options.source == KAFKA:
-        cases = from_topics(cases)
+    cases = having_source(options.source, cases)
     if options.variants:
         cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
     if shard is not None:
@@ -184,6 +184,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     choice = choose_targets([spec for spec in specs if spec != MODEL.name], spark_home=options.spark_home)
     if options.runtime.uses_java_here:
         provision.check_those_by_name(choice.targets)
+    check_packages(options.source, choice.targets)
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *chosen.notes, *not_confined(options.runtime, cases))
@@ -313,7 +314,7 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     """The verdict on one observation; on a violation, with what the reference model predicts."""
     if isinstance(case, VariedCase):
         # What differs by version may depend on the source.
-        written = case.original.model_copy(update={"topics": case.topics})
+        written = case.original.model_copy(update={"topics": case.topics, "tables": case.tables})
         verdict_on_original = _judged(written, version, case.observation_of_original(observation))
         return replace(verdict_on_original, case=case.id)
     verdict = judge(case, version, observation)

@@ -31,14 +31,13 @@ from conformance.runner.resources import (
     OptionsClash,
     SessionOptions,
     choose_targets,
-    from_topics,
+    having_source,
     interruptible,
     not_confined,
     working_folder,
 )
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
-from conformance.variants.catalogue import KAFKA
 from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import Engine, EngineDied, EngineFailed, EngineNeeds, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
@@ -352,8 +351,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
     loaded = discovery.load(request.paths or None)
     loaded.raise_for_problems()
     cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
-    if request.source == KAFKA:
-        cases = from_topics(cases)
+    cases = having_source(request.source, cases)
     points, left_out = [], 0
     for case in cases:
         try:

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from conformance.core.case import Case
+from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.errors import WrongUsage, on_stop
 from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
-from conformance.variants.catalogue import KAFKA, varied
+from conformance.variants.catalogue import varied
 from harness.engine.engine import Runtime
 from harness.environments import provision
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
+from harness.runtimes.tables import package_lacking
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.scheduling.kept_engines import KeptEngines
@@ -199,9 +200,20 @@ def single_target(
     return choice.targets[0], choice.notes
 
 
-def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases that can have their rows come from topics, so changed, and those that read topics anyway; OptionsClash if none can."""
-    cases_from_topics = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
-    if not cases_from_topics:
-        raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
-    return cases_from_topics
+def having_source(source: RunSource, cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases that can have their rows come from this source, so changed, and those that read it anyway; OptionsClash if none can."""
+    if source == "files":
+        return tuple(cases)
+    found = (*varied(cases, [source]), *(case for case in cases if case.source == source))
+    if not found:
+        kind = "topic" if source == "kafka" else "table"
+        raise OptionsClash(f"--source {source}: none of these cases can have its rows come from a {kind}")
+    return found
+
+
+def check_packages(source: RunSource, targets: Sequence[Target]) -> None:
+    """OptionsClash if none of the versions has a package for tables of this format: some versions without one are told cell by cell."""
+    if source in TABLE_FORMATS and targets:
+        lacking = [package_lacking(source, target.version) for target in targets]
+        if all(lacking):
+            raise OptionsClash(f"--source {source}: {lacking[0]}")

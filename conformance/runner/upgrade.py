@@ -120,7 +120,12 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 def _without_handoff(cases: Sequence[Case]) -> tuple[str, ...]:
     """Notes on the cases that are left out. Their rows are not in the checkpoint, and each version that resumes it would add to them."""
     counts = Counter(case.source for case in cases)
-    not_copied: Mapping[Source, str] = {"kafka": "a topic of Kafka", "memory": "a stream in memory"}
+    not_copied: Mapping[Source, str] = {
+        "kafka": "a topic of Kafka",
+        "memory": "a stream in memory",
+        "delta": "a Delta table",
+        "iceberg": "an Iceberg table",
+    }
     return tuple(
         f"{counted(counts[source], 'case')} left out: {what} is not copied with a checkpoint"
         for source, what in not_copied.items()

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from conformance.core.case import (
     OPAQUE,
     PYTHON_STATE,
+    TABLE_FORMATS,
     Action,
     Add,
     Arrival,
@@ -27,6 +28,7 @@ from conformance.core.case import (
     Row,
     Start,
     Step,
+    TableFormat,
 )
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
@@ -132,18 +134,8 @@ def spread(case: Case) -> Iterator[VariantOutput]:
 
 
 def from_kafka(case: Case) -> Iterator[VariantOutput]:
-    """Every stream is read from a topic, with as many partitions as its most partitioned arrival.
-
-    Does not apply to a case
-
-    - that reads topics or memory already;
-    - with a backlog and ``availableNow``, which reads all records of a topic in one micro-batch;
-    - whose sources have names: one that gets a name reads all records from the beginning in one micro-batch.
-    """
-    backlog = any(isinstance(step.action, Backlog) for step in case.steps)
-    at_once = backlog and "availableNow" in case.triggers
-    named = any(operation.name == "from" and "name" in operation.arguments for operation in case.operations())
-    if case.topics or case.in_memory or at_once or named:
+    """Every stream is read from a topic, with as many partitions as its most partitioned arrival."""
+    if not _reads_only_files_one_by_one(case):
         return
     partitions = dict.fromkeys(case.streams, 1)
     for arrival in (arrival for step in case.steps for arrival in step.arrivals()):
@@ -151,6 +143,27 @@ def from_kafka(case: Case) -> Iterator[VariantOutput]:
             partitions[name] = max(partitions[name], len(rows.partitions))
     topics = {name: KafkaSource(partitions=count) for name, count in partitions.items()}
     yield VariantOutput(case.model_copy(update={"topics": topics}))
+
+
+def from_table(format: TableFormat, case: Case) -> Iterator[VariantOutput]:
+    """Every stream is read from a table."""
+    if _reads_only_files_one_by_one(case):
+        yield VariantOutput(case.model_copy(update={"tables": dict.fromkeys(case.streams, format)}))
+
+
+def _reads_only_files_one_by_one(case: Case) -> bool:
+    """Whether another source than files, without a limit for a micro-batch, can give a case its rows.
+
+    None can for a case
+
+    - that reads something else already;
+    - with a backlog and ``availableNow``, which reads all that is there in one micro-batch;
+    - whose sources have names: one that gets a name reads all from the beginning in one micro-batch.
+    """
+    backlog = any(isinstance(step.action, Backlog) for step in case.steps)
+    at_once = backlog and "availableNow" in case.triggers
+    named = any(operation.name == "from" and "name" in operation.arguments for operation in case.operations())
+    return case.source == "files" and not at_once and not named
 
 
 def restarted(case: Case) -> Iterator[VariantOutput]:
@@ -351,7 +364,8 @@ def _watermark(ms: int | None) -> int | None:
 _STORE = "spark.sql.streaming.stateStore"
 
 KAFKA = "kafka"
-"""The variant that needs a broker."""
+ELSEWHERE: tuple[str, ...] = (KAFKA, *TABLE_FORMATS)
+"""The variants that need what Spark does not ship: a broker and its connector, or the package of a table format."""
 
 
 @cache
@@ -382,6 +396,7 @@ def variants() -> Mapping[str, Variant]:
         "time-zone": Settings({"spark.sql.session.timeZone": "Asia/Kathmandu"}),
         "shifted-epoch": shifted_epoch,
         KAFKA: from_kafka,
+        **{format: partial(from_table, format) for format in TABLE_FORMATS},
         "restart": restarted,
     }
 
@@ -390,7 +405,7 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     """Every case as changed by each of these variants, except those that the case excludes.
 
     Args:
-        names: of variants; empty means all but ``kafka``.
+        names: of variants; empty means all but those of ``ELSEWHERE``.
 
     Raises:
         WrongUsage: one of the names is unknown.
@@ -398,7 +413,9 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
     for name in names:
         if name not in DESCRIPTIONS:
             raise WrongUsage(unknown("variant", name, DESCRIPTIONS))
-    chosen = {name: variant for name, variant in variants().items() if name in names or (not names and name != KAFKA)}
+    chosen = {
+        name: variant for name, variant in variants().items() if name in names or (not names and name not in ELSEWHERE)
+    }
     return tuple(
         VariedCase.of(case, name, output)
         for case in cases

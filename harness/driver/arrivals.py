@@ -47,8 +47,8 @@ class Arrivals:
         """The streaming DataFrame of a stream, with the columns of its schema. ``reader``: a ``DataStreamReader``."""
         raise NotImplementedError
 
-    def stream_of(self, description: str) -> str | None:
-        """The stream that a progress entry's source description names."""
+    def stream_of(self, source: dict[str, Any]) -> str | None:
+        """The stream that a source of a progress entry reads."""
         raise NotImplementedError
 
     def stage(self, batches: list[Batch]) -> Any:
@@ -91,8 +91,8 @@ class DirectoryArrivals(Arrivals):
     def directory(self, stream: str) -> str:
         raise NotImplementedError
 
-    def stream_of(self, description: str) -> str | None:
-        return stream_at(description, self.directory, self._streams)
+    def stream_of(self, source: dict[str, Any]) -> str | None:
+        return stream_at(source["description"], self.directory, self._streams)
 
     def read(self, reader: Any, stream: str) -> Any:
         declared = self._streams[stream]
@@ -211,7 +211,7 @@ _SOURCE = "LowLatencyMemoryStream"
 
 
 class RecordArrivals(Arrivals):
-    """What ``Arrivals`` as records share, of topics or in memory."""
+    """What ``Arrivals`` as records share, of topics, in memory or in tables."""
 
     paced = False
     _streams: dict[str, Stream]
@@ -245,8 +245,8 @@ class MemoryArrivals(RecordArrivals):
         self._placed: dict[str, int] = {}
         """How many rows each source was given."""
 
-    def stream_of(self, description: str) -> str | None:
-        return next((name for name, source in self._sources.items() if source.toString() == description), None)
+    def stream_of(self, source: dict[str, Any]) -> str | None:
+        return next((name for name, own in self._sources.items() if own.toString() == source["description"]), None)
 
     def read(self, reader: Any, stream: str) -> Any:
         from pyspark.sql import DataFrame
@@ -272,13 +272,13 @@ class MemoryArrivals(RecordArrivals):
                 self._waiting.setdefault(stream, []).extend(values)
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
-        if self.stream_of(source["description"]) is None:
+        if self.stream_of(source) is None:
             return None
         before, after = (_offset(source.get(key)) for key in ("startOffset", "endOffset"))
         return [after - before]
 
     def behind(self, entry: dict[str, Any]) -> bool:
-        read = {self.stream_of(source["description"]): _offset(source.get("endOffset")) for source in entry["sources"]}
+        read = {self.stream_of(source): _offset(source.get("endOffset")) for source in entry["sources"]}
         return any(read.get(stream, count) < count for stream, count in self._placed.items())
 
     def _source(self, session: Any) -> Any:
@@ -307,10 +307,10 @@ class MemoryArrivals(RecordArrivals):
 
 def _offset(offset: Any) -> int:
     """The offset of the only partition; 0 before the first micro-batch."""
-    return int(_read_offset(offset).get("0", 0))
+    return int(read_offset(offset).get("0", 0))
 
 
-def _read_offset(offset: Any) -> dict[str, Any]:
+def read_offset(offset: Any) -> dict[str, Any]:
     """An offset of a progress entry, which Spark 3.0 reports as text; empty before the first micro-batch."""
     return (json.loads(offset) if isinstance(offset, str) else offset) or {}
 
@@ -336,8 +336,8 @@ class TopicArrivals(RecordArrivals):
         for name, topic in self._declared.items():
             broker.create(self._topics[name], topic.partitions)
 
-    def stream_of(self, description: str) -> str | None:
-        subscribed = _SUBSCRIBED.search(description)
+    def stream_of(self, source: dict[str, Any]) -> str | None:
+        subscribed = _SUBSCRIBED.search(source["description"])
         return next((name for name, topic in self._topics.items() if subscribed and topic == subscribed[1]), None)
 
     def read(self, reader: Any, stream: str) -> Any:
@@ -374,7 +374,7 @@ class TopicArrivals(RecordArrivals):
             self._broker.age_out(topic)
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
-        stream = self.stream_of(source["description"])
+        stream = self.stream_of(source)
         if stream is None:
             return None
         topic = self._topics[stream]
@@ -406,8 +406,8 @@ class MixedArrivals(Arrivals):
         for name in ("renew", "grow", "age_out", "records", "behind", "close"):
             setattr(self, name, getattr(records, name))
 
-    def stream_of(self, description: str) -> str | None:
-        return self._records.stream_of(description) or self._files.stream_of(description)
+    def stream_of(self, source: dict[str, Any]) -> str | None:
+        return self._records.stream_of(source) or self._files.stream_of(source)
 
     def read(self, reader: Any, stream: str) -> Any:
         return (self._records if self._records.has(stream) else self._files).read(reader, stream)
@@ -423,4 +423,4 @@ class MixedArrivals(Arrivals):
 
 def _offsets(offset: Any, topic: str) -> dict[int, int]:
     """The offset of each partition; empty before the first micro-batch."""
-    return {int(partition): int(at) for partition, at in (_read_offset(offset).get(topic) or {}).items()}
+    return {int(partition): int(at) for partition, at in (read_offset(offset).get(topic) or {}).items()}

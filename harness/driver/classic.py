@@ -17,6 +17,7 @@ from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit
 from .origin import method
 from .request import Stream
+from .tables import TableArrivals
 
 
 class Classic:
@@ -90,10 +91,14 @@ class Classic:
     def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
         topics = {name: stream for name, stream in streams.items() if stream.topic is not None}
         in_memory = {name: stream for name, stream in streams.items() if stream.in_memory}
-        others = {name: stream for name, stream in streams.items() if name not in topics and name not in in_memory}
+        tables = {name: stream for name, stream in streams.items() if stream.table is not None}
+        elsewhere = {*topics, *in_memory, *tables}
+        others = {name: stream for name, stream in streams.items() if name not in elsewhere}
         files = FileArrivals(folder, others, self.files)
         if topics:
             return MixedArrivals(files, TopicArrivals(folder, topics, self._kafka(kafka)))
+        if tables:
+            return MixedArrivals(files, TableArrivals(folder, tables, self.files, self.spark))
         return MixedArrivals(files, MemoryArrivals(self.spark, in_memory)) if in_memory else files
 
     def _kafka(self, servers: Optional[str]) -> Broker:

@@ -57,7 +57,7 @@ def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals:
 
 def _source_read(source: Entry, arrivals: Arrivals) -> dict[str, Any]:
     read = {
-        "stream": arrivals.stream_of(source["description"]) or source["description"],
+        "stream": arrivals.stream_of(source) or source["description"],
         "rows": source.get("numInputRows", 0),
     }
     records = arrivals.records(source)

@@ -26,6 +26,7 @@ class Stream:
     files: int
     topic: Optional[Topic] = None
     in_memory: bool = False
+    table: Optional[str] = None
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> Stream:

@@ -17,7 +17,8 @@ from conformance.core.observation import BatchSeen, Observation, StepSeen, Topic
 from harness.engine.request import arrivals_of
 
 Records: TypeAlias = tuple[int, ...] | None
-"""How many records a micro-batch reads of each partition of a topic, without zeros at the end; None of a stream that has no topic."""
+"""How many records a micro-batch reads of each partition of a topic, without zeros at the end, or how many commits to a table; None of
+files."""
 Moved: TypeAlias = Mapping[str, Records]
 """The streams whose offsets a micro-batch moves."""
 Sources: TypeAlias = frozenset[tuple[str, str | None]]
@@ -27,11 +28,15 @@ Sources: TypeAlias = frozenset[tuple[str, str | None]]
 class MisalignedBatches(Exception):
     """Rows were not read in the micro-batches that they were meant for: the run must be repeated, not judged."""
 
-    def __init__(self, step: int, meant: Sequence[Moved], batches: Sequence[BatchSeen]) -> None:
+    def __init__(self, step: int, meant: Sequence[Moved], batches: Sequence[BatchSeen], unit: str) -> None:
         ids = ", ".join(str(batch.id) for batch in batches) or "none"
-        wanted = "; ".join(map(_shown, meant)) or "nothing"
+        wanted = "; ".join(_shown(moved, unit) for moved in meant) or "nothing"
         read = [_moved(batch) for batch in batches]
-        of_topics = f", which read {'; '.join(map(_shown, read))}" if any(any(moved.values()) for moved in read) else ""
+        of_topics = (
+            f", which read {'; '.join(_shown(moved, unit) for moved in read)}"
+            if any(any(moved.values()) for moved in read)
+            else ""
+        )
         super().__init__(
             f"the rows of step {step} were not read as the case means: one data batch for each of: {wanted}; "
             f"data batches seen: {ids}{of_topics}"
@@ -63,7 +68,7 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
             # A micro-batch that does not finish is not reported, and none runs after it.
             meant = meant[: len(read)]
         if arrivals.known and not _as_meant(read, meant, in_parts):
-            raise MisalignedBatches(seen.number, meant, data)
+            raise MisalignedBatches(seen.number, meant, data, "commits" if case.tables else "records")
 
 
 def _as_meant(read: Sequence[Moved], meant: Sequence[Moved], in_parts: bool) -> bool:
@@ -85,11 +90,12 @@ class _Arrivals:
     """The rows on their way to the query, step by step.
 
     A micro-batch reads as many files of a stream as each arrival has (``maxFilesPerTrigger``): one arrival of every stream that has some
-    waiting; with ``once``, which ignores the limit, all of them. Of a topic it reads all records that are there, and the next arrival
+    waiting; with ``once``, which ignores the limit, all of them. Of a topic or a table it reads all that is there, and the next arrival
     waits for it. One that was planned and not committed runs again first.
     """
 
     def __init__(self, case: Case) -> None:
+        self._tables = frozenset(case.tables)
         self._recorded = {*case.topics, *case.in_memory}
         """The streams of which it is known how many rows a micro-batch read."""
         self._trigger = case.trigger
@@ -113,12 +119,17 @@ class _Arrivals:
             self._query &= {read.stream for batch in seen.batches for read in batch.sources}
         for arrival in arrivals_of(action, self._waiting):
             for name, rows in arrival.items():
-                self._arrived[name].append(_records(rows) if name in self._recorded else None)
+                self._arrived[name].append(self._records(name, rows))
                 self._waiting[name].append(self._arrived[name][-1])
         meant = self._restarted(action) if isinstance(action, Restart) else self._run()
         if seen.batches:
             self._newest = _moved(seen.batches[-1])
         return meant
+
+    def _records(self, name: str, rows: Partitioned) -> Records:
+        if name in self._tables:
+            return (1,)
+        return _records(rows) if name in self._recorded else None
 
     def _next(self, waiting: deque[Records]) -> Records:
         """Take what the next micro-batch reads."""
@@ -196,6 +207,6 @@ def _only(moved: Moved, streams: Iterable[str]) -> Moved:
     return {name: moved[name] for name in streams if name in moved}
 
 
-def _shown(moved: Moved) -> str:
-    counts = {name: f" ({', '.join(map(str, records))} records)" if records else "" for name, records in moved.items()}
+def _shown(moved: Moved, unit: str) -> str:
+    counts = {name: f" ({', '.join(map(str, records))} {unit})" if records else "" for name, records in moved.items()}
     return ", ".join(f"{name}{counts[name]}" for name in sorted(moved))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from conformance.core.case import Case
+from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Identity, Interrupted, Observation, StepSeen
 from harness.engine.protocol import CaseRequest, FailureReason, ProgramRequest, ProgramSeen
 from harness.errors import HarnessError
@@ -27,6 +27,8 @@ class EngineLocation:
     """The cluster that runs its executors; None if they are threads of the driver."""
     kafka: str | None = None
     """The connector and the broker; None if it reads no topics."""
+    tables: str | None = None
+    """The packages of table formats; None if it reads no tables."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
@@ -40,14 +42,17 @@ class EngineNeeds:
     """Whether some of them read topics of Kafka."""
     real_time: bool = False
     """Whether they are real-time queries, whose tasks run all at once."""
+    tables: tuple[TableFormat, ...] = ()
+    """The formats of the tables that they read, in order: all of them the same, because a format changes the session of an engine."""
 
     @classmethod
     def of(cls, case: Case, target: Target) -> EngineNeeds:
-        return cls(bool(case.topics), case.runs_in_real_time(target.version))
+        return cls(bool(case.topics), case.runs_in_real_time(target.version), case.table_formats)
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        return self.real_time == others.real_time and (self.topics or not others.topics)
+        same = self.real_time == others.real_time and self.tables == others.tables
+        return same and (self.topics or not others.topics)
 
 
 NOTHING_ELSE = EngineNeeds()

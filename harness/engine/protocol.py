@@ -60,6 +60,8 @@ class StreamRequest(Message):
     """None for a stream that is not read from Kafka."""
     in_memory: bool = False
     """Whether its rows lie in the memory of the engine's driver, where a real-time query can read them."""
+    table: Literal["delta", "iceberg"] | None = None
+    """The format of the table that it is read from; None for a stream that is not."""
 
 
 class ChangeRequest(Message):

@@ -207,7 +207,13 @@ def _stream(name: str, case: Case) -> StreamRequest:
         of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=options)
     arrivals = [arrival for step in case.steps for arrival in arrivals_of(step.action, case.streams)]
     files = max((len(arrival[name].partitions) for arrival in arrivals if name in arrival), default=1) or 1
-    return StreamRequest(ddl=case.streams[name].ddl, files=files, topic=of_topic, in_memory=name in case.in_memory)
+    return StreamRequest(
+        ddl=case.streams[name].ddl,
+        files=files,
+        topic=of_topic,
+        in_memory=name in case.in_memory,
+        table=case.tables.get(name),
+    )
 
 
 def _step(step: Step, case: Case) -> StepRequest:

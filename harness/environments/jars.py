@@ -13,9 +13,10 @@ import shutil
 import subprocess
 import tempfile
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
@@ -35,6 +36,7 @@ _DAMAGED = ("invalid sha1", "invalid md5")
 """Ivy compares each file with the checksum that stands beside it in the repository, if one does."""
 _MISSING = re.compile(r"(?:module not found: |:: )(\S+#\S+?)(?:: not found)?$")
 _LEFT_OUT = "".join(f'<exclude org="{organisation}"/>' for organisation in ("org.apache.hadoop", "org.scala-lang"))
+_JAR = re.compile(r"(.+?)-\d[^/]*\.jar")
 _LISTED = "complete.txt"
 """The file of a folder of jars that lists the SHA-256 and the name of each, as ``sha256sum`` does, written when all were there."""
 
@@ -164,6 +166,22 @@ def fetch_with_dependencies(
 
     make_once(folder, intact, retrieve, on_progress)
     return tuple(sorted(folder.glob("*.jar")))
+
+
+def known_jars(package: str, file: str) -> Mapping[str, str]:
+    """The SHA-256 of jars by name, as a file of a package of this project has them."""
+    lines = (files(package) / file).read_text(encoding="utf-8").splitlines()
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+
+
+def not_shipped(jars: Iterable[Path], environment: Environment) -> tuple[Path, ...]:
+    """Those of the jars that the Spark of an environment does not have, whatever their version."""
+    shipped = {_artifact(jar.name) for jar in (environment.spark_home / "jars").glob("*.jar")}
+    return tuple(jar for jar in jars if _artifact(jar.name) not in shipped)
+
+
+def _artifact(name: str) -> str:
+    return jar[1] if (jar := _JAR.fullmatch(name)) else name
 
 
 def _sha256(path: Path) -> str:

@@ -103,6 +103,8 @@ class ConnectRuntime:
     def unsupported(self, case: Case, target: Target) -> str | None:
         if kills_its_engine(case):
             return "the engine's process cannot be killed through Connect"
+        if case.tables:
+            return "its rows come from a table, which the driver writes through the engine's JVM, which Connect hides"
         if case.topics:
             return (
                 "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE
@@ -27,7 +26,7 @@ from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
-from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
+from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies, known_jars, not_shipped
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import LOCAL_JARS, with_jars
@@ -118,8 +117,7 @@ class OwnBroker:
 
 def _known() -> Mapping[str, str]:
     """The SHA-256 of the jars that Maven Central has of the broker and the connectors, with what they need, by name."""
-    lines = (files("harness.runtimes") / "kafka_jars.sha256").read_text(encoding="utf-8").splitlines()
-    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    return known_jars("harness.runtimes", "kafka_jars.sha256")
 
 
 def listens(host: str, port: int, seconds: float = 5.0) -> bool:
@@ -174,7 +172,6 @@ def _settings(folder: Path, port: int, controller: int) -> Mapping[str, object]:
 _ARTIFACT = "spark-sql-kafka-0-10"
 _LAST_PATCH = 9
 """No line of Spark has had a later patch."""
-_JAR = re.compile(r"(.+?)-\d[^/]*\.jar")
 
 
 def connector(
@@ -203,11 +200,10 @@ def connector(
             if error.unreachable:
                 raise
             continue
-        shipped = {_artifact(jar.name) for jar in (environment.spark_home / "jars").glob("*.jar")}
         own = next(jar.stem for jar in jars if jar.name.startswith(f"{artifact}-"))
         if f"{own}.jar" not in _known():
             on_progress(f"no sha256 of {own}.jar is known to this suite: it is used as Maven sends it")
-        return own.removeprefix(f"{artifact}-"), tuple(jar for jar in jars if _artifact(jar.name) not in shipped)
+        return own.removeprefix(f"{artifact}-"), not_shipped(jars, environment)
     raise HarnessError(
         f"Spark {version} has no connector for Kafka: Maven has no {artifact} of its line or an earlier one"
     )
@@ -218,10 +214,6 @@ def _nearest(version: SparkVersion) -> Iterator[str]:
     yield from (f"{version.line}.{patch}" for patch in range(version.patch, -1, -1))
     yield from (f"{version.line}.{patch}" for patch in range(version.patch + 1, _LAST_PATCH + 1))
     yield f"[{version.major}.0.0,{version}]"
-
-
-def _artifact(name: str) -> str:
-    return jar[1] if (jar := _JAR.fullmatch(name)) else name
 
 
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):(?P<port>\d{1,5})")

@@ -32,6 +32,7 @@ from harness.runtimes.own_code import (
     with_requirements,
     worker_settings,
 )
+from harness.runtimes.tables import package_lacking, table_access
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -79,13 +80,14 @@ class LocalRuntime(EngineSettings):
 
     name = "local"
 
-    def unsupported(self, case: Case, _target: Target) -> str | None:
+    def unsupported(self, case: Case, target: Target) -> str | None:
         elsewhere = self.cluster is not None and not self.cluster.on_this_machine
         if case.in_real_time and (self.cluster is not None or self.storage is not None):
             return "rows for a real-time query, and what it emits, lie on this machine; run it without --master and --storage"
         if case.topics and elsewhere and not self.kafka.is_the_users:
             return "the cluster does not reach a Kafka broker on this machine: pass --kafka host:port of one that it reaches"
-        return None
+        lacking = (package_lacking(format, target.version) for format in case.table_formats)
+        return next(filter(None, lacking), None)
 
     def fingerprint(self, target: Target) -> str | None:
         # Users change an installed Spark in place; the build of a cluster, a storage or a jar, and the use of a variable, is unknown.
@@ -116,9 +118,20 @@ class LocalRuntime(EngineSettings):
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         urls = [self.storage.url] if self.storage else []
         urls += [self.cluster.master] if self.cluster else []
-        settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
+        settings = {
+            **self._tuning(target, tables=bool(needs.tables)),
+            **cluster,
+            **self._modules(work),
+            **self.conf,
+            **self._jars(target),
+        }
         settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {})
-        recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or self.jars or of_kafka))
+        tables = None
+        if needs.tables:
+            tables = table_access(needs.tables, target.version, environment, settings, on_progress)
+            settings |= tables.settings
+        own_jars = bool(self.packages or self.jars or of_kafka or tables)
+        recording = self._archive_classes(environment, settings, own_jars=own_jars)
         if target.java.options:
             settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {target.java.options}".strip()
         try:
@@ -133,6 +146,7 @@ class LocalRuntime(EngineSettings):
                     self.name,
                     master=str(self.cluster) if self.cluster else None,
                     kafka=kafka.description if isinstance(kafka, KafkaAccess) else None,
+                    tables=tables.description if tables else None,
                 ),
                 kafka=kafka.servers if isinstance(kafka, KafkaAccess) else kafka,
                 code=self.own_code.paths() if self.own_code else None,
@@ -177,8 +191,8 @@ class LocalRuntime(EngineSettings):
         zipped = str(self.own_code.zipped(work))
         return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
 
-    def _tuning(self, target: Target) -> dict[str, str]:
-        jars = bool(self.jars or self._jars(target) or self.conf.keys() & _CONF_OF_JARS)
+    def _tuning(self, target: Target, *, tables: bool = False) -> dict[str, str]:
+        jars = tables or bool(self.jars or self._jars(target) or self.conf.keys() & _CONF_OF_JARS)
         # A Spark that the user installed may hold jars for the user's code, too.
         jars = jars or (self.own_code is not None and target.installed is not None)
         return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_jars=jars)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from conformance.core.case import TableFormat
 from conformance.core.observation import Observation
 from conformance.suite.selection import estimated_batches
 from harness.engine.engine import EngineNeeds, Runtime
@@ -49,6 +50,8 @@ class SlotKey(NamedTuple):
     """Whether it is the target's second engine, for cases that kill it: in the first, all others would wait for each kill."""
     real_time: bool = False
     """Whether it is the target's engine for real-time queries, whose tasks run all at once."""
+    tables: tuple[TableFormat, ...] = ()
+    """The formats of the tables that its cases read: the package of each changes the session."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Batch:
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
         case, whole = self.first.case, self.first.cut is None
         real_time = whole and case.runs_in_real_time(self.first.origin.version)
-        return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time)
+        return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time, case.table_formats)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
         yield self.slot, self.first.origin
@@ -227,7 +230,7 @@ class _Engines:
         self._uses_left = Counter(slot for _, slot, _ in uses)
         topics = {slot for batch, slot, _ in uses if batch.first.case.topics}
         self._slots = {
-            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time))
+            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables))
             for slot, target in {slot: target for _, slot, target in uses}.items()
         }
         self._discarded: list[str] = []

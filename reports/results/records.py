@@ -78,6 +78,8 @@ class Target(_Record):
     """The cluster of its executors."""
     kafka: str | None = None
     """Spark's connector for Kafka with its version, and the broker; None if no case of the run reads a topic."""
+    tables: str | None = None
+    """The packages of table formats with their versions; None if no case of the run reads a table."""
 
     @property
     def title(self) -> str:

@@ -237,6 +237,17 @@ def test_engines_get_the_variables_that_the_user_names(here, monkeypatch):
     assert "omit --runtime" in here.run("--env", "ORDERS_URL", "--runtime", "container", code=2)
 
 
+def test_tables_of_a_version_without_a_package_and_of_cases_that_cannot(here):
+    refused = CliRunner().invoke(app, ["run", "cases", "--spark", "4.3.0", "--source", "delta"])
+    assert refused.exit_code == 2
+    assert "--source delta: Delta Lake has no package for Spark 4.3: choose one of 3.0, " in refused.output
+    assert here.started == 0
+    for name in ("one", "two"):
+        path = here.folder / "cases" / f"{name}.yaml"
+        path.write_text(path.read_text().replace("from: events", "from: events\n    name: mine"))
+    assert "none of these cases can have its rows come from a table" in here.run("--source", "iceberg", code=2)
+
+
 def test_the_users_broker(here):
     assert "is not HOST:PORT of a Kafka broker" in here.run("--kafka", "kafka://localhost", code=2)
     assert "no network to reach a broker" in here.run("--kafka", "localhost:9092", "--runtime", "container", code=2)

@@ -88,6 +88,7 @@ BEYOND_A_SCHEMA = {
     "nothing-to-replay",
     "older-than-any-release",
     "overlaps",
+    "topics-and-tables",
     "policy-parts-that-disagree",
     "policy-shorter-than-its-samples",
     "policy-that-cannot-be",
@@ -172,7 +173,7 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 def test_a_case_has_the_keys_of_the_model() -> None:
     of_the_file = {"id", "path", "rowFiles", "digest", "lines", "expansion", "needsCode"}
-    in_the_streams = {"topics", "inMemory"}
+    in_the_streams = {"topics", "tables", "inMemory"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file - in_the_streams
 
 

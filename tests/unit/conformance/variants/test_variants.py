@@ -327,8 +327,12 @@ class TestFromKafka:
         assert found.id == "case@kafka"
         assert found.topics == {"events": KafkaSource(partitions=3)}
 
-    def test_all_variants_need_no_broker(self, tmp_path: Path) -> None:
-        assert "kafka" not in {one.variant for one in varied([case(tmp_path)], [])}
+    def test_all_variants_need_nothing_that_spark_does_not_ship(self, tmp_path: Path) -> None:
+        assert not {"kafka", "delta", "iceberg"} & {one.variant for one in varied([case(tmp_path)], [])}
+
+    def test_every_stream_is_read_from_a_table(self, tmp_path: Path) -> None:
+        (found,) = made(case(tmp_path), "delta")
+        assert (found.id, found.tables, found.source) == ("case@delta", {"events": "delta"}, "delta")
 
     @pytest.mark.parametrize(
         "change",
@@ -346,7 +350,8 @@ class TestFromKafka:
     )
     def test_it_does_not_apply(self, tmp_path: Path, change: tuple[str, str]) -> None:
         assert change[0] in CASE
-        assert made(case(tmp_path, text=CASE.replace(*change)), "kafka") == []
+        written = case(tmp_path, text=CASE.replace(*change))
+        assert made(written, "kafka") == made(written, "iceberg") == []
 
     def test_what_differs_may_depend_on_the_source(self, tmp_path: Path) -> None:
         differs = (

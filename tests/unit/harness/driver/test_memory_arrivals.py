@@ -106,7 +106,7 @@ def test_offsets_tell_what_was_read_and_whether_rows_wait(arrivals):
     frame = arrivals.read(READER, "a")
     placed(arrivals, a=[[{"v": 1}, {"v": 2}, {"v": 3}]])
     read = progress(frame, None, {"0": 2})
-    assert arrivals.stream_of(read["description"]) == "a"
+    assert arrivals.stream_of(read) == "a"
     assert arrivals.records(read) == [2]
     assert arrivals.records(progress(frame, {"0": 2}, '{"0": 3}')) == [1]
     assert arrivals.records({"description": "FileStreamSource[/x]"}) is None

@@ -110,13 +110,13 @@ class TestWhatWasRead:
     def test_records_by_partition(self, broker, start, end, records):
         arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
         read = self.source(broker, start, end)
-        assert arrivals.stream_of(read["description"]) == "a"
+        assert arrivals.stream_of(read) == "a"
         assert arrivals.records(read) == records
 
     def test_another_source_reads_no_records(self, broker):
         arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
         for description in ("KafkaV2[Subscribe[other]]", "FileStreamSource[file:/cases/1/a]"):
-            assert arrivals.stream_of(description) is None
+            assert arrivals.stream_of({"description": description}) is None
             assert arrivals.records({"description": description}) is None
 
 
@@ -128,7 +128,7 @@ def test_files_and_records_arrive_together(broker, tmp_path):
     arrivals.place(staged)
     assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
     assert [record.value for record in broker.sent[0]] == ['{"v": 1}']
-    assert arrivals.stream_of(f"FileStreamSource[file:{tmp_path}/b]") == "b"
+    assert arrivals.stream_of({"description": f"FileStreamSource[file:{tmp_path}/b]"}) == "b"
 
 
 def test_a_topic_grows_and_loses_its_records(broker):

@@ -319,3 +319,19 @@ class TestTopics:
         check_alignment(asked, steps([self.read(0, 1, 0, 1), self.read(1, 1), self.read(2)]))
         with pytest.raises(MisalignedBatches):
             check_alignment(asked, steps([self.read(0, 1, 0, 1)]))
+
+
+def test_a_micro_batch_reads_one_commit_to_a_table():
+    """Whatever its rows: an arrival without any is a commit too."""
+
+    def read(id, commits):
+        source = TopicRead(stream="a", rows=3, moved=bool(commits), records=(commits,))
+        return batch(id, kind="data" if commits else "no-data", sources=(source,))
+
+    rows = Partitioned(partitions=((("12:00", 1), ("12:01", 1)), ()))
+    backlog = Backlog(entries=({"a": rows}, {"a": Partitioned(partitions=((),))}))
+    asked = case_of(backlog, query=reads("a")).model_copy(update={"tables": {"a": "delta"}})
+    check_alignment(asked, steps([read(0, 1), read(1, 1)]))
+    message = r"one data batch for each of: a \(1 commits\); a \(1 commits\); data batches seen: 0, which read a \(2 commits\)"
+    with pytest.raises(MisalignedBatches, match=message):
+        check_alignment(asked, steps([read(0, 2)]))

@@ -1,0 +1,182 @@
+"""Rows on their way into the engine as commits to tables: an arrival is one commit, which one micro-batch reads.
+
+A table has the columns of its stream and one more, which says whether a row is one: an arrival without rows is a commit with a row that
+is none, so that the offset moves.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from .arrivals import JSON_OPTIONS, RecordArrivals, read_offset, stream_at
+from .files import Files
+from .request import Partitions, Stream
+
+_IS_ROW = "conformance_row"
+
+
+class Commit(NamedTuple):
+    """What is appended to the table of a stream: the files with the rows."""
+
+    stream: str
+    files: List[str]
+
+
+class TableArrivals(RecordArrivals):
+    """``Arrivals`` as commits to tables below a directory; another process may have made the tables before."""
+
+    def __init__(self, root: str, streams: Dict[str, Stream], files: Files, spark: Any) -> None:
+        self._root = root
+        self._streams = streams
+        self._files = files
+        self._spark = spark
+        self._staged = 0
+        self._staging = root + "/.commits"
+        files.remove(self._staging)  # of a killed process
+        files.make_directory(self._staging)
+        self._tables = {name: _FORMATS[str(stream.table)](spark) for name, stream in streams.items()}
+        self._columns = {name: spark.createDataFrame([], stream.ddl).schema for name, stream in streams.items()}
+        for name, table in self._tables.items():
+            if not files.exists(self.directory(name)):
+                table.create(self.directory(name), self._frame(name, []))
+
+    def directory(self, stream: str) -> str:
+        return self._root + "/" + stream
+
+    def read(self, reader: Any, stream: str) -> Any:
+        from pyspark.sql import functions as F
+
+        records = self._tables[stream].read(reader, self.directory(stream)).where(_IS_ROW)
+        types = {field.name: field.dataType for field in records.schema.fields}
+        columns = []
+        for field in self._columns[stream].fields:
+            column = F.col("`{}`".format(field.name.replace("`", "``")))
+            same = types[field.name] == field.dataType
+            columns.append(column if same else column.cast(field.dataType).alias(field.name))
+        return records.select(columns)
+
+    def stream_of(self, source: Dict[str, Any]) -> Optional[str]:
+        return next((name for name, table in self._tables.items() if table.is_read(source, self.directory(name))), None)
+
+    def _records(self, name: str, partitions: Partitions) -> List[Commit]:
+        files = []
+        for rows in partitions:
+            if rows:
+                files.append(self._write([dict(row, **{_IS_ROW: True}) for row in rows]))
+        return [Commit(name, files or [self._write([{_IS_ROW: False}])])]
+
+    def _write(self, rows: List[Dict[str, Any]]) -> str:
+        self._staged += 1
+        path = "{}/{:06d}.json".format(self._staging, self._staged)
+        self._files.write(path, "".join(json.dumps(row) + "\n" for row in rows).encode("utf-8"))
+        return path
+
+    def place(self, staged: List[Commit]) -> None:
+        for commit in staged:
+            frame = self._frame(commit.stream, commit.files)
+            self._tables[commit.stream].append(self.directory(commit.stream), frame)
+
+    def _frame(self, stream: str, files: List[str]) -> Any:
+        """The rows of files, as the source for files reads them."""
+        from pyspark.sql.types import BooleanType, StructField, StructType
+
+        schema = StructType([*self._columns[stream].fields, StructField(_IS_ROW, BooleanType())])
+        if not files:
+            return self._spark.createDataFrame([], schema)
+        return self._spark.read.schema(schema).options(**JSON_OPTIONS).json(files)
+
+    def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
+        stream = self.stream_of(source)
+        if stream is None:
+            return None
+        table, directory = self._tables[stream], self.directory(stream)
+        offsets = [read_offset(source.get(key)) for key in ("startOffset", "endOffset")]
+        before, after = (table.commits_before(offset, directory) if offset else 0 for offset in offsets)
+        return [after - before]
+
+
+class _Table:
+    """Tables of one format."""
+
+    name: str
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def create(self, path: str, frame: Any) -> None:
+        """Make an empty table with the columns of a frame without rows."""
+        raise NotImplementedError
+
+    def append(self, path: str, frame: Any) -> None:
+        frame.write.format(self.name).mode("append").save(path)
+
+    def read(self, reader: Any, path: str) -> Any:
+        """The stream of all commits from the first on."""
+        return reader.format(self.name).load(path)
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        """Whether a source of a progress entry reads the table."""
+        raise NotImplementedError
+
+    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
+        """How many commits with rows a query has read that has come to an offset."""
+        raise NotImplementedError
+
+
+class DeltaTables(_Table):
+    """https://docs.delta.io/delta-streaming/"""
+
+    name = "delta"
+
+    def create(self, path: str, frame: Any) -> None:
+        self.append(path, frame)
+
+    def read(self, reader: Any, path: str) -> Any:
+        # Else the first micro-batch reads the table as it is then, whose files have another order than the commits.
+        return super().read(reader.option("startingVersion", "0"), path)
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        return stream_at(source["description"], str, [path]) is not None
+
+    def commits_before(self, offset: Dict[str, Any], _path: str) -> int:
+        """Version 0 made the table. An offset without the index of a file is before the first file of its version."""
+        version, index = int(offset["reservoirVersion"]), int(offset["index"])
+        return max(version - 1 if index < 0 else version, 0)
+
+
+class IcebergTables(_Table):
+    """https://iceberg.apache.org/docs/latest/spark-structured-streaming/
+
+    Tables in a directory without a catalog. The first snapshot has no rows, so that every offset names one: its sources have no description
+    that says what they read.
+    """
+
+    name = "iceberg"
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__(spark)
+        self._iceberg = spark.sparkContext._jvm.org.apache.iceberg
+        self._catalog = self._iceberg.hadoop.HadoopTables(spark.sparkContext._jsc.hadoopConfiguration())
+
+    def create(self, path: str, frame: Any) -> None:
+        schema = self._iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema())
+        # Snapshots of the first version of the format have no numbers.
+        settings = {"format-version": "2"}
+        table = self._catalog.create(schema, self._iceberg.PartitionSpec.unpartitioned(), settings, path)
+        table.newAppend().commit()
+
+    def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        return self._snapshot(read_offset(source.get("endOffset")), path) is not None
+
+    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
+        """The snapshot with number 1 made the table. An offset has the number of files of its snapshot that were read."""
+        number = int(self._snapshot(offset, path).sequenceNumber())
+        return max(number - 1 if int(offset["position"]) > 0 else number - 2, 0)
+
+    def _snapshot(self, offset: Dict[str, Any], path: str) -> Any:
+        """The snapshot of an offset; None if it is of another table."""
+        return self._catalog.load(path).snapshot(int(offset["snapshot_id"])) if "snapshot_id" in offset else None
+
+
+_FORMATS = {"delta": DeltaTables, "iceberg": IcebergTables}

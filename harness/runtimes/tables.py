@@ -1,0 +1,84 @@
+"""Table formats for the engines of a run: which package each Spark needs, and the settings of the session. Delta Lake and Iceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.core.case import TableFormat
+from conformance.core.data import read_data
+from conformance.core.versions import SparkVersion
+from harness.environments.environment import Environment
+from harness.environments.jars import Coordinate, fetch_with_dependencies, known_jars, not_shipped
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback
+from harness.runtimes.own_code import LOCAL_JARS, with_jars
+
+_EXTENSIONS = "spark.sql.extensions"
+_LISTS = (LOCAL_JARS, _EXTENSIONS)
+
+
+@dataclass(frozen=True)
+class TableAccess:
+    """What an engine needs to read tables."""
+
+    settings: Mapping[str, str]
+    """What the engine is started with."""
+    description: str
+    """The packages with their versions."""
+
+
+def package_lacking(format: TableFormat, version: SparkVersion) -> str | None:
+    """Why a Spark reads no tables of a format; None if there is a package for it."""
+    entry = _entry(format)
+    if version.line in entry["lines"]:
+        return None
+    lines = ", ".join(entry["lines"])
+    return f"{entry['name']} has no package for Spark {version.line}: choose one of {lines} ({entry['source']})"
+
+
+def table_access(
+    formats: Sequence[TableFormat],
+    version: SparkVersion,
+    environment: Environment,
+    given: Mapping[str, str],
+    on_progress: ProgressCallback,
+) -> TableAccess:
+    """The packages of formats for an engine, fetched if they are not in the cache.
+
+    Args:
+        formats: each has a package for this version.
+        version: of its Spark.
+        environment: of the engine.
+        given: the settings that it has without tables; the user's own jars and extensions stay.
+        on_progress: is told what takes long.
+
+    Raises:
+        HarnessError: there is no package, or the Spark does not say its version of Scala.
+        JarsNotFetched: a jar cannot be fetched, or is another than the known one.
+    """
+    settings: dict[str, str] = {}
+    packages = []
+    known = known_jars("harness.runtimes", "tables_jars.sha256")
+    for format in formats:
+        if (why := package_lacking(format, version)) is not None:
+            raise HarnessError(why)
+        entry = _entry(format)
+        group, artifact, released = entry["lines"][version.line].split(":")
+        package = Coordinate(group, f"{artifact}_{environment.scala()}", released)
+        name = f"{package.artifact}-{released}"
+        jars = fetch_with_dependencies(package, name, environment, known=known, shipped=True, on_progress=on_progress)
+        if f"{name}.jar" not in known:
+            on_progress(f"no sha256 of {name}.jar is known to this suite: it is used as Maven sends it")
+        added = {LOCAL_JARS: ",".join(map(str, not_shipped(jars, environment))), **entry["conf"]}
+        for key, value in added.items():
+            before = settings.get(key, given.get(key, ""))
+            settings[key] = with_jars(before, value.split(",")) if key in _LISTS else value
+        packages.append(f"{package.artifact} {released}")
+    return TableAccess(settings, ", ".join(packages))
+
+
+def _entry(format: TableFormat) -> Mapping[str, Any]:
+    entry: Mapping[str, Any] = read_data("harness.runtimes", "tables.yaml")[format]
+    return entry

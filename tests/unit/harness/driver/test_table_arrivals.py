@@ -1,0 +1,168 @@
+"""Rows on their way into the engine as commits to tables: what is appended, when, and what the offsets say was read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.driver import tables
+from harness.driver.arrivals import FileArrivals, MixedArrivals
+from harness.driver.files import LocalFiles
+from harness.driver.request import Stream
+from harness.driver.tables import DeltaTables, TableArrivals
+
+STREAM = Stream("at TIMESTAMP, v INT", 1, table="delta")
+
+
+class Recorded(DeltaTables):
+    """Tables of Delta that are kept as lists of the rows of each commit."""
+
+    def create(self, path, _frame):
+        self._spark.tables[path] = []
+        LocalFiles().make_directory(path)
+
+    def append(self, path, files):
+        self._spark.tables[path].append(
+            [[json.loads(line) for line in Path(file).read_text().splitlines()] for file in files]
+        )
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    monkeypatch.setitem(tables._FORMATS, "delta", Recorded)
+    monkeypatch.setattr(TableArrivals, "_frame", lambda _self, _stream, files: files)
+    schema = SimpleNamespace(schema=SimpleNamespace(fields=[]))
+    return SimpleNamespace(tables={}, createDataFrame=lambda _rows, _ddl: schema)
+
+
+@pytest.fixture
+def arrivals(spark, tmp_path):
+    return TableArrivals(str(tmp_path), {"a": STREAM}, LocalFiles(), spark)
+
+
+def test_an_arrival_is_one_commit_with_a_file_for_each_partition_that_has_rows(arrivals, spark, tmp_path):
+    staged = arrivals.stage([{"a": [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]}, {"a": [[{"v": 4}]]}])
+    assert spark.tables == {f"{tmp_path}/a": []}
+    arrivals.place(staged)
+    row = {"conformance_row": True}
+    assert spark.tables == {
+        f"{tmp_path}/a": [[[{"v": 1, **row}, {"v": 2, **row}], [{"v": 3, **row}]], [[{"v": 4, **row}]]]
+    }
+
+
+def test_an_arrival_without_rows_is_a_commit_too(arrivals, spark, tmp_path):
+    arrivals.place(arrivals.stage([{"a": [[], []]}]))
+    assert spark.tables == {f"{tmp_path}/a": [[[{"conformance_row": False}]]]}
+
+
+def test_another_process_finds_the_tables_and_nothing_that_was_not_placed(arrivals, spark, tmp_path):
+    arrivals.stage([{"a": [[{"v": 1}]]}])
+    arrivals.place(arrivals.stage([{"a": [[{"v": 2}]]}]))
+    again = TableArrivals(str(tmp_path), {"a": STREAM}, LocalFiles(), spark)
+    again.place(again.stage([{"a": [[{"v": 3}]]}]))
+    commits = spark.tables[f"{tmp_path}/a"]
+    assert [[row["v"] for row in file] for commit in commits for file in commit] == [[2], [3]]
+
+
+def test_files_and_commits_arrive_together(spark, tmp_path):
+    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    arrivals = MixedArrivals(files, TableArrivals(str(tmp_path), {"a": STREAM}, LocalFiles(), spark))
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}]))
+    assert len(spark.tables[f"{tmp_path}/a"]) == 1
+    assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
+    assert arrivals.stream_of({"description": f"DeltaSource[file:{tmp_path}/a]"}) == "a"
+    assert arrivals.stream_of({"description": f"FileStreamSource[file:{tmp_path}/b]"}) == "b"
+
+
+def offset(version, index):
+    return {"sourceVersion": 1, "reservoirVersion": version, "index": index, "isStartingVersion": False}
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "commits"),
+    [
+        pytest.param(None, offset(1, 0), 1, id="the first commit, after the one that made the table"),
+        pytest.param(None, offset(2, -1), 1, id="up to the beginning of the next version"),
+        pytest.param(offset(2, -1), offset(3, -100), 1, id="from one beginning to the next"),
+        pytest.param(offset(1, 1), offset(3, 0), 2, id="two commits"),
+        pytest.param(offset(2, -1), offset(2, -1), 0, id="nothing"),
+        pytest.param(None, offset(1, -1), 0, id="only the commit that made the table"),
+        pytest.param(json.dumps(offset(1, 0)), json.dumps(offset(2, 0)), 1, id="as text"),
+    ],
+)
+def test_how_many_commits_a_micro_batch_read(arrivals, tmp_path, start, end, commits):
+    source = {"description": f"DeltaSource[file:{tmp_path}/a]", "startOffset": start, "endOffset": end}
+    assert arrivals.records(source) == [commits]
+
+
+def test_another_source_reads_no_commits(arrivals):
+    assert arrivals.records({"description": "FileStreamSource[file:/elsewhere/b]"}) is None
+
+
+class Catalog:
+    """Tables of Iceberg, each as the ids of its snapshots in order."""
+
+    def __init__(self, *_):
+        self.tables = {}
+
+    def create(self, _schema, _spec, settings, path):
+        assert settings == {"format-version": "2"}
+        self.tables[path] = []
+        LocalFiles().make_directory(path)
+        return SimpleNamespace(newAppend=lambda: SimpleNamespace(commit=lambda: self.commit(path)))
+
+    def commit(self, path):
+        self.tables[path].append(1000 * len(self.tables) + len(self.tables[path]))
+
+    def load(self, path):
+        ids = self.tables[path]
+
+        def snapshot(id):
+            return SimpleNamespace(sequenceNumber=lambda: ids.index(id) + 1) if id in ids else None
+
+        return SimpleNamespace(snapshot=snapshot)
+
+
+@pytest.fixture
+def catalog(spark, monkeypatch):
+    catalog = Catalog()
+    iceberg = SimpleNamespace(
+        hadoop=SimpleNamespace(HadoopTables=lambda _: catalog),
+        spark=SimpleNamespace(SparkSchemaUtil=SimpleNamespace(convert=str)),
+        PartitionSpec=SimpleNamespace(unpartitioned=lambda: None),
+    )
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(iceberg=iceberg)))
+    hadoop = SimpleNamespace(hadoopConfiguration=lambda: None)
+    spark.sparkContext = SimpleNamespace(_jvm=jvm, _jsc=hadoop)
+    monkeypatch.setattr(TableArrivals, "_frame", lambda *_: SimpleNamespace(_jdf=SimpleNamespace(schema=str)))
+    monkeypatch.setattr(tables.IcebergTables, "append", lambda _self, path, _frame: catalog.commit(path))
+    return catalog
+
+
+def test_the_sources_of_iceberg_are_known_by_their_snapshots(spark, catalog, tmp_path):
+    """Their descriptions are the same for every table: the name of a class and a number."""
+    streams = {name: Stream("v INT", 1, table="iceberg") for name in "ab"}
+    arrivals = TableArrivals(str(tmp_path), streams, LocalFiles(), spark)
+    for _ in range(2):
+        arrivals.place(arrivals.stage([{"b": [[{"v": 1}]]}]))
+    of_a, of_b = (catalog.tables[f"{tmp_path}/{name}"] for name in "ab")
+    assert (len(of_a), len(of_b)) == (1, 3)
+
+    def source(start, end):
+        offsets = [
+            None if at is None else {"version": 1, "snapshot_id": at[0], "position": at[1]} for at in (start, end)
+        ]
+        return {"description": "SparkMicroBatchStream@1", "startOffset": offsets[0], "endOffset": offsets[1]}
+
+    def read(start, end):
+        return arrivals.stream_of(source(start, end)), arrivals.records(source(start, end))
+
+    assert read(None, (of_a[0], 0)) == ("a", [0])
+    assert read(None, (of_b[1], 1)) == ("b", [1])
+    assert read((of_b[0], 0), (of_b[2], 1)) == ("b", [2])
+    assert read((of_b[1], 2), (of_b[2], 0)) == ("b", [0])
+    assert read(None, (999, 0)) == (None, None)
+    assert arrivals.stream_of({"description": "FileStreamSource[file:/b]", "endOffset": {"logOffset": 0}}) is None

@@ -1,0 +1,94 @@
+"""The packages of table formats: which belongs to which Spark, what an engine gets, and what is told where there is none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import TABLE_FORMATS
+from conformance.core.data import read_data
+from conformance.core.versions import SparkVersion, releases
+from harness.environments.environment import Environment
+from harness.environments.jars import known_jars
+from harness.errors import HarnessError
+from harness.runtimes import tables
+from harness.runtimes.tables import package_lacking, table_access
+
+SPARK = SparkVersion.parse("3.5.9")
+CATALOGUE = read_data("harness.runtimes", "tables.yaml")
+
+
+@pytest.fixture
+def environment(tmp_path):
+    jars = tmp_path / "spark" / "jars"
+    jars.mkdir(parents=True)
+    for name in ("spark-core_2.12-3.5.9.jar", "antlr4-runtime-4.9.3.jar"):
+        (jars / name).touch()
+    return Environment("spark-3.5.9", Path("p"), "3.11", "3.5.9", tmp_path / "spark", tmp_path / "java", "17")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    wanted = []
+
+    def fetch(module, name, _environment, **_):
+        wanted.append((str(module), name))
+        return (Path(f"/jars/{name}.jar"), Path("/jars/antlr4-runtime-4.9.3.jar"))
+
+    monkeypatch.setattr(tables, "fetch_with_dependencies", fetch)
+    return wanted
+
+
+def test_every_format_has_packages_for_lines_that_exist():
+    lines = {version.line for version in releases()}
+    assert tuple(CATALOGUE) == TABLE_FORMATS
+    for entry in CATALOGUE.values():
+        assert entry["lines"].keys() <= lines
+        assert all(re.fullmatch(r"[\w.]+:[\w.-]+:\d+\.\d+\.\d+", package) for package in entry["lines"].values())
+
+
+def test_the_sha256_of_each_jar_that_was_tried_is_known():
+    known = known_jars("harness.runtimes", "tables_jars.sha256")
+    assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in known.values())
+    assert "delta-spark_2.12-3.3.3.jar" in known
+
+
+def test_a_spark_without_a_package_is_told_with_those_that_have_one():
+    assert package_lacking("delta", SPARK) is None
+    why = package_lacking("delta", SparkVersion.parse("2.4.8"))
+    assert why == (
+        "Delta Lake has no package for Spark 2.4: choose one of 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 4.0, 4.1, 4.2 "
+        "(https://docs.delta.io/releases/)"
+    )
+
+
+def test_an_engine_gets_the_jars_that_its_spark_does_not_have_and_the_settings_beside_the_users(environment, asked):
+    given = {"spark.jars": "/mine.jar", "spark.sql.extensions": "acme.Rules"}
+    access = table_access(("delta",), SPARK, environment, given, lambda _: None)
+    assert asked == [("io.delta:delta-spark_2.12:3.3.3", "delta-spark_2.12-3.3.3")]
+    assert access.description == "delta-spark_2.12 3.3.3"
+    assert access.settings["spark.jars"] == "/mine.jar,/jars/delta-spark_2.12-3.3.3.jar"
+    assert access.settings["spark.sql.extensions"] == "acme.Rules,io.delta.sql.DeltaSparkSessionExtension"
+    assert access.settings["spark.sql.catalog.spark_catalog"].endswith(".DeltaCatalog")
+
+
+def test_two_formats_in_one_engine(environment, asked):
+    access = table_access(("delta", "iceberg"), SPARK, environment, {}, lambda _: None)
+    assert len(asked) == 2
+    assert len(access.settings["spark.jars"].split(",")) == 2
+    assert len(access.settings["spark.sql.extensions"].split(",")) == 2
+
+
+def test_an_engine_without_a_package_does_not_start(environment, asked):
+    with pytest.raises(HarnessError, match=r"has no package for Spark 4\.3"):
+        table_access(("delta",), SparkVersion.parse("4.3.0"), environment, {}, lambda _: None)
+    assert asked == []
+
+
+def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
+    monkeypatch.setattr(tables, "known_jars", lambda *_: {})
+    said = []
+    table_access(("delta",), SPARK, environment, {}, said.append)
+    assert said == ["no sha256 of delta-spark_2.12-3.3.3.jar is known to this suite: it is used as Maven sends it"]
