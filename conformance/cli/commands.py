@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Listed] = {
     "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _COMPARE),
     "report": Listed("Write results as HTML pages.", _PUBLISH),
     "specification": Listed("Write the numbered specification that the cases test.", _PUBLISH),
-    "export": Listed("Write results for CI systems and other programs.", _PUBLISH),
+    "export": Listed("Write results for other programs, or a case as one.", _PUBLISH),
     "combine": Listed("Merge the results of several runs of one suite.", _PUBLISH),
     "columns": Listed("Check results of another Spark, and compare with Apache's.", _PUBLISH),
     "targets": Listed("List Spark versions and whether this machine can run them.", _TARGETS),

@@ -1,8 +1,8 @@
-"""``conformance export FORMAT``: results for CI systems and other programs."""
+"""``conformance export FORMAT``: results for CI systems and other programs; a case as a program of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,8 @@ import typer
 
 from conformance.cli.console import print_commands
 from conformance.cli.options import argument, option, output_option
+from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.change import changes
@@ -18,9 +20,10 @@ from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
+from reports.html.pyspark_script import pyspark_script
 from reports.results.reading import Results
 
-Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json"]
+Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script"]
 
 EXAMPLES = """
 Examples:
@@ -42,12 +45,15 @@ Examples:
 
   # everything in the report, as JSON
   conformance export json results.jsonl | jq .summary
+
+  # a case as a plain PySpark program
+  conformance export script late-drops/window-still-open > open.py
 """
 
 
 def export(
-    format: Format = argument(..., "junit, summary, annotations, badge, ctrf or json.", "FORMAT"),
-    results: list[Path] = argument(..., "Results files of one suite.", "FILE"),
+    format: Format = argument(..., "junit, summary, annotations, badge, ctrf, json or script.", "FORMAT"),
+    results: list[Path] = argument(..., "Results files of one suite; script: a case.", "FILE"),
     spark: str | None = option(None, "badge: only this version.", "VERSION"),
     from_: str | None = option(None, "summary: the older of two versions to compare.", "VERSION", None, "--from"),
     to: str | None = option(None, "summary: the newer of two versions to compare.", "VERSION", None, "--to"),
@@ -58,14 +64,17 @@ def export(
     ),
     output: Path | None = output_option(None, "Write this file instead of standard output."),
 ) -> None:
-    """Write results for CI systems and other programs.
+    """Write results for other programs, or a case as one.
 
-    What the results say does not change the exit code.
+    What the results say does not change the exit code. A script needs nothing but PySpark.
     """
     if (from_ is None) != (to is None):
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     if cases and len(cases) > 1 and format in ("annotations", "ctrf"):
         raise typer.BadParameter(f"{format} takes one folder", param_hint="--cases")
+    if format == "script":
+        _write(_script(results), format, output)
+        return
     read = Results.read_all(results)
     folder = cases[0].as_posix() if cases else "cases"
 
@@ -81,7 +90,23 @@ def export(
         "ctrf": lambda: ctrf(read, folder),
         "json": lambda: everything(Report.of(read, discovery.load(cases))),
     }
-    text = writers[format]()
+    _write(writers[format](), format, output)
+
+
+def _script(cases: Sequence[Path]) -> str:
+    if len(cases) != 1:
+        raise typer.BadParameter("script takes one case", param_hint="FILE")
+    case = discovery.find(str(cases[0]))
+    script = pyspark_script(case) if isinstance(case, Case) else None
+    if script is None:
+        raise WrongUsage(
+            f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, or "
+            "calls code that is not in it"
+        )
+    return f"{script}\n"
+
+
+def _write(text: str, format: Format, output: Path | None) -> None:
     if output is not None:
         write_file(
             output, text, FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
@@ -99,5 +124,6 @@ _BEGIN: Mapping[Format, bytes] = {
     "badge": b'{"schemaVersion": 1, "label": "watermark conformance',
     "ctrf": b'{\n "reportFormat": "CTRF"',
     "json": b'{\n "format":1,',
+    "script": b"# ",
 }
 """Each format begins so: an export replaces only an earlier one."""

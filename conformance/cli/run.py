@@ -58,7 +58,7 @@ Examples:
   # does the checkpoint have as many rows of state as the progress says?
   conformance run cases/deduplication --spark 4.3 --witness statestore
 
-  # with the rows as records of Kafka, or as commits to a Delta table, instead of files
+  # rows from topics of Kafka or from Delta tables in place of files
   conformance run --spark 3.5 --source kafka
   conformance run --spark 3.5 --source delta
 

@@ -138,6 +138,8 @@ def test_an_option_looks_the_same_in_every_command():
     # Each writes either one file or a folder of them; `--policy` of other commands does not accept `all`.
     for option in ("--output", "-o"):
         assert looks.pop(option) == {(kind, ("--output", "-o")) for kind in ("FILE", "FOLDER")}
+    # A checkpoint cannot be handed over with a table, and no crash is told of one.
+    assert looks.pop("--source") == {(kind, ("--source",)) for kind in ("files|kafka", "files|kafka|delta|iceberg")}
     assert {option: found for option, found in looks.items() if len(found) > 1} == {}
 
 

@@ -266,3 +266,26 @@ def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
     tests = json.loads(ctrf(made))["results"]["tests"]
     assert {one["filePath"] for one in tests if "left-outer" in one["name"]} == {"cases/f/broken.yaml"}
     assert any("file=cases/f/broken.yaml," in line for line in workflow_commands(made).splitlines())
+
+
+def exit_code(*arguments: str) -> object:
+    with pytest.raises(SystemExit) as stopped:
+        main(["export", *arguments])
+    return stopped.value.code
+
+
+def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    case = "late-drops/delay-20-drops-a-row-45-seconds-behind"
+    assert exit_code("script", case) == 0
+    script = capsys.readouterr().out
+    compile(script, "script", "exec")
+    assert script.splitlines()[1] == f"# {case} of watermark-conformance"
+    assert exit_code("script", case, "-o", str(tmp_path / "late.py")) == 0
+    assert (tmp_path / "late.py").read_text() == script
+
+
+def test_a_case_that_is_no_plain_program_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("script", "recovery/killed-at-rest-goes-on-with-watermark-and-state") == 2
+    assert "is no plain program: it kills its engine" in capsys.readouterr().err
+    assert exit_code("script", "one", "two") == 2
+    assert "script takes one case" in capsys.readouterr().err
