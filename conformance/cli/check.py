@@ -269,6 +269,11 @@ class _Trial:
         cells = job_run.cells_of_job(case, self.before, self.after)
         with Answers("answers", len(cells), errors, _answer_line) as display:
             run = job_run.run_job(case, self.before, self.after, self.where, display)
+        if otherwise := job_run.restart_cells(run):
+            what = counted(len(otherwise), "checkpoint")
+            errors.print(f"resuming {what} on {self.before.version}, too, because {self.after.version} did otherwise")
+            with Answers("answers", len(otherwise), errors, _answer_line) as display:
+                run = job_run.resume_where_written(run, otherwise, self.where, display)
         if refused := job_run.workaround_cells(run):
             errors.print(
                 f"handing over {counted(len(refused), 'refused checkpoint')} again, with settings that may help"

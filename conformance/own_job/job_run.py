@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import count, product
+from itertools import count
 from pathlib import Path
 from typing import Protocol, get_args
 
@@ -18,7 +18,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import cuts
+from conformance.judging.checkpoint_verdict import cuts, resumed_at
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.own_job.sample import Arrival, Sample, arrivals
@@ -113,15 +113,15 @@ class JobRun:
 
 
 def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, ...]:
-    """The case on each version; and before each step but the first its checkpoint, resumed where it was written and on the other.
+    """The case on each version; and before each step but the first the checkpoint of the earlier one, resumed on the later.
 
     Without the latter if its rows come from topics, which are not copied with a checkpoint.
     """
-    handoffs = product(() if case.topics else cuts(case, each=True), (before, after))
+    handoffs = () if case.topics else cuts(case, each=True)
     return (
         CellTask(case, (before,)),
         CellTask(case, (after,)),
-        *(CellTask(case, (before, target), cut) for cut, target in handoffs),
+        *(CellTask(case, (before, after), cut) for cut in handoffs),
     )
 
 
@@ -135,6 +135,29 @@ def run_job(case: Case, before: Target, after: Target, options: EngineUse, displ
     )
     outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
     return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
+
+
+def restart_cells(run: JobRun) -> tuple[CellTask, ...]:
+    """The checkpoints after which the later version did otherwise than the whole job did on the earlier, to be resumed there, too.
+
+    Where it did the same, what a restart alone changes does not matter.
+    """
+    whole = run.on(run.before).observation
+    return tuple(
+        replace(outcome.task, targets=(run.before, run.before))
+        for outcome in run.handoffs
+        if whole is None
+        or outcome.observation is None
+        or resumed_at(outcome.task.cut or 1, outcome.observation, whole).outcome != "resumed"
+    )
+
+
+def resume_where_written(
+    run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]
+) -> JobRun:
+    """The run with what became of these cells of `restart_cells`; see `execute` for errors."""
+    restarted = tuple(outcome for outcome, _ in outcomes(cells, options, display).kept)
+    return replace(run, outcomes=(*run.outcomes, *restarted))
 
 
 def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:

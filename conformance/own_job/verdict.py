@@ -54,7 +54,7 @@ class TriedWorkaround:
     setting: str
     """``spark.sql.ansi.enabled=false``"""
     verdicts: tuple[CheckpointVerdict, ...]
-    """The verdicts on handoffs after which rows came, each compared with a restart on the version that wrote it."""
+    """The verdicts on handoffs after which rows came, each compared with what the version that wrote it does."""
     reads_other_bytes: bool = False
     """Whether Spark then reads the bytes of one type as another, so that right rows prove nothing."""
 
@@ -89,7 +89,7 @@ class Handoffs:
 
     steps: tuple[int, ...]
     verdict: CheckpointVerdict
-    """The verdict on the first of them, compared with a restart on the version that wrote it."""
+    """The verdict on the first of them, compared with what the version that wrote it does, without a restart or after one."""
     tried: tuple[TriedWorkaround, ...] = ()
 
     @property
@@ -142,8 +142,8 @@ class JobVerdict:
 
 
 def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
-    """Judge a job: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
-    after a restart there.
+    """Judge a job: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself,
+    without a restart or after one.
 
     Args:
         folder: where the case of the job is; its file gets these expectations.
@@ -225,13 +225,14 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 
 
 def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
+    written = run.on(run.before)
     restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
     whole = run.on(run.after).observation
 
     def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
         cut = outcome.task.cut
         assert cut is not None
-        return cut, _resumed(case, cut, restarted[cut], outcome, whole)
+        return cut, _resumed(case, cut, restarted.get(cut, written), outcome, whole)
 
     tried: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
     for outcome in run.tried:

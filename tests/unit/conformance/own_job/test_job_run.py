@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import Job, cells_of_job, check_function, run_job, with_expectations, write_job
+from conformance.own_job.job_run import (
+    Job,
+    cells_of_job,
+    check_function,
+    restart_cells,
+    resume_where_written,
+    run_job,
+    with_expectations,
+    write_job,
+)
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner import execution
@@ -34,8 +44,8 @@ class Silent:
 def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The verdict on a job whose later version has a fault."""
 
-    def run(new: str, old: str = "right"):
-        runtime = TwoVersions(tmp_path, {OLD.name: old, NEW.name: new})
+    def run(new: str, old: str = "right", *, restart: bool = True):
+        runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), {OLD.name: old, NEW.name: new})
 
         @contextmanager
         def opened(options, work=None):
@@ -46,6 +56,8 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, again=True)
         found = run_job(case, OLD, NEW, EngineUse(), Silent())
+        if restart:
+            found = resume_where_written(found, restart_cells(found), EngineUse(), Silent())
         return judge_job(found, tmp_path, "conformance check")
 
     return run
@@ -68,6 +80,16 @@ def test_rows_that_differ_are_told_with_the_first_difference(tried) -> None:
     first = next(statements(verdict, None))
     assert first.kind == "violates"
     assert any("first difference" in detail for detail in first.details)
+
+
+def test_only_what_differs_from_the_whole_job_is_resumed_where_it_was_written(tried) -> None:
+    right = tried("right", restart=False)
+    assert [group.verdict.outcome for group in right.handoffs] == ["resumed"]
+    # On both versions a restart forgets: that is no change of the upgrade.
+    alone = tried("forgets-on-resume", "forgets-on-resume", restart=False)
+    assert alone.handoffs[0].verdict.outcome == "other rows"
+    both = tried("forgets-on-resume", "forgets-on-resume")
+    assert [group.verdict.outcome for group in both.handoffs] == ["resumed"]
 
 
 def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
