@@ -1,0 +1,54 @@
+"""What the search of a report finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.search import KINDS, asked_questions, entries
+from tests.support import cells as a
+from tests.support.observations import differs, failed
+
+
+def href(kind: str, name: str = "") -> str:
+    return f"{kind}:{name}"
+
+
+def of(report: Report) -> dict[str, dict[str, str]]:
+    found = entries(report, {"matrix": "Matrix"}, href)
+    assert tuple(found) == KINDS
+    return {kind: {one.title: one.href for one in each} for kind, each in found.items()}
+
+
+def test_bugs_cases_pages_comparisons_and_releases_are_found(tmp_path: Path) -> None:
+    bug = differs(
+        ">=3.5,<4",
+        because="the last window is lost",
+        link="SPARK-9",
+        bug=True,
+        steps={1: {"rows": [["12:00", "12:10", 1]]}},
+    )
+    results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (bug,)})
+    found = of(Report.of(results, Suite(())))
+    assert found["Known bugs"] == {"the last window is lost": "bugs:SPARK-9"}
+    assert found["Cases"] == {"f/a": "case:f/a"}
+    assert found["Pages"]["Matrix"] == "matrix:"
+    assert found["Pages"]["From 3.5.9 to 4.3.0"] == "compare/3.5.9..4.3.0:"
+    assert found["Pages"]["Spark 3.5.9"] == "releases:3.5.9"
+    assert found["Questions"] == found["Behaviours"] == {}
+
+
+def test_a_case_is_found_by_the_error_that_it_shows(tmp_path: Path) -> None:
+    said = (
+        "[SOME_ERROR_CLASS_OF_SPARK] A message of more than twenty characters, which names what the query may not do."
+    )
+    answer = a.seen(failed(1, "SOME_ERROR_CLASS_OF_SPARK", stage="start", message=said))
+    (case,) = entries(Report.of(a.results(tmp_path / "r", {"f/a": {"3.5.9": answer}}), Suite(())), {}, href)["Cases"]
+    assert "a message of more than twenty characters, which names what the query may not do."[:60] in case.errors
+    assert all(len(text) > 20 and text in said.lower() for text in case.errors.split("|"))
+
+
+def test_a_suite_without_questions_has_none(tmp_path: Path) -> None:
+    results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM}})
+    assert asked_questions(Report.of(results, Suite(()))) == ()
