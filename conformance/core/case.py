@@ -201,7 +201,8 @@ class Restart(Frozen):
     repartition: int | None = None
     """Into how many partitions the state is divided while no query runs; None leaves them as they are."""
     aged_out: bool = False
-    """Whether the topics lose all their records while no engine runs, as when their time is over."""
+    """Whether topics lose all their records, and tables their rows and the versions that had them, while no engine runs, as when their
+    time is over."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Restart

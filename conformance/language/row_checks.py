@@ -131,20 +131,20 @@ def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whos
 
 
 def _check_topics(case: Node, declared: Entries, report: Report) -> None:
-    """Report restarts that change a topic where there is none."""
-    topics = {str(entry.key.value) for entry in declared.entries if text_of(child(entry.value, "source")) == KAFKA}
+    """Report restarts that change a topic or a table where there is none, and a case with both."""
+    sources = {str(entry.key.value): child(entry.value, "source") for entry in declared.entries}
+    topics = {name for name, source in sources.items() if text_of(source) == KAFKA}
+    tables = [source for source in sources.values() if source is not None and text_of(source) in TABLE_FORMATS]
     for step in items_of(child(case, "steps")):
         for grown in entries_of(child(step, "restart", "change", "partitions")):
             if grown.key.value not in topics:
                 report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
         aged = child(step, "restart", "agedOut")
-        if aged is not None and not topics:
-            report.add(aged, "no stream has `source: kafka`, whose records could be gone")
-    if topics:
-        for entry in declared.entries:
-            of_table = child(entry.value, "source")
-            if of_table is not None and text_of(of_table) in TABLE_FORMATS:
-                report.add(of_table, "a case reads topics or tables, not both: split it")
+        if aged is not None and not topics and not tables:
+            message = "no stream has `source: kafka`, `delta` or `iceberg`, whose records could be gone"
+            report.add(aged, message)
+    for table in tables if topics else ():
+        report.add(table, "a case reads topics or tables, not both: split it")
 
 
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:

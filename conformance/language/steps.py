@@ -224,7 +224,9 @@ _RESTART = Record(
             "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
         ),
         "agedOut": Key(
-            constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
+            constant(True),
+            "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
+            field="aged_out",
         ),
     },
 )

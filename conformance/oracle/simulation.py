@@ -199,8 +199,8 @@ class CaseSimulation:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":
             self._checkpoint = self._checkpoint.without_newest_commit()
-        if action.aged_out and action.how != "graceful":
-            raise Unpredictable("a replay of records that may be gone")
+        if action.aged_out and (action.how != "graceful" or self._case.tables):
+            raise Unpredictable("rows that may be gone")
         for damage, part in action.damage.items():
             self._damaged(damage, part)
         if action.repartition is not None:
@@ -278,7 +278,7 @@ class CaseSimulation:
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")
         self.columns = tuple(Column(name=column.name, type=str(column.type)) for column in frame.plan.columns)
-        if not self._pipeline.streams() <= {*self._case.in_memory, *self._case.topics}:
+        if not self._pipeline.streams() <= {*self._case.in_memory, *self._case.topics, *self._case.tables}:
             check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 

@@ -68,7 +68,7 @@ class Arrivals:
         raise NotImplementedError("{} has no topic".format(stream))
 
     def age_out(self) -> None:
-        """Remove all records of topics, whether they are read or not."""
+        """Remove all records of topics and all rows of tables, whether they are read or not."""
         raise NotImplementedError("there is no topic")
 
     def records(self, _source: dict[str, Any]) -> list[int] | None:

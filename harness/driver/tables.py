@@ -77,6 +77,11 @@ class TableArrivals(RecordArrivals):
             frame = self._frame(commit.stream, commit.files)
             self._tables[commit.stream].append(self.directory(commit.stream), frame)
 
+    def age_out(self) -> None:
+        """Delete all rows of all tables, and the versions that had them."""
+        for name, table in self._tables.items():
+            table.age_out(self.directory(name))
+
     def _frame(self, stream: str, files: List[str]) -> Any:
         """The rows of files, as the source for files reads them."""
         from pyspark.sql.types import BooleanType, StructField, StructType
@@ -115,6 +120,10 @@ class _Table:
         """The stream of all commits from the first on."""
         return reader.format(self.name).load(path)
 
+    def age_out(self, path: str) -> None:
+        """Delete all rows, and the versions that had them, as when their retention has ended."""
+        raise NotImplementedError
+
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
         """Whether a source of a progress entry reads the table."""
         raise NotImplementedError
@@ -135,6 +144,12 @@ class DeltaTables(_Table):
     def read(self, reader: Any, path: str) -> Any:
         # Else the first micro-batch reads the table as it is then, whose files have another order than the commits.
         return super().read(reader.option("startingVersion", "0"), path)
+
+    def age_out(self, path: str) -> None:
+        """https://docs.delta.io/delta-utility/#remove-files-no-longer-referenced-by-a-delta-table"""
+        table = self._spark.sparkContext._jvm.io.delta.tables.DeltaTable.forPath(self._spark._jsparkSession, path)
+        table.delete()
+        table.vacuum(0.0)
 
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
         return stream_at(source["description"], str, [path]) is not None
@@ -165,6 +180,13 @@ class IcebergTables(_Table):
         settings = {"format-version": "2"}
         table = self._catalog.create(schema, self._iceberg.PartitionSpec.unpartitioned(), settings, path)
         table.newAppend().commit()
+
+    def age_out(self, path: str) -> None:
+        """https://iceberg.apache.org/docs/latest/maintenance/#expire-snapshots"""
+        table = self._catalog.load(path)
+        table.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
+        newest = table.currentSnapshot().timestampMillis()
+        table.expireSnapshots().expireOlderThan(newest).retainLast(1).commit()
 
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
         return self._snapshot(read_offset(source.get("endOffset")), path) is not None

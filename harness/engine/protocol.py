@@ -90,7 +90,7 @@ class StepRequest(Message):
     repartition: int | None = None
     """The new number of partitions of the state, which a restart divides; None to leave them."""
     aged_out: bool = False
-    """Whether the topics lose all their records before a restart."""
+    """Whether topics lose all their records, and tables their rows, before a restart."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """The point at which ``kill`` waits."""
     nth: int = 1

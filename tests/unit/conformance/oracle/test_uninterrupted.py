@@ -17,15 +17,18 @@ INTERRUPTED = {id: whole for id, case in CASES.items() if (whole := uninterrupte
 NEWEST = {one.line: one for one in releases()}.values()
 """Of each line."""
 NOT_PREDICTED = {
+    "recovery/an-expired-snapshot-of-an-iceberg-table-fails-the-query",
     "recovery/dividing-state-is-refused.not-committed",
     "recovery/dividing-state-is-refused.other-store",
     "recovery/dividing-state-is-refused.same-number",
     "recovery/records-aged-out-before-a-replay-are-lost-if-tolerated",
     "recovery/records-aged-out-before-a-replay-fail-the-query",
+    "recovery/rows-deleted-from-a-delta-table-after-they-were-read-fail-the-query",
+    "recovery/rows-vacuumed-from-a-delta-table-before-a-replay-fail-the-query",
     "recovery/state-may-be-divided-into-other-partitions.1",
     "recovery/state-may-be-divided-into-other-partitions.3",
 }
-"""The model has no topics whose records age out, and no partitions of state."""
+"""The model has no topics and tables whose rows are gone, and no partitions of state."""
 FIRST, SECOND = window("12:00", "12:10", 1), window("12:10", "12:20", 1)
 
 

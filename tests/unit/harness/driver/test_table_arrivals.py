@@ -166,3 +166,15 @@ def test_the_sources_of_iceberg_are_known_by_their_snapshots(spark, catalog, tmp
     assert read((of_b[1], 2), (of_b[2], 0)) == ("b", [0])
     assert read(None, (999, 0)) == (None, None)
     assert arrivals.stream_of({"description": "FileStreamSource[file:/b]", "endOffset": {"logOffset": 0}}) is None
+
+
+def test_the_rows_of_every_table_and_the_versions_that_had_them_are_removed(spark, catalog, tmp_path, monkeypatch):
+    removed = []
+    spark._jsparkSession = None
+    table = SimpleNamespace(delete=lambda: removed.append("delete"), vacuum=removed.append)
+    delta = SimpleNamespace(DeltaTable=SimpleNamespace(forPath=lambda _session, path: removed.append(path) or table))
+    spark.sparkContext._jvm.io = SimpleNamespace(delta=SimpleNamespace(tables=delta))
+    monkeypatch.setattr(tables.IcebergTables, "age_out", lambda _self, path: removed.append(path))
+    streams = {"a": STREAM, "b": Stream("v INT", 1, table="iceberg")}
+    TableArrivals(str(tmp_path), streams, LocalFiles(), spark).age_out()
+    assert removed == [f"{tmp_path}/a", "delete", 0.0, f"{tmp_path}/b"]
