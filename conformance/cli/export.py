@@ -100,8 +100,8 @@ def _script(cases: Sequence[Path]) -> str:
     script = pyspark_script(case) if isinstance(case, Case) else None
     if script is None:
         raise WrongUsage(
-            f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, or "
-            "calls code that is not in it"
+            f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
+            "topics or tables, or calls code that is not in it"
         )
     return f"{script}\n"
 

@@ -40,6 +40,17 @@ def pyspark(case: Case) -> str:
             lines.append(f"# from a source that supports real-time mode, such as Kafka: {schema.ddl}")
             lines += assigned(name_of(name), ['spark.readStream.format("kafka")', ".load()"])
             continue
+        if name in case.topics:
+            lines.append(f"# and then these columns of its records: {schema.ddl}")
+            lines += assigned(
+                name_of(name), ['spark.readStream.format("kafka")', f'.option("subscribe", {text_of(name)})', ".load()"]
+            )
+            continue
+        if name in case.tables:
+            lines += assigned(
+                name_of(name), [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
+            )
+            continue
         named = f".name({text_of(names[name])})" if name in names else ""
         source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
         whole = assigned(name_of(name), ["".join(source)])
@@ -272,11 +283,13 @@ def pyspark_script(case: Case) -> str | None:
     """Returns the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
     There is none if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real
-    time, or call code that is not in the case.
+    time, read topics or tables, or call code that is not in the case.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     if (
         case.sink
+        or case.tables
+        or case.topics
         or case.in_real_time
         or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
         or any(each.how == "kill" or each.damage or each.repartition or each.change.trigger for each in restarts)

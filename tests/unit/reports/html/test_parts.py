@@ -117,6 +117,23 @@ class TestPySpark:
         )
         assert text.endswith('query.writeStream.outputMode("update").start()')
 
+    def test_what_it_reads_is_what_the_case_reads(self) -> None:
+        for source, shown in (
+            (
+                "kafka",
+                'events = (\n    spark.readStream.format("kafka")\n    .option("subscribe", "events")\n    .load()\n)',
+            ),
+            ("delta", 'events = spark.readStream.format("delta").load("events/")'),
+        ):
+            stream = {"schema": "t TIMESTAMP", "source": source}
+            case = case_from(
+                {"title": "x", "streams": {"events": stream}, "query": [{"from": "events"}], "steps": [{"idle": {}}]},
+                "x",
+            )
+            compile(pyspark(case), "x", "exec")
+            assert shown in pyspark(case)
+            assert pyspark_script(case) is None
+
     def test_a_function_of_streams_and_a_sink_are_imported_and_called(self) -> None:
         streams = {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}
         query = {"call": "acme_jobs.attribution:build", "with": ["orders", "clicks"]}
