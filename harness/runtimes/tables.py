@@ -32,6 +32,9 @@ class TableAccess:
 def package_lacking(format: TableFormat, version: SparkVersion) -> str | None:
     """Why a Spark reads no tables of a format; None if there is a package for it."""
     entry = _entry(format)
+    first = entry.get("since", {}).get(version.line)
+    if first is not None and version < SparkVersion.parse(first):
+        return f"the package of {entry['name']} for Spark {version.line} runs from {first} on: choose a newer one"
     if version.line in entry["lines"]:
         return None
     lines = ", ".join(entry["lines"])

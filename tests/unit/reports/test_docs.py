@@ -142,7 +142,7 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reports.analysis.published.published", lambda: (SAMPLE / "results.jsonl",))
     shutil.copy(SAMPLE / "results.jsonl", tmp_path)
     shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
-    assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 7
+    assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 8
 
 
 def test_writing_cases(tmp_path: Path) -> None:

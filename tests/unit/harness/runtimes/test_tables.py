@@ -62,6 +62,8 @@ def test_a_spark_without_a_package_is_told_with_those_that_have_one():
         "Delta Lake has no package for Spark 2.4: choose one of 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 4.0, 4.1, 4.2 "
         "(https://docs.delta.io/releases/)"
     )
+    early = package_lacking("delta", SparkVersion.parse("3.5.1"))
+    assert early == "the package of Delta Lake for Spark 3.5 runs from 3.5.2 on: choose a newer one"
 
 
 def test_an_engine_gets_the_jars_that_its_spark_does_not_have_and_the_settings_beside_the_users(environment, asked):
