@@ -116,7 +116,7 @@ class TestPlaces:
 
     def test_a_step_says_its_link(self, opened):
         page = opened(self.CASE)
-        page.get_by_role("link", name="Link to step 2 on").first.click()
+        page.get_by_role("link", name="Link to this step: 2 on").first.click()
         assert page.url.endswith("A-step-2")
 
     def test_back_returns_to_where_one_was_in_the_matrix(self, opened):
