@@ -18,7 +18,7 @@ from tests.support.effort import FULL, full_run_only
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runtime)|-o) \S+)*)$")
+NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runtime|source)|-o) \S+)*)$")
 TAGGED = re.compile(r"conformance run (?=--tag smoke)")
 FAMILY = ROOT / "cases" / "window-eviction"
 """A family with two smoke cases, for a page that has them in two parts."""
