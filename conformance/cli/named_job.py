@@ -38,7 +38,7 @@ class Named:
     """What the user should know before they run."""
 
     def query(self, number: int | None) -> QueryWithSamples:
-        """One of the queries, from 1; without a number the only one. Raises BadParameter if there is no such query."""
+        """The query with this number, from 1, or the only query. Raises BadParameter without such a query, or a number for several."""
         if number is None and len(self.queries) == 1:
             return self.queries[0]
         if number is None or number > len(self.queries):
@@ -97,7 +97,7 @@ class NamedJob:
             silent: whether a source of a program whose columns are known needs no sample.
 
         Raises:
-            WrongUsage: there is no such job, or its samples do not fit.
+            WrongUsage: the job does not exist, or its samples do not fit.
             HarnessError: see `conformance.runner.resources.open_runtime`.
         """
         own_code = where.runtime.own_code or OwnCode(())

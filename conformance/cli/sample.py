@@ -30,7 +30,7 @@ Examples:
   # a file for each source that it reads; then replace their rows by yours
   conformance sample job.py --from 3.5 -o samples
 
-  # the first 500 rows of each source itself, with names that nobody can tell
+  # the first 500 rows of each source itself, with every name replaced
   conformance sample job.py --from 3.5 --record 500 --mask orders=who
 
   # of a table whose columns the program does not say
@@ -68,7 +68,7 @@ def sample(
     """Write or record the samples that your program needs.
 
     Runs your program without rows, as `conformance check` does, and writes a file for each source that it reads: JSON lines with its
-    columns and made-up values, or with --record its first rows, which Spark reads from the source as a DataFrame that is no stream.
+    columns and made-up values, or with --record its first rows, which Spark reads from the source as a batch DataFrame.
     Prints the options with which `check` reads them.
     """
     if not is_program(job):

@@ -138,24 +138,26 @@ def run_job(case: Case, before: Target, after: Target, options: EngineUse, displ
 
 
 def restart_cells(run: JobRun) -> tuple[CellTask, ...]:
-    """The checkpoints after which the later version did otherwise than the whole job did on the earlier, to be resumed there, too.
+    """The handoffs to resume on the earlier version, too: the later version did otherwise than the earlier did with the whole job.
 
-    Where it did the same, what a restart alone changes does not matter.
+    Where both did the same, what a restart alone changes does not matter. A handoff without an answer is not compared, nor is any if the
+    whole job has no answer or its own code failed.
     """
     whole = run.on(run.before).observation
+    if whole is None or whole.own_code_error is not None:
+        return ()
     return tuple(
         replace(outcome.task, targets=(run.before, run.before))
         for outcome in run.handoffs
-        if whole is None
-        or outcome.observation is None
-        or resumed_at(outcome.task.cut or 1, outcome.observation, whole).outcome != "resumed"
+        if outcome.observation is not None
+        and resumed_at(outcome.task.cut or 1, outcome.observation, whole).outcome != "resumed"
     )
 
 
 def resume_where_written(
     run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]
 ) -> JobRun:
-    """The run with what became of these cells of `restart_cells`; see `execute` for errors."""
+    """The run with the outcomes of these cells of `restart_cells`; see `execute` for errors."""
     restarted = tuple(outcome for outcome, _ in outcomes(cells, options, display).kept)
     return replace(run, outcomes=(*run.outcomes, *restarted))
 

@@ -17,9 +17,10 @@ _DIGITS = 9
 
 
 class Mask:
-    """Replaces texts and whole numbers: equal ones by equal ones, so that joins and groups stay, in all samples of one mask.
+    """Replaces texts and whole numbers: equal values by equal values in all samples of the mask, so that joins and groups stay.
 
-    Nobody who has the samples can tell the values, because the key of the mask is kept nowhere.
+    The key of the mask is kept nowhere. How often a value occurs, and how many digits a number has, can still be seen; two numbers of few
+    digits may be replaced by the same number.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class Mask:
             columns: of which to replace the values; of a record of Kafka also those of the JSON object in its ``value``.
 
         Raises:
-            WrongUsage: there is no such column, or it has a value that is neither text nor a whole number.
+            WrongUsage: a row lacks the column, or its value is neither text nor a whole number.
         """
         return "".join(
             json.dumps(self._row(source, json.loads(line), columns), ensure_ascii=False) + "\n" for line in lines

@@ -153,7 +153,7 @@ class EngineUse:
         with (
             open_runtime(self.runtime, self.work) as runtime,
             closing(KeptEngines(runtime)) as kept,
-            interruptible(lambda: "not everything was compared"),
+            interruptible(lambda: "the answer is not complete"),
         ):
             yield kept
 
@@ -204,16 +204,16 @@ def having_source(source: RunSource, cases: Sequence[Case]) -> tuple[Case, ...]:
     """The cases that can have their rows come from this source, so changed, and those that read it anyway; OptionsClash if none can."""
     if source == "files":
         return tuple(cases)
-    found = (*varied(cases, [source]), *(case for case in cases if case.source == source))
-    if not found:
+    reading = (*varied(cases, [source]), *(case for case in cases if case.source == source))
+    if not reading:
         kind = "topic" if source == "kafka" else "table"
         raise OptionsClash(f"--source {source}: none of these cases can have its rows come from a {kind}")
-    return found
+    return reading
 
 
 def check_packages(source: RunSource, targets: Sequence[Target]) -> None:
-    """OptionsClash if none of the versions has a package for tables of this format: some versions without one are told cell by cell."""
+    """OptionsClash if no version has a package for tables of this format. If only some versions lack it, their cells say so."""
     if source in TABLE_FORMATS and targets:
-        lacking = [package_lacking(source, target.version) for target in targets]
-        if all(lacking):
-            raise OptionsClash(f"--source {source}: {lacking[0]}")
+        reasons = [package_lacking(source, target.version) for target in targets]
+        if all(reasons):
+            raise OptionsClash(f"--source {source}: {reasons[0]}")

@@ -238,7 +238,7 @@ def _of_kafka(frame: Any, source: Source) -> Any:
 
 
 def read_once(session: Any, source: Source) -> Any:
-    """What a source has now, as a DataFrame that is no stream."""
+    """What a source has now, as a batch DataFrame."""
     reader = session.read
     if source.format == "table":
         return reader.table(source.path)
@@ -261,7 +261,7 @@ def read_once(session: Any, source: Source) -> Any:
 
 
 _OF_STREAMS_OF_KAFKA = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "failondataloss")
-"""Options of a source that may say ``latest`` for a stream, where a DataFrame that is none has no rows."""
+"""Options of a source that may say ``latest`` for a stream, where a batch DataFrame has no rows."""
 
 
 def as_json(frame: Any) -> List[str]:

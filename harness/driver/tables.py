@@ -1,7 +1,7 @@
 """Rows on their way into the engine as commits to tables: an arrival is one commit, which one micro-batch reads.
 
-A table has the columns of its stream and one more, which says whether a row is one: an arrival without rows is a commit with a row that
-is none, so that the offset moves.
+A table has the columns of its stream and a BOOLEAN column, true for each row of the case. An arrival without rows is a commit with one
+row in which it is false, so that the offset moves; the query does not see that row.
 """
 
 from __future__ import annotations

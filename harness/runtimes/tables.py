@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from conformance.core.case import TableFormat
@@ -58,7 +59,7 @@ def table_access(
         on_progress: is told what takes long.
 
     Raises:
-        HarnessError: there is no package, or the Spark does not say its version of Scala.
+        HarnessError: no package fits this Spark, or its version of Scala is unknown.
         JarsNotFetched: a jar cannot be fetched, or is another than the known one.
     """
     settings: dict[str, str] = {}
@@ -83,5 +84,11 @@ def table_access(
 
 
 def _entry(format: TableFormat) -> Mapping[str, Any]:
-    entry: Mapping[str, Any] = read_data("harness.runtimes", "tables.yaml")[format]
+    entry: Mapping[str, Any] = _formats()[format]
     return entry
+
+
+@cache
+def _formats() -> Mapping[str, Any]:
+    formats: Mapping[str, Any] = read_data("harness.runtimes", "tables.yaml")
+    return formats

@@ -190,7 +190,7 @@ class EngineSlot:
             engine.close()
 
     def release(self) -> None:
-        """Leave the engine, which nobody uses any more, to the next run, or end it."""
+        """Leave the engine to the next run, or end it; nobody may use it now."""
         engine = self._engine
         if self._kept is not None and engine is not None and not engine.ended:
             self._engine = None

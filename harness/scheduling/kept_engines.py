@@ -17,7 +17,7 @@ class KeptEngines:
         self._lock = threading.Lock()
 
     def take(self, target: Target, needs: EngineNeeds) -> Engine | None:
-        """An engine that was left for cases with these needs; None if there is none. One for other needs is ended."""
+        """The engine that was left for this target; None without one. An engine that does not give what these cases need is ended."""
         with self._lock:
             has, engine = self._idle.pop(target.name, (needs, None))
         if engine is not None and (engine.ended or not has.cover(needs)):
@@ -26,7 +26,7 @@ class KeptEngines:
         return engine
 
     def leave(self, target: Target, needs: EngineNeeds, engine: Engine) -> None:
-        """Keep an engine that answers no case now; it replaces the one that was left before."""
+        """Keep an engine that answers no case now. The engine that was left before, if any, is ended."""
         with self._lock:
             _, before = self._idle.pop(target.name, (needs, None))
             self._idle[target.name] = needs, engine

@@ -60,12 +60,13 @@ def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
 
 
 def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str, tuple[Entry, ...]]:
-    """Returns what can be found, by kind.
+    """Returns the entries of the search, by kind.
 
     ``pages``: the keys and titles of the pages that are about all results.
     """
-    found = (_questions(report, href), _bugs(report, href), _cases(report, href), _behaviours(report, href))
-    return dict(zip(KINDS, (tuple(each) for each in (*found, _pages(report, pages, href))), strict=True))
+    by_kind = (_questions, _bugs, _cases, _behaviours)
+    of_results = (tuple(entries_of(report, href)) for entries_of in by_kind)
+    return dict(zip(KINDS, (*of_results, tuple(_pages(report, pages, href))), strict=True))
 
 
 def _questions(report: Report, href: Href) -> Iterator[Entry]:
@@ -101,6 +102,6 @@ def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[Ent
         title = f"From {pair.before.title} to {pair.after.title}"
         yield Entry(title, count, href(compare_key(pair.before.name, pair.after.name)), "upgrade comparison")
     for line in release_lines(report).values():
-        for one in line:
-            known = counted(len(one.bugs), "known bug") if one.target is not None else "not run"
-            yield Entry(f"Spark {one.version}", known, href("releases", str(one.version)), "patch release")
+        for release in line:
+            known = counted(len(release.bugs), "known bug") if release.target is not None else "not run"
+            yield Entry(f"Spark {release.version}", known, href("releases", str(release.version)), "patch release")

@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
+from harness.environments.environment import Environment
 from harness.environments.installer import InstallFailed, Python, Uv
 from harness.progress import ProgressCallback
 from harness.targets.targets import JavaRequirement, Target
@@ -125,3 +126,12 @@ class FakeInstaller(Uv):
             raise InstallFailed(f"Downloading CPython {wanted}", ["uv"], ["error: dns error", ""])
         on_progress("downloading")
         self._pythons = (PYTHON, self._downloads)
+
+
+def with_jars(folder: Path, *jars: str) -> Environment:
+    """An environment of 3.5.9 in a folder, whose Spark ships these jars."""
+    shipped = folder / "spark" / "jars"
+    shipped.mkdir(parents=True)
+    for jar in jars:
+        (shipped / jar).touch()
+    return Environment("spark-3.5.9", Path("p"), "3.11", "3.5.9", folder / "spark", folder / "java", "17")

@@ -13,7 +13,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job import verdict
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, Outcome, workaround_cells
+from conformance.own_job.job_run import JobRun, Outcome, restart_cells, workaround_cells
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
@@ -120,6 +120,15 @@ def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() 
 def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:
     assert workaround_cells(ran(ROWS, ROWS, ROWS, ROWS)) == ()
     assert workaround_cells(ran(ROWS, ROWS, REFUSED, REFUSED)) == ()
+
+
+def test_a_handoff_is_resumed_where_it_was_written_only_if_its_answer_differs_from_the_whole_job() -> None:
+    (cell,) = restart_cells(ran(ROWS, ROWS, ROWS, OTHER_ROWS))
+    assert (cell.cut, cell.targets) == (2, (SPARK_359, SPARK_359))
+    assert restart_cells(ran(ROWS, ROWS, ROWS, ROWS)) == ()
+    whole, *others = ran(ROWS, ROWS, ROWS, OTHER_ROWS).outcomes
+    for lost in ((replace(whole, run=None), *others), (whole, *(replace(other, run=None) for other in others))):
+        assert restart_cells(replace(ran(ROWS, ROWS, ROWS, ROWS), outcomes=lost)) == ()
 
 
 def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_set_it() -> None:

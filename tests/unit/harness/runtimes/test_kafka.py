@@ -17,7 +17,6 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, releases
-from harness.environments.environment import Environment
 from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
 from harness.runtimes import kafka, kafka_guard
@@ -27,17 +26,14 @@ from harness.runtimes.kafka import (
     connector,
     parse_servers,
 )
+from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
 
 
 @pytest.fixture
 def environment(tmp_path):
-    jars = tmp_path / "spark" / "jars"
-    jars.mkdir(parents=True)
-    for name in ("spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar"):
-        (jars / name).touch()
-    return Environment("spark-3.5.9", Path("p"), "3.11", "3.5.9", tmp_path / "spark", tmp_path / "java", "17")
+    return with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar")
 
 
 def told(_line):

@@ -10,11 +10,11 @@ import pytest
 from conformance.core.case import TABLE_FORMATS
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, releases
-from harness.environments.environment import Environment
 from harness.environments.jars import known_jars
 from harness.errors import HarnessError
 from harness.runtimes import tables
 from harness.runtimes.tables import package_lacking, table_access
+from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
 CATALOGUE = read_data("harness.runtimes", "tables.yaml")
@@ -22,11 +22,7 @@ CATALOGUE = read_data("harness.runtimes", "tables.yaml")
 
 @pytest.fixture
 def environment(tmp_path):
-    jars = tmp_path / "spark" / "jars"
-    jars.mkdir(parents=True)
-    for name in ("spark-core_2.12-3.5.9.jar", "antlr4-runtime-4.9.3.jar"):
-        (jars / name).touch()
-    return Environment("spark-3.5.9", Path("p"), "3.11", "3.5.9", tmp_path / "spark", tmp_path / "java", "17")
+    return with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "antlr4-runtime-4.9.3.jar")
 
 
 @pytest.fixture
