@@ -22,7 +22,7 @@ NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runti
 TAGGED = re.compile(r"conformance run (?=--tag smoke)")
 FAMILY = ROOT / "cases" / "window-eviction"
 """A family with two smoke cases, for a page that has them in two parts."""
-ELSEWHERE = ("docs/add-a-spark-version.md", "docs/ci.md", "docs/kafka.md", "docs/reference-model.md")
+ELSEWHERE = ("docs/add-a-spark-version.md", "docs/ci.md", "docs/kafka.md", "docs/reference-model.md", "docs/tables.md")
 """Pages whose commands are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases."""
 NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")
 

@@ -18,12 +18,12 @@ from harness.progress import ignore_progress
 from harness.runtimes.options import RuntimeOptions
 from harness.soak.soak import SoakEngine
 from tests.engine.typed import conformance
-from tests.support.effort import sample
+from tests.support.effort import FULL, sample
 
 ROOT = Path(__file__).parents[2]
 (COMMAND,) = re.findall(r"```sh\n(conformance soak .*)\n```", (ROOT / "docs" / "soak.md").read_text(encoding="utf-8"))
-"""The command of the page, which is typed once for all these tests; its rows are those of the tests, and one kill."""
-ROWS, SEED, PARTITIONS = int(re.findall(r"--rows (\d+)", COMMAND)[0]), 20261121, 2
+"""The command of the page, which is typed once for all these tests: in a full run with its rows, otherwise with fewer."""
+ROWS, SEED, PARTITIONS = int(re.findall(r"--rows (\d+)", COMMAND)[0]) if FULL else 6000, 20261121, 2
 STREAM = stream(ROWS, SEED, PARTITIONS)
 
 
@@ -31,7 +31,7 @@ STREAM = stream(ROWS, SEED, PARTITIONS)
 def soaked(tmp_path_factory):
     """The folder of a soak, its record and what was printed."""
     folder = tmp_path_factory.mktemp("soak")
-    more = ["--work", "work", "--seed", str(SEED), "--partitions", str(PARTITIONS)]
+    more = ["--rows", str(ROWS), "--work", "work", "--seed", str(SEED), "--partitions", str(PARTITIONS)]
     done = conformance(folder, *shlex.split(COMMAND)[1:], *more)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "work", json.loads((folder / "soak.json").read_text()), done.stdout
