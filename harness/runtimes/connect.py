@@ -117,7 +117,7 @@ class ConnectRuntime:
             return "Connect does not return the plan of a micro-batch"
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
         if any(restart.repartition is not None for restart in restarts):
-            return "what divides state into other partitions is in the JVM, which Connect does not reach"
+            return "repartitioning of state runs in the JVM, which Connect does not reach"
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"

@@ -12,7 +12,7 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.divergence import Divergence
-from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
+from reports.analysis.change import MEANINGS, OF_ROWS, Change, Changes, Meaning, MeaningText, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.features import FEATURES, STATEFUL
 from reports.analysis.matrix import ShownBug
@@ -67,6 +67,11 @@ class MeaningGroup:
     @property
     def count(self) -> int:
         return sum(len(entry.items) for entry in self.entries)
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether the rows of a running query can meet it."""
+        return self.meaning in OF_ROWS
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,7 @@ class MatrixPage:
 
 def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
-    targets = report.targets[::-1]
-    names = [target.name for target in targets]
+    names = [target.name for target in report.targets]
     refused = refusals(report)
     families = tuple(
         FamilyRows(
@@ -87,7 +86,7 @@ def matrix_page(report: Report) -> MatrixPage:
     rows = [row for family in families for row in family.rows]
     counts = Counter(place.sign.status for row in rows for place in row.ribbon.cells)
     return MatrixPage(
-        targets=targets,
+        targets=report.targets,
         families=families,
         totals=tuple(CellTotal.of_counts(matrix.by_target[name]) for name in names),
         total=CellTotal.of_counts(matrix.parts[0].totals),
@@ -97,7 +96,7 @@ def matrix_page(report: Report) -> MatrixPage:
 
 
 def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
-    row = ribbon(report, id, newest_first=True)
+    row = ribbon(report, id)
     case = report.case(id)
     return MatrixRow(
         ribbon=row,

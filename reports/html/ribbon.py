@@ -70,13 +70,13 @@ class Ribbon:
     changes: tuple[RibbonChange, ...]
 
 
-def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
-    """Returns the cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""
+def ribbon(report: Report, case: str) -> Ribbon:
+    """Returns the cells and the changes of a case, oldest version first."""
     numbers = {name: at for at, behaviour in enumerate(report.behaviours[case]) for name in behaviour.targets}
     bugs = report.matrix.bugs.get(case, ())
     cells = []
     previous: int | None = None
-    for target in report.targets[::-1] if newest_first else report.targets:
+    for target in report.targets:
         sign = CellSign.of(report.matrix.cells.get((case, target.name)), target, bugs)
         number = numbers.get(target.name)
         both = number is not None and previous is not None

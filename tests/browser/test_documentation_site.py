@@ -128,10 +128,11 @@ def test_the_search_finds_what_is_in_the_report(chromium, address, site, opened_
         shown.goto((site / "index.html").as_uri() if opened_as == "a file" else f"{address}index.html")
         shown.get_by_role("textbox", name="Search").click()
         shown.keyboard.type(text)
-        results = shown.locator(".md-search-result__link")
-        results.first.wait_for()
-        links = results.evaluate_all("all => all.slice(0, 3).map(one => one.href.replace(/[?]h=[^#]*/, ''))")
-        assert any(found in link for link in links), links
+        # Each key searches anew, so what is shown follows what was typed.
+        first = "[...document.querySelectorAll('.md-search-result__link')].slice(0, 3)"
+        shown.wait_for_function(
+            f"found => {first}.some(one => one.href.replace(/[?]h=[^#]*/, '').includes(found))", arg=found
+        )
 
 
 def test_the_link_beside_a_statement_is_the_address_to_cite(chromium, address):

@@ -117,11 +117,12 @@ def test_heads_stay_while_the_matrix_scrolls(reader):
     assert abs(box["x"] - frame["x"]) < 3
 
 
-def test_the_newest_version_is_the_first_column(reader):
-    page = reader().open("matrix.html")
-    heads = page.locator("thead th[data-version]").all_inner_texts()
-    assert heads == ["4.3.0", "3.5.9", "3.3.4"]
-    # A line still joins versions that behave the same, and the totals stand below their own versions.
+def test_versions_are_in_their_order_and_a_narrow_screen_begins_at_the_newest(reader):
+    page = reader(viewport={"width": 375, "height": 812}).open("matrix.html")
+    heads = page.locator("thead th[data-version]")
+    assert heads.all_inner_texts() == ["3.3.4", "3.5.9", "4.3.0"]
+    newest, region = heads.last.bounding_box(), page.locator(".tall").bounding_box()
+    assert newest["x"] + newest["width"] <= region["x"] + region["width"] + 1
     row = page.locator("[data-row]", has_text="A stream that has sent nothing").locator("td").first
     assert "breaks" not in row.get_attribute("class")
 

@@ -41,6 +41,7 @@
     if (!target || !shows(target) || target === pageOf(target)) return;
     event.preventDefault();
     history.pushState(history.state, "", `${link.hash}?${state}`);
+    opened();
     target.scrollIntoView();
     target.focus({ preventScroll: true });
   });
@@ -136,6 +137,9 @@
     form.addEventListener("reset", (event) => { event.preventDefault(); clear(); });
     root.querySelector("[data-clear]").addEventListener("click", () => { clear(); form.elements.text.focus(); });
     const restore = () => { if (shows(form)) { read(form, parts().state); apply(); } };
+    // The newest versions come first on a screen that is too narrow for all.
+    const newest = table.querySelector("thead th[data-version]:nth-last-child(2)");
+    table.parentElement.scrollLeft = newest.offsetLeft + newest.offsetWidth - table.parentElement.clientWidth;
     // Arrow keys go from cell to cell; the names of cases are what Tab stops at.
     table.addEventListener("keydown", (event) => {
       const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
@@ -220,6 +224,7 @@
     const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
     const apply = () => {
       const uses = written(form).getAll("uses"), others = form.elements.others.checked;
+      if (uses.length) for (const fold of all("[data-unfold]", root)) fold.open = true;
       for (const one of items) {
         const found = uses.length ? rank(one.needs, uses) : { place: 0, others: [] };
         one.place = found.place;
@@ -351,9 +356,9 @@
   };
   if (!single) wire(document);
   const opened = () => {
-    const step = document.getElementById(parts().place);
-    if (step && step.matches("details")) step.open = true;
-    if (step && !single && parts().state.size) step.scrollIntoView();
+    const place = document.getElementById(parts().place);
+    if (place && place.matches("details")) place.open = true;
+    if (place && !single && parts().state.size) place.scrollIntoView();
   };
   const arrive = () => {
     if (single) turn();
