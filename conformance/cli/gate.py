@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from rich.text import Text
 from conformance.cli import options
 from conformance.cli.console import print_answer
 from conformance.cli.options import OUTPUT, argument, option
+from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
+from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.wording import counted
 from conformance.suite import discovery
 from reports.analysis.change import MEANINGS, OF_ROWS
@@ -32,6 +35,9 @@ Examples:
 
   # from the published results: no Spark needed
   conformance gate --from 3.5.9 --to 4.3.0
+
+  # a vendor's runtimes: what changes between the releases in them
+  conformance gate --from dbr-15.4 --to dbr-17.3
 
   # from your results
   conformance gate results.jsonl --from 3.5 --to 4.0
@@ -68,7 +74,7 @@ def gate(
     results: list[Path] | None = argument(
         None, "Results files with both versions; by default the published results.", "FILE"
     ),
-    from_: str = option(..., "The version you are on: 3.5.9, or 3.5.", "VERSION", None, "--from"),
+    from_: str = option(..., "The version you are on: 3.5.9, 3.5, or a vendor's, dbr-15.4.", "VERSION", None, "--from"),
     to: str = option(..., "The version you want.", "VERSION", None, "--to"),
     cases: options.Cases = None,
     fail_on: FailOn = option(
@@ -97,15 +103,19 @@ def gate(
     have no answer. To compare two runs of one version use `conformance diff`.
     """
     used = named_features(uses or ())
-    read = Results.read_all(results) if results else published_results((from_, to))
+    runtimes = {text: runtime for text in (from_, to) if (runtime := vendor_runtime(text)) is not None}
+    before, after = (runtimes[text].spark if text in runtimes else text for text in (from_, to))
+    if runtimes and before == after:
+        raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
+    read = Results.read_all(results) if results else published_results((before, after))
     silent = left_out(read) if not results else ()
     by_strength = fail_on in ("documented", "guaranteed")
     # Of most cases only what they document about checkpoints is needed.
     known = discovery.some(read.header.cases, cases, key=None if used or by_strength else "upgrades")
     answer = judged(
         read,
-        from_,
-        to,
+        before,
+        after,
         fail_on=fail_on,
         strengths={case.id: case.strength for case in known} if by_strength else None,
         uses=used,
@@ -117,7 +127,8 @@ def gate(
     lines = [*_lines(answer, silent)]
     if not verbose and len(lines) > MOST_LINES:
         lines = [*_short_lines(answer, silent)]
-    print_answer(lines, _record(answer, silent), as_json=as_json)
+    said = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
+    print_answer([*said, *lines], _record(answer, silent, [*runtimes.values()]), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
@@ -207,10 +218,11 @@ def _workaround(bug: KnownBug) -> Iterator[Text]:
         yield Text(f"      workaround: {bug.workaround}")
 
 
-def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
+def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
     return {
         "from": answer.compared.before.spark,
         "to": answer.compared.after.spark,
+        "runtimes": [asdict(runtime) for runtime in runtimes],
         "fail_on": answer.fail_on,
         "uses": sorted(answer.uses),
         "exit_code": answer.exit_code,
