@@ -16,7 +16,7 @@ from reports.html.writer import write
 from tests.browser.conftest import NAMES, QUIET
 from tests.support.whole_suite import whole_suite
 
-SIZE = {"width": 1200, "height": 760}
+SIZE = {"width": 1280, "height": 860}
 
 
 def main(out: Path) -> None:
