@@ -56,6 +56,8 @@ Examples:
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
 """
 PAGE = "verdict.html"
+_BATCHES_IF_SILENT = 2
+"""Into so many micro-batches the sample is divided before that after the restart is divided by streams."""
 CONDITIONS = {
     "repeated_rows": "with repeated and late rows",
     "silent_streams": "with a silent stream after the restart, read from files",
@@ -134,8 +136,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart; runs the job twice on both versions; and hands the checkpoint
-    of the first over to the second before each step. Says apart what repeated and late rows and silent streams change.
+    Divides the samples into micro-batches by event time, with a restart; runs the job on both versions, again if they do not do the
+    same; and hands the checkpoint of the first over to the second at the restart and before the last rows, if these do not end alike
+    before each step. Says apart what repeated and late rows and silent streams change.
     Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
     last statement is the query. Writes the case, which you may keep, and the results.
 
@@ -218,30 +221,22 @@ class _Trial:
         """Compare; and write case, results and page into a folder."""
         title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
         versions = f"{self.before.version} → {self.after.version}"
+        stresses: list[verdicts.Stress] = []
         with TemporaryDirectory(prefix="conformance-") as folder:
             whole = self._case(Path(folder), again=self.repeat_rows)
             steps = counted(len(whole.steps), "step")
             errors = errors_console(notes, f"{title}: {steps}, {versions}; into {output}")
             job_options.print_samples(sending, errors)
-            run = self._run(whole, errors)
+            run, *silent = self._runs(whole, self._silent_cases(Path(folder), len(sending)), errors)
             verdict = verdicts.judge_job(run.as_far_as(self._case(output)), output, command_line())
-            stresses: list[verdicts.Stress] = []
-            if self.repeat_rows and verdict.answer in ("same", "differs"):
-                again = verdicts.Stress(
-                    "repeated_rows", CONDITIONS["repeated_rows"], verdicts.judge_job(run, Path(folder), command_line())
-                )
-                stresses.append(again)
-                if not again.fails_before:
-                    verdict = replace(verdict, not_shown=again.verdict.not_shown)
-        verdict.write(output / "results.jsonl")
-        if self.silent_streams and len(sending) > 1 and verdict.answer in ("same", "differs"):
-            errors.print("the same again, with each stream silent once after the restart")
-            with TemporaryDirectory(prefix="conformance-") as folder:
-                case = self._case(Path(folder), silent=True)
-                topics = from_kafka(case) if self.source == KAFKA else ()
-                for name, each in (("silent_streams", case), *(("silent_topics", topic.case) for topic in topics)):
-                    judged = verdicts.judge_job(self._run(each, errors), Path(folder), command_line())
+            if verdict.answer in ("same", "differs"):
+                names = ["repeated_rows"] * self.repeat_rows + ["silent_streams", "silent_topics"][: len(silent)]
+                for name, each in zip(names, [run] * self.repeat_rows + silent, strict=True):
+                    judged = verdicts.judge_job(each, Path(folder), command_line())
                     stresses.append(verdicts.Stress(name, CONDITIONS[name], judged))
+            if stresses and self.repeat_rows and not stresses[0].fails_before:
+                verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
+        verdict.write(output / "results.jsonl")
         asked = published_results((str(self.before.version), str(self.after.version)))
         uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
         about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
@@ -263,28 +258,32 @@ class _Trial:
         return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
-        return job_run.write_job(self.query, self.samples, folder, batches=self.batches, silent=silent, again=again)
+        batches = _BATCHES_IF_SILENT if silent else self.batches
+        return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
 
-    def _run(self, case: Case, errors: Console) -> job_run.JobRun:
-        cells = job_run.cells_of_job(case, self.before, self.after)
-        with Answers("answers", len(cells), errors, _answer_line) as display:
-            run = job_run.run_job(case, self.before, self.after, self.where, display)
-        if otherwise := job_run.restart_cells(run):
-            what = counted(len(otherwise), "checkpoint")
-            errors.print(f"resuming {what} on {self.before.version}, too, because {self.after.version} did otherwise")
-            with Answers("answers", len(otherwise), errors, _answer_line) as display:
-                run = job_run.resume_where_written(run, otherwise, self.where, display)
-        if refused := job_run.workaround_cells(run):
-            errors.print(
-                f"handing over {counted(len(refused), 'refused checkpoint')} again, with settings that may help"
-            )
-            with Answers("answers", len(refused), errors, _answer_line) as display:
-                run = job_run.try_workarounds(run, refused, self.where, display)
-        return run
+    def _silent_cases(self, folder: Path, sending: int) -> tuple[Case, ...]:
+        """The case whose streams are silent in turn and, if asked for, the same from topics."""
+        if not self.silent_streams or sending < 2:
+            return ()
+        case = self._case(folder, silent=True)
+        return (case, *(topic.case for topic in (from_kafka(case) if self.source == KAFKA else ())))
+
+    def _runs(self, whole: Case, silent: Sequence[Case], errors: Console) -> Sequence[job_run.JobRun]:
+        """What both versions do with the case and, as soon as they have an answer for that, with the silent ones beside it."""
+        runs = [job_run.JobRun.of(case, self.before, self.after, self.where) for case in (whole, *silent)]
+        while True:
+            cells = [*job_run.next_cells(runs[0])]
+            if job_run.can_be_stressed(runs[0]):
+                cells += [cell for run in runs[1:] for cell in job_run.next_cells(run)]
+            if not cells:
+                return runs
+            with Answers("answers", len(cells), errors, _answer_line) as display:
+                runs = job_run.advance(runs, cells, self.where, display)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
     versions = " → ".join(str(target.version) for target in task.targets)
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
+    versions = f"{versions}, silent streams" if job_run.is_silent(task.case) else versions
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"
     return AnswerLine(f"{cell}  {seconds:.1f} s", doing=cell)

@@ -331,6 +331,10 @@ FAR_AHEAD = timedelta(days=366)
 """How much later the last rows are: more than any delay, window or range, so that state is evicted and outer joins are answered."""
 
 
+FAR_AHEAD_COMES = "a row much later: windows close"
+ENDS_COME_AGAIN = "the latest row arrives again, and the earliest, late"
+
+
 @dataclass(frozen=True)
 class Arrival:
     """Rows that arrive in one micro-batch; without rows, the query restarts."""
@@ -349,7 +353,7 @@ def arrivals(
     2. In the middle of them the query restarts.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
-    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, which is late whatever the delay is.
+    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, late whatever the delay is.
 
     Args:
         samples: of each stream, with at least one row.
@@ -368,11 +372,10 @@ def arrivals(
             yield Arrival(f"micro-batch {number + 1} of the sample", sent)
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
-        yield Arrival("a row much later: windows close", ahead)
+        yield Arrival(FAR_AHEAD_COMES, ahead)
     if again:
-        latest = {sample.stream: _ends(sample)[-1:] for sample in samples}
-        yield Arrival("the latest row arrives again", {**latest, **ahead})
-        yield Arrival("the earliest row arrives again, late", {each.stream: _ends(each)[:1] for each in samples})
+        latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
+        yield Arrival(ENDS_COME_AGAIN, {each.stream: (*latest[each.stream], *_ends(each)[:1]) for each in samples})
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:

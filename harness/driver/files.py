@@ -117,9 +117,14 @@ def prepare(request: CaseRequest) -> None:
     for path in request.discard:
         shutil.rmtree(path, ignore_errors=True)
     if request.restore:
-        shutil.rmtree(request.directory, ignore_errors=True)
         # With modification times, which are the order of the files.
-        shutil.copytree(request.restore, request.directory)
+        keep(request.restore, request.directory)
+
+
+def keep(directory: str, to: str) -> None:
+    """Copy the directory of a case as it is now; what was there is replaced."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(directory, to)
 
 
 def finish(files: ReadableFiles, request: CaseRequest) -> None:

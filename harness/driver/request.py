@@ -57,6 +57,7 @@ class Step:
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False
+    keep: Optional[str] = None
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> Step:

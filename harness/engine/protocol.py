@@ -97,6 +97,8 @@ class StepRequest(Message):
     """The micro-batch of the step in which that point is; the first is 1."""
     plan: bool = False
     """Whether to report the plan after this step."""
+    keep: str | None = None
+    """Where to copy ``directory`` before this step, while the query rests; None not to."""
 
 
 class CaseRequest(Message):

@@ -117,6 +117,7 @@ def run(request, mode, on_progress):
     for path in request["discard"]:
         shutil.rmtree(path)
     if "restore" in request:
+        shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(request["restore"], directory)
     if request["first"] > 1:
         if mode == "refuses-to-resume":
@@ -135,6 +136,8 @@ def run(request, mode, on_progress):
             for rows in batch["events"]
             for row in rows
         ]
+        if "keep" in step:
+            shutil.copytree(directory, step["keep"])
         if number == 2 and mode == "dies":
             sys.stderr.write("OutOfMemoryError: there was no more room\n")
             sys.stderr.flush()
