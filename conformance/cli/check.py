@@ -23,6 +23,7 @@ from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job import verdict as verdicts
+from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
@@ -56,6 +57,8 @@ Examples:
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
 """
 PAGE = "verdict.html"
+MOST_BATCHES = 50
+_ROWS_OF_A_BATCH = 100_000
 _BATCHES_IF_SILENT = 2
 """Into so many micro-batches the sample is divided before that after the restart is divided by streams."""
 CONDITIONS = {
@@ -97,7 +100,7 @@ def check(
     ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50),
+    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES),
     silent_streams: bool = option(
         True,
         "Also let each stream be silent once after a restart, if there are several.",
@@ -166,6 +169,9 @@ def check(
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
+    if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
+        what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
+        raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         notes, answers = asked.notes, []
@@ -227,8 +233,9 @@ class _Trial:
             steps = counted(len(whole.steps), "step")
             errors = errors_console(notes, f"{title}: {steps}, {versions}; into {output}")
             job_options.print_samples(sending, errors)
-            run, *silent = self._runs(whole, self._silent_cases(Path(folder), len(sending)), errors)
-            verdict = verdicts.judge_job(run.as_far_as(self._case(output)), output, command_line())
+            run, *silent = self._runs(whole, self._silent_cases(Path(folder), len(sending)), Path(folder), errors)
+            kept = output if not run.files else Path(folder, "sample")
+            verdict = verdicts.judge_job(run.as_far_as(self._case(kept)), kept, command_line())
             if verdict.answer in ("same", "differs"):
                 names = ["repeated_rows"] * self.repeat_rows + ["silent_streams", "silent_topics"][: len(silent)]
                 for name, each in zip(names, [run] * self.repeat_rows + silent, strict=True):
@@ -245,9 +252,10 @@ class _Trial:
         summary = f"{title}: {verdicts.summary(verdict)}"
         write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)
         exit_code = verdicts.combined_exit_code(verdict, stresses)
+        case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
         lines = (
             *job_options.statement_lines(answers),
-            Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
+            Text(f"{case}, the verdict as a page in {output / PAGE}.", style="dim"),
             Text(),
             Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
         )
@@ -258,8 +266,13 @@ class _Trial:
         return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
-        batches = _BATCHES_IF_SILENT if silent else self.batches
+        batches = self._batches(silent=silent)
         return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
+
+    def _batches(self, *, silent: bool) -> int:
+        """Into how many micro-batches the sample is divided, of which each must fit into the memory of an engine."""
+        needed = sum(len(sample.rows) for sample in self.samples) // _ROWS_OF_A_BATCH + 1
+        return max(_BATCHES_IF_SILENT if silent else self.batches, min(needed, MOST_BATCHES))
 
     def _silent_cases(self, folder: Path, sending: int) -> tuple[Case, ...]:
         """The case whose streams are silent in turn and, if asked for, the same from topics."""
@@ -268,9 +281,19 @@ class _Trial:
         case = self._case(folder, silent=True)
         return (case, *(topic.case for topic in (from_kafka(case) if self.source == KAFKA else ())))
 
-    def _runs(self, whole: Case, silent: Sequence[Case], errors: Console) -> Sequence[job_run.JobRun]:
+    def _runs(self, whole: Case, silent: Sequence[Case], folder: Path, errors: Console) -> Sequence[job_run.JobRun]:
         """What both versions do with the case and, as soon as they have an answer for that, with the silent ones beside it."""
-        runs = [job_run.JobRun.of(case, self.before, self.after, self.where) for case in (whole, *silent)]
+        runs = []
+        for case in (whole, *silent):
+            is_silent = case is not whole
+            files = job_run.rows_in_files(
+                self.samples,
+                folder,
+                batches=self._batches(silent=is_silent),
+                silent=is_silent,
+                again=self.repeat_rows and not is_silent,
+            )
+            runs.append(job_run.JobRun.of(case, self.before, self.after, self.where, files))
         while True:
             cells = [*job_run.next_cells(runs[0])]
             if job_run.can_be_stressed(runs[0]):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Protocol, get_args
 
@@ -17,12 +17,20 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.values import to_json_value
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
 from conformance.judging.divergence import divergences
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
-from conformance.own_job.sample import ENDS_COME_AGAIN, FAR_AHEAD_COMES, Arrival, Sample, arrivals
+from conformance.own_job.sample import (
+    ENDS_COME_AGAIN,
+    FAR_AHEAD_COMES,
+    Arrival,
+    Sample,
+    arrivals,
+    too_many_for_a_case,
+)
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
 from conformance.runner.resources import EngineUse
@@ -90,12 +98,21 @@ class JobRun:
     started: datetime
     conf: Mapping[str, str]
     """The settings of the engines."""
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """The files of `rows_in_files`; with any, the engines answer with digests."""
 
     @classmethod
-    def of(cls, case: Case, before: Target, after: Target, options: EngineUse) -> JobRun:
+    def of(
+        cls,
+        case: Case,
+        before: Target,
+        after: Target,
+        options: EngineUse,
+        files: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> JobRun:
         """A run of which nothing is known yet."""
         engines = tuple(unseen(target, options.runtime.runtime) for target in (before, after))
-        return cls(case, before, after, (), engines, datetime.now(UTC), options.runtime.conf)
+        return cls(case, before, after, (), engines, datetime.now(UTC), options.runtime.conf, files or {})
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case, however often it ran it."""
@@ -148,8 +165,11 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     """
     wholes = [outcome for outcome in run.outcomes if outcome.task.cut is None]
     if not wholes:
-        keep = () if run.case.topics else cuts(run.case, each=True)
-        return CellTask(run.case, (run.before,), keep=keep), CellTask(run.case, (run.after,))
+        keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
+        return (
+            CellTask(run.case, (run.before,), keep=keep, files=run.files),
+            CellTask(run.case, (run.after,), files=run.files),
+        )
     written, after = run.on(run.before), run.on(run.after)
     seen, other = written.observation, after.observation
     if seen is None or seen.own_code_error is not None or not (emits(seen) or (other is not None and emits(other))):
@@ -159,7 +179,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     verdicts = {cut: _met(run, cut) for cut in resumed}
 
     def cell(cut: int, target: Target, **setting: str) -> CellTask:
-        return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting)
+        return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
 
     first = [cut for cut in first_handoffs(run.case) if cut in kept]
     cells = [cell(cut, run.after) for cut in first if cut not in resumed]
@@ -178,7 +198,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     if len(wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
         by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
         if by_chance or next(divergences(seen, other), None) is not None:
-            cells += [CellTask(run.case, (target,)) for target in (run.before, run.after)]
+            cells += [CellTask(run.case, (target,), files=run.files) for target in (run.before, run.after)]
     return tuple(cells)
 
 
@@ -397,6 +417,8 @@ def write_job(
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
+    If the rows are too many for a case, it has the first of each micro-batch; the others are in `rows_in_files`.
+
     Args:
         samples: of all its streams; one without rows sends nothing.
         folder: where its file is written, named after the function or program, and after silence.
@@ -409,8 +431,33 @@ def write_job(
         InvalidCase: a sample has values that no case may have.
     """
     sending = [sample for sample in samples if sample.rows]
-    steps = map(_step, count(), arrivals(sending, batches, silent=silent, again=again))
+    few = not too_many_for_a_case(sending)
+    arriving = arrivals(sending, batches, silent=silent, again=again)
+    steps = (_step(number, arrival, all_rows=few) for number, arrival in enumerate(arriving))
     return _write(job, samples, steps, folder, SILENT if silent else "")
+
+
+def rows_in_files(
+    samples: Sequence[Sample], folder: Path, *, batches: int, silent: bool = False, again: bool = False
+) -> dict[int, dict[str, str]]:
+    """Write the rows of `write_job` that are too many for a case; returns number of a step → stream → file with them."""
+    files: dict[int, dict[str, str]] = {}
+    sending = {sample.stream: sample for sample in samples if sample.rows}
+    if not too_many_for_a_case(sending.values()):
+        return files
+    arriving = arrivals([*sending.values()], batches, silent=silent, again=again)
+    for number, arrival in enumerate(arriving, 1):
+        for stream, rows in arrival.rows.items():
+            path = folder / f"{stream}-{number}{SILENT if silent else ''}.jsonl"
+            fields = sending[stream].schema.fields
+            with path.open("w", encoding="utf-8") as file:
+                for row in rows:
+                    values = {
+                        each.name: to_json_value(value, each.type) for each, value in zip(fields, row, strict=True)
+                    }
+                    file.write(json.dumps(values) + "\n")
+            files.setdefault(number, {})[stream] = str(path)
+    return files
 
 
 def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> Case:
@@ -453,10 +500,10 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(number: int, arrival: Arrival) -> dict[str, Json]:
+def _step(number: int, arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
-    rows = {stream: [list(row) for row in rows] for stream, rows in arrival.rows.items()}
+    rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
     # The engine tells the plan of a step that expects something of it.
     plan = {} if number else {"expect": {"plan": [PHYSICAL_PLAN]}}
     return {"name": arrival.name, "add": rows, **plan}

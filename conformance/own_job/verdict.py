@@ -124,7 +124,9 @@ class JobVerdict:
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
     not_handed_over: tuple[int, ...] = ()
-    """The steps before which the checkpoint was not handed over, since those that were ended alike."""
+    """The steps before which the checkpoint was not handed over."""
+    digests: bool = False
+    """Whether only the number of rows of each micro-batch and their digest were compared."""
 
     @property
     def to(self) -> SparkVersion:
@@ -153,7 +155,8 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     before, after = run.on(run.before), run.on(run.after)
     seen = before.observation
     complete = seen is not None and bool(seen.steps) and seen.error is None
-    case = with_expectations(run.case, folder, seen) if seen is not None and complete else run.case
+    told = seen is not None and complete and not run.files
+    case = with_expectations(run.case, folder, seen) if seen is not None and told else run.case
     cells = _cell(before, case), _cell(after, case)
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
@@ -175,13 +178,14 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         not_handed_over=run.never_handed_over if handoffs else (),
+        digests=bool(run.files),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
         plan=plan,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
-        not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
+        not_shown=tuple(never_shown(seen, digests=bool(run.files))) if seen is not None and complete else (),
         not_fixed=not_fixed,
     )
 
@@ -549,7 +553,8 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
     yield from (_handoff(group, verdict) for group in verdict.handoffs)
     if verdict.not_handed_over:
-        text = f"not handed over before {_steps(verdict.not_handed_over)}, since the other checkpoints did alike"
+        alike = ", since the other checkpoints did alike" if not verdict.digests else ": only a sample of fewer rows is"
+        text = f"not handed over before {_steps(verdict.not_handed_over)}{alike}"
         yield Statement("unsupported", "–", text)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
@@ -565,7 +570,8 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
         late = ", late rows" if any(batch.dropped for batch in batches) else ""
         count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
-        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {count}")
+        rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
+        yield Statement("conforms", "●", f"{rows}, watermarks{late} and state in {count}")
     if verdict.change is not None:
         meaning = MEANINGS[verdict.change.meaning]
         first = f"first difference: {verdict.change.where}"
@@ -642,6 +648,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
         "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
         "not_handed_over": list(verdict.not_handed_over),
+        "digests": verdict.digests,
         "features": list(verdict.features),
         "known_bugs": [
             {

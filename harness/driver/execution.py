@@ -319,6 +319,7 @@ class Execution:
         self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
+        self._capture.digests = self._request.digests
         self._capture.running = self._place_next
         self._entries = 0
         self._has_executed = False

@@ -249,6 +249,9 @@ class CellTask:
     """Steps before which a run without a cut keeps a copy of its checkpoint, for cells that resume it."""
     before: SavedCheckpoint | None = None
     """What a run kept of the steps before the cut; None to run them."""
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Number of a step → stream → a file on the engine's file system whose rows arrive in place of those of the case. With any, the
+    engine answers with digests of the rows that it emits."""
 
     @property
     def key(self) -> CellKey:
@@ -369,7 +372,7 @@ def run_and_keep(task: CellTask, slot: EngineSlot, limits: Limits) -> tuple[Obse
     def run() -> tuple[Observation, Mapping[int, SavedCheckpoint]]:
         directory = slot.engine().new_directory(case.id)
         keep = {step: f"{directory}.before-{step}" for step in task.keep}
-        seen = _run_segments(case, segments, directory, slot, limits, restore=task.resumes, keep=keep)
+        seen = _run_segments(case, segments, directory, slot, limits, restore=task.resumes, keep=keep, files=task.files)
         kept = {
             step: SavedCheckpoint(seen.model_copy(update={"steps": seen.steps[: step - 1]}), directory, saved)
             for step, saved in keep.items()
@@ -424,7 +427,9 @@ def run_after_cut(
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
-    resume = partial(_run_segments, restore=before.saved, discard=discard, earlier=(before.observation,))
+    resume = partial(
+        _run_segments, restore=before.saved, discard=discard, earlier=(before.observation,), files=task.files
+    )
     return with_retries(slot, segments, partial(resume, case, segments, before.directory, slot, limits))
 
 
@@ -472,6 +477,7 @@ def _run_segments(
     discard: tuple[str, ...] = (),
     earlier: tuple[Observation, ...] = (),
     keep: Mapping[int, str] | None = None,
+    files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Observation:
     """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues.
 
@@ -482,7 +488,9 @@ def _run_segments(
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
         kafka = broker_for(case, engine)
-        request = request_for(case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep)
+        request = request_for(
+            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep, files=files
+        )
         around = {"restore": restore, "discard": discard} if first else {}
         around |= {"save": save} if last else {}
         seen.append(engine.observe(request.model_copy(update=around), step_timeout=limits.step_timeout))

@@ -39,11 +39,11 @@ class Silent:
     def judged(self, task, verdict, seconds): ...
 
 
-def whole_run(case, runtime):
+def whole_run(case, runtime, files=None):
     """Everything that a verdict needs, on these engines."""
     with closing(KeptEngines(runtime)) as kept:
         options = EngineUse(kept=kept)
-        run = JobRun.of(case, OLD, NEW, options)
+        run = JobRun.of(case, OLD, NEW, options, files)
         while cells := next_cells(run):
             (run,) = advance([run], cells, options, Silent())
         return run
