@@ -23,6 +23,7 @@ from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job import verdict as verdicts
+from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
@@ -56,6 +57,10 @@ Examples:
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
 """
 PAGE = "verdict.html"
+MOST_BATCHES = 50
+_ROWS_OF_A_BATCH = 100_000
+_BATCHES_IF_SILENT = 2
+"""Into so many micro-batches the sample is divided before that after the restart is divided by streams."""
 CONDITIONS = {
     "repeated_rows": "with repeated and late rows",
     "silent_streams": "with a silent stream after the restart, read from files",
@@ -95,7 +100,7 @@ def check(
     ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50),
+    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES),
     silent_streams: bool = option(
         True,
         "Also let each stream be silent once after a restart, if there are several.",
@@ -134,8 +139,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart; runs the job twice on both versions; and hands the checkpoint
-    of the first over to the second before each step. Says apart what repeated and late rows and silent streams change.
+    Divides the samples into micro-batches by event time, with a restart; runs the job on both versions, again if they do not do the
+    same; and hands the checkpoint of the first over to the second at the restart and before the last rows, if these do not end alike
+    before each step. Says apart what repeated and late rows and silent streams change.
     Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
     last statement is the query. Writes the case, which you may keep, and the results.
 
@@ -163,6 +169,9 @@ def check(
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
+    if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
+        what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
+        raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         notes, answers = asked.notes, []
@@ -218,30 +227,23 @@ class _Trial:
         """Compare; and write case, results and page into a folder."""
         title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
         versions = f"{self.before.version} → {self.after.version}"
+        stresses: list[verdicts.Stress] = []
         with TemporaryDirectory(prefix="conformance-") as folder:
             whole = self._case(Path(folder), again=self.repeat_rows)
             steps = counted(len(whole.steps), "step")
             errors = errors_console(notes, f"{title}: {steps}, {versions}; into {output}")
             job_options.print_samples(sending, errors)
-            run = self._run(whole, errors)
-            verdict = verdicts.judge_job(run.as_far_as(self._case(output)), output, command_line())
-            stresses: list[verdicts.Stress] = []
-            if self.repeat_rows and verdict.answer in ("same", "differs"):
-                again = verdicts.Stress(
-                    "repeated_rows", CONDITIONS["repeated_rows"], verdicts.judge_job(run, Path(folder), command_line())
-                )
-                stresses.append(again)
-                if not again.fails_before:
-                    verdict = replace(verdict, not_shown=again.verdict.not_shown)
-        verdict.write(output / "results.jsonl")
-        if self.silent_streams and len(sending) > 1 and verdict.answer in ("same", "differs"):
-            errors.print("the same again, with each stream silent once after the restart")
-            with TemporaryDirectory(prefix="conformance-") as folder:
-                case = self._case(Path(folder), silent=True)
-                topics = from_kafka(case) if self.source == KAFKA else ()
-                for name, each in (("silent_streams", case), *(("silent_topics", topic.case) for topic in topics)):
-                    judged = verdicts.judge_job(self._run(each, errors), Path(folder), command_line())
+            run, *silent = self._runs(whole, self._silent_cases(Path(folder), len(sending)), Path(folder), errors)
+            kept = output if not run.files else Path(folder, "sample")
+            verdict = verdicts.judge_job(run.as_far_as(self._case(kept)), kept, command_line())
+            if verdict.answer in ("same", "differs"):
+                names = ["repeated_rows"] * self.repeat_rows + ["silent_streams", "silent_topics"][: len(silent)]
+                for name, each in zip(names, [run] * self.repeat_rows + silent, strict=True):
+                    judged = verdicts.judge_job(each, Path(folder), command_line())
                     stresses.append(verdicts.Stress(name, CONDITIONS[name], judged))
+            if stresses and self.repeat_rows and not stresses[0].fails_before:
+                verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
+        verdict.write(output / "results.jsonl")
         asked = published_results((str(self.before.version), str(self.after.version)))
         uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
         about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
@@ -250,9 +252,10 @@ class _Trial:
         summary = f"{title}: {verdicts.summary(verdict)}"
         write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)
         exit_code = verdicts.combined_exit_code(verdict, stresses)
+        case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
         lines = (
             *job_options.statement_lines(answers),
-            Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim"),
+            Text(f"{case}, the verdict as a page in {output / PAGE}.", style="dim"),
             Text(),
             Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
         )
@@ -263,28 +266,47 @@ class _Trial:
         return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
-        return job_run.write_job(self.query, self.samples, folder, batches=self.batches, silent=silent, again=again)
+        batches = self._batches(silent=silent)
+        return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
 
-    def _run(self, case: Case, errors: Console) -> job_run.JobRun:
-        cells = job_run.cells_of_job(case, self.before, self.after)
-        with Answers("answers", len(cells), errors, _answer_line) as display:
-            run = job_run.run_job(case, self.before, self.after, self.where, display)
-        if otherwise := job_run.restart_cells(run):
-            what = counted(len(otherwise), "checkpoint")
-            errors.print(f"resuming {what} on {self.before.version}, too, because {self.after.version} did otherwise")
-            with Answers("answers", len(otherwise), errors, _answer_line) as display:
-                run = job_run.resume_where_written(run, otherwise, self.where, display)
-        if refused := job_run.workaround_cells(run):
-            errors.print(
-                f"handing over {counted(len(refused), 'refused checkpoint')} again, with settings that may help"
+    def _batches(self, *, silent: bool) -> int:
+        """Into how many micro-batches the sample is divided, of which each must fit into the memory of an engine."""
+        needed = sum(len(sample.rows) for sample in self.samples) // _ROWS_OF_A_BATCH + 1
+        return max(_BATCHES_IF_SILENT if silent else self.batches, min(needed, MOST_BATCHES))
+
+    def _silent_cases(self, folder: Path, sending: int) -> tuple[Case, ...]:
+        """The case whose streams are silent in turn and, if asked for, the same from topics."""
+        if not self.silent_streams or sending < 2:
+            return ()
+        case = self._case(folder, silent=True)
+        return (case, *(topic.case for topic in (from_kafka(case) if self.source == KAFKA else ())))
+
+    def _runs(self, whole: Case, silent: Sequence[Case], folder: Path, errors: Console) -> Sequence[job_run.JobRun]:
+        """What both versions do with the case and, as soon as they have an answer for that, with the silent ones beside it."""
+        runs = []
+        for case in (whole, *silent):
+            is_silent = case is not whole
+            files = job_run.rows_in_files(
+                self.samples,
+                folder,
+                batches=self._batches(silent=is_silent),
+                silent=is_silent,
+                again=self.repeat_rows and not is_silent,
             )
-            with Answers("answers", len(refused), errors, _answer_line) as display:
-                run = job_run.try_workarounds(run, refused, self.where, display)
-        return run
+            runs.append(job_run.JobRun.of(case, self.before, self.after, self.where, files))
+        while True:
+            cells = [*job_run.next_cells(runs[0])]
+            if job_run.can_be_stressed(runs[0]):
+                cells += [cell for run in runs[1:] for cell in job_run.next_cells(run)]
+            if not cells:
+                return runs
+            with Answers("answers", len(cells), errors, _answer_line) as display:
+                runs = job_run.advance(runs, cells, self.where, display)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
     versions = " → ".join(str(target.version) for target in task.targets)
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
+    versions = f"{versions}, silent streams" if job_run.is_silent(task.case) else versions
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"
     return AnswerLine(f"{cell}  {seconds:.1f} s", doing=cell)

@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from operator import is_
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, BinaryIO, TypeAlias, get_args
 
 from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
@@ -246,11 +246,11 @@ class NotRows(Exception):
     """A file cannot be read as rows; the text says why."""
 
 
-def rows_in(content: bytes, suffix: str, columns: Mapping[str, DataType]) -> Rows:
-    """The rows of a file whose name has a suffix of ``FORMATS``; a value of CSV is text unless its column has another type. Raises
-    `NotRows` if the file is not in this format."""
+def rows_in(file: BinaryIO, suffix: str, columns: Mapping[str, DataType]) -> Rows:
+    """The rows of a file whose name has a suffix of ``FORMATS``, one at a time; a value of CSV is text unless its column has another
+    type. Raises `NotRows` if the file is not in this format."""
     try:
-        yield from _READERS[suffix.lower()](content, columns)
+        yield from _READERS[suffix.lower()](file, columns)
     except (UnicodeDecodeError, csv.Error) as error:
         raise NotRows(str(error)) from None
 
@@ -259,8 +259,8 @@ Rows: TypeAlias = Iterator[tuple[int, Mapping[str, Json]]]
 """Each row with its line in the file, 0 if it has none."""
 
 
-def _json_lines(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
-    for number, line in enumerate(content.decode("utf-8-sig").splitlines(), 1):
+def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
+    for number, line in enumerate(io.TextIOWrapper(file, "utf-8-sig"), 1):
         if not line.strip():
             continue
         try:
@@ -272,9 +272,9 @@ def _json_lines(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
         yield number, row
 
 
-def _csv(content: bytes, columns: Mapping[str, DataType]) -> Rows:
+def _csv(file: BinaryIO, columns: Mapping[str, DataType]) -> Rows:
     """The first line names the columns; an empty field is null."""
-    reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    reader = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True)
     names = reader.fieldnames or ()
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise NotRows(f"line 1: the column {twice!r} is there twice")
@@ -297,19 +297,19 @@ def _of_text(text: str, type: DataType | None) -> Json:
     return {"true": True, "false": False}.get(text.lower(), text) if type.name == "boolean" else text
 
 
-def _parquet(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
+def _parquet(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
     try:
         from pyarrow import ArrowException
-        from pyarrow.parquet import read_table
+        from pyarrow.parquet import ParquetFile
     except ImportError:
         install = "pip install 'watermark-conformance[parquet]'"
         raise NotRows(f"reading Parquet needs pyarrow: {install}, or write JSON lines") from None
     try:
-        rows = read_table(io.BytesIO(content)).to_pylist()
+        for batch in ParquetFile(file).iter_batches():
+            for row in batch.to_pylist():
+                yield 0, {name: _of_arrow(value) for name, value in row.items()}
     except (ArrowException, OSError) as error:
         raise NotRows(f"not Parquet: {error}") from None
-    for row in rows:
-        yield 0, {name: _of_arrow(value) for name, value in row.items()}
 
 
 def _of_arrow(value: Any) -> Json:
@@ -330,7 +330,7 @@ def _of_arrow(value: Any) -> Json:
             return value
 
 
-_READERS: Mapping[str, Callable[[bytes, Mapping[str, DataType]], Rows]] = {
+_READERS: Mapping[str, Callable[[BinaryIO, Mapping[str, DataType]], Rows]] = {
     ".jsonl": _json_lines,
     ".json": _json_lines,
     ".csv": _csv,
@@ -401,7 +401,7 @@ def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]
         raise NotRows(f"{name!r} cannot be read: {error.strerror}") from None
     columns = {field.name: field.type for field in schema.fields}
     try:
-        for number, (line, row) in enumerate(rows_in(content, path.suffix, columns), 1):
+        for number, (line, row) in enumerate(rows_in(io.BytesIO(content), path.suffix, columns), 1):
             if number > _MAX_ROWS:
                 raise NotRows(f"more than {_MAX_ROWS} rows, the limit")
             yield _checked(row, columns, f"line {line}" if line else f"row {number}")

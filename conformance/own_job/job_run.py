@@ -1,27 +1,36 @@
-"""Runs one's own job: its case on both versions, and its checkpoint handed over before each step."""
+"""Runs one's own job: its case on both versions, and its checkpoint handed over before some steps."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Protocol, get_args
 
 from conformance.checkpoints.state_difference import state_differences, state_workarounds
-from conformance.core.case import Case, OutputMode
+from conformance.core.case import Case, OutputMode, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.values import to_json_value
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import cuts, resumed_at
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
+from conformance.judging.divergence import divergences
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
-from conformance.own_job.sample import Arrival, Sample, arrivals
+from conformance.own_job.sample import (
+    ENDS_COME_AGAIN,
+    FAR_AHEAD_COMES,
+    Arrival,
+    Sample,
+    arrivals,
+    too_many_for_a_case,
+)
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import Collector, Display, Plan, execute, unseen
 from conformance.runner.resources import EngineUse
@@ -78,7 +87,7 @@ class KeepOutcomes:
 
 @dataclass(frozen=True)
 class JobRun:
-    """Everything that both versions answered."""
+    """Everything that both versions have answered so far."""
 
     case: Case
     before: Target
@@ -89,119 +98,204 @@ class JobRun:
     started: datetime
     conf: Mapping[str, str]
     """The settings of the engines."""
-    tried: tuple[Outcome, ...] = ()
-    """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """The files of `rows_in_files`; with any, the engines answer with digests."""
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        before: Target,
+        after: Target,
+        options: EngineUse,
+        files: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> JobRun:
+        """A run of which nothing is known yet."""
+        engines = tuple(unseen(target, options.runtime.runtime) for target in (before, after))
+        return cls(case, before, after, (), engines, datetime.now(UTC), options.runtime.conf, files or {})
 
     def on(self, target: Target) -> Outcome:
-        """What one version did with the whole case."""
-        return next(outcome for outcome in self.outcomes if outcome.task.cut is None and outcome.task.target == target)
+        """What one version did with the whole case, however often it ran it."""
+        first, *again = (each for each in self.outcomes if each.task.cut is None and each.task.target == target)
+        if first.run is None or not again:
+            return first
+        runs = [first.run, *(each.run for each in again if each.run is not None)]
+        failure = next((run.failure for run in runs if run.failure is not None), None)
+        seen = tuple(seen for run in runs for seen in run.observations)
+        return replace(first, run=replace(first.run, observations=seen, failure=failure))
 
     @property
     def handoffs(self) -> tuple[Outcome, ...]:
-        """What became of each checkpoint, in the order of the steps."""
-        handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
+        """What became of each checkpoint without a workaround, in the order of the steps."""
+        handoffs = [each for each in self.outcomes if each.task.cut is not None and not each.task.workaround]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
+
+    @property
+    def tried(self) -> tuple[Outcome, ...]:
+        """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
+        return tuple(outcome for outcome in self.outcomes if outcome.task.workaround)
+
+    def resumed(self, target: Target) -> dict[int, Outcome]:
+        """What this version did with each checkpoint that it resumed, by the step before which it did."""
+        return {each.task.cut: each for each in self.handoffs if each.task.cut and each.task.target == target}
+
+    @property
+    def never_handed_over(self) -> tuple[int, ...]:
+        """The steps before which the checkpoint could have been handed over, and was not."""
+        tried = self.resumed(self.after)
+        return tuple(cut for cut in cuts(self.case, each=True) if cut not in tried) if tried else ()
 
     def as_far_as(self, case: Case) -> JobRun:
         """What the run shows of a case that ends earlier: its steps are the first ones of the case that ran."""
-
-        def kept(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-            within = (outcome for outcome in outcomes if (outcome.task.cut or 1) <= len(case.steps))
-            return tuple(outcome.as_far_as(case) for outcome in within)
-
-        return replace(self, case=case, outcomes=kept(self.outcomes), tried=kept(self.tried))
+        within = (outcome for outcome in self.outcomes if (outcome.task.cut or 1) <= len(case.steps))
+        return replace(self, case=case, outcomes=tuple(outcome.as_far_as(case) for outcome in within))
 
 
-def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, ...]:
-    """The case on each version; and before each step but the first the checkpoint of the earlier one, resumed on the later.
+def next_cells(run: JobRun) -> tuple[CellTask, ...]:
+    """What runs next, from what is known; none if the verdict needs nothing more.
 
-    Without the latter if its rows come from topics, which are not copied with a checkpoint.
+    1. The case on each version, of which the earlier keeps its checkpoints.
+    2. Some of these on the later version: before the restart, and before the last rows, when they hold most of the sample. If there is
+       nothing to compare, because the job fails or emits nothing, the run ends here.
+    3. Those after which something was otherwise than in the whole job, on the earlier version: a restart alone may change it.
+    4. Those that only the later version refused, with each setting that may help.
+    5. All other checkpoints, if those of 2 did not end alike.
+
+    As soon as anything differs that chance or the clock may explain, the case runs once more on each version.
     """
-    handoffs = () if case.topics else cuts(case, each=True)
-    return (
-        CellTask(case, (before,)),
-        CellTask(case, (after,)),
-        *(CellTask(case, (before, after), cut) for cut in handoffs),
-    )
-
-
-def run_job(case: Case, before: Target, after: Target, options: EngineUse, display: Display[Outcome]) -> JobRun:
-    """Run a job; see `conformance.runner.execution.execute` for errors."""
-    started = datetime.now(UTC)
-    # Twice, since what depends on the clock or on chance cannot be compared.
-    collector = outcomes(cells_of_job(case, before, after), options, display, repeat=2)
-    engines = tuple(
-        collector.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
-    )
-    outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
-    return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
-
-
-def restart_cells(run: JobRun) -> tuple[CellTask, ...]:
-    """The handoffs to resume on the earlier version, too: the later version did otherwise than the earlier did with the whole job.
-
-    Where both did the same, what a restart alone changes does not matter. A handoff without an answer is not compared, nor is any if the
-    whole job has no answer or its own code failed.
-    """
-    whole = run.on(run.before).observation
-    if whole is None or whole.own_code_error is not None:
+    wholes = [outcome for outcome in run.outcomes if outcome.task.cut is None]
+    if not wholes:
+        keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
+        return (
+            CellTask(run.case, (run.before,), keep=keep, files=run.files),
+            CellTask(run.case, (run.after,), files=run.files),
+        )
+    written, after = run.on(run.before), run.on(run.after)
+    seen, other = written.observation, after.observation
+    if seen is None or seen.own_code_error is not None or not (emits(seen) or (other is not None and emits(other))):
         return ()
-    return tuple(
-        replace(outcome.task, targets=(run.before, run.before))
-        for outcome in run.handoffs
-        if outcome.observation is not None
-        and resumed_at(outcome.task.cut or 1, outcome.observation, whole).outcome != "resumed"
-    )
+    kept = written.run.kept if written.run is not None else {}
+    resumed, restarted = run.resumed(run.after), run.resumed(run.before)
+    verdicts = {cut: _met(run, cut) for cut in resumed}
 
+    def cell(cut: int, target: Target, **setting: str) -> CellTask:
+        return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
 
-def resume_where_written(
-    run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]
-) -> JobRun:
-    """The run with the outcomes of these cells of `restart_cells`; see `execute` for errors."""
-    restarted = tuple(outcome for outcome, _ in outcomes(cells, options, display).kept)
-    return replace(run, outcomes=(*run.outcomes, *restarted))
-
-
-def workaround_cells(run: JobRun) -> tuple[CellTask, ...]:
-    """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
-    cells = []
-    fails_anyway = {
-        outcome.task.cut
-        for outcome in run.handoffs
-        if outcome.task.target == run.before and (outcome.observation is None or outcome.observation.error is not None)
+    first = [cut for cut in first_handoffs(run.case) if cut in kept]
+    cells = [cell(cut, run.after) for cut in first if cut not in resumed]
+    if not cells:
+        cells = [cell(cut, run.before) for cut in verdicts if cut not in restarted and _needs_a_restart(run, cut)]
+    if not cells:
+        cells = [*_workarounds(run, verdicts, cell)]
+    ends = {
+        (verdict.outcome, verdict.error.title if verdict.error is not None else "")
+        for cut, verdict in verdicts.items()
+        if verdict.error is not None or emits(seen, cut)
     }
-    for outcome in run.handoffs:
-        if outcome.task.cut in fails_anyway:
-            continue
-        error = outcome.observation.error if outcome.observation is not None else None
-        differences = state_differences(error.message) if error is not None and outcome.task.target == run.after else ()
-        cells += [
-            replace(outcome.task, workaround={key: value})
-            for key, value in state_workarounds(differences, run.before.version, run.after.version)
-            if key not in run.conf
-        ]
+    if not cells and len(ends) > 1:
+        cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
+    # What ends the earlier version under a condition of the trial is no change of the upgrade.
+    if len(wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
+        by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
+        if by_chance or next(divergences(seen, other), None) is not None:
+            cells += [CellTask(run.case, (target,), files=run.files) for target in (run.before, run.after)]
     return tuple(cells)
 
 
-def try_workarounds(run: JobRun, cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> JobRun:
-    """The run with what became of these cells of `workaround_cells`; see `execute` for errors."""
-    return replace(run, tried=tuple(outcome for outcome, _ in outcomes(cells, options, display).kept))
+def emits(seen: Observation, first: int = 1) -> bool:
+    """Whether a micro-batch emitted a row, from this step on."""
+    return any(batch.rows for step in seen.steps if step.number >= first for batch in step.batches)
 
 
-def outcomes(
-    cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome], *, repeat: int = 1
-) -> Collector[Outcome]:
-    """Run cells, those without a cut ``repeat`` times, and keep what becomes of each; see `execute` for errors.
+def can_be_stressed(run: JobRun) -> bool:
+    """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
+    if not run.outcomes:
+        return False
+    seen, other = (run.on(target).observation for target in (run.before, run.after))
+    return (
+        seen is not None
+        and other is not None
+        and seen.own_code_error is other.own_code_error is None
+        and (emits(seen) or emits(other))
+        and (seen.error is None or other.error is None)
+    )
+
+
+def _met(run: JobRun, cut: int) -> CheckpointVerdict:
+    """What became of a checkpoint on the later version, beside the whole job or, once that ran, beside a restart."""
+    seen, beside = run.resumed(run.after)[cut], run.resumed(run.before).get(cut, run.on(run.before))
+    return resumed_at(
+        cut, seen.observation, beside.observation, reason=seen.lacking, whole=run.on(run.after).observation
+    )
+
+
+def _needs_a_restart(run: JobRun, cut: int) -> bool:
+    """Whether the later version did otherwise than the earlier did with the whole job.
+
+    That the earlier takes its own checkpoint is known where the job itself restarts.
+    """
+    seen, whole = run.resumed(run.after)[cut].observation, run.on(run.before).observation
+    if seen is None or (seen.error is not None and isinstance(run.case.steps[cut - 1].action, Restart)):
+        return False
+    return resumed_at(cut, seen, whole).outcome != "resumed"
+
+
+def _workarounds(
+    run: JobRun, verdicts: Mapping[int, CheckpointVerdict], cell: Callable[..., CellTask]
+) -> Iterator[CellTask]:
+    """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
+    done = {(each.task.cut, *each.task.workaround) for each in run.tried}
+    for cut, verdict in verdicts.items():
+        differences = state_differences(verdict.error.message) if verdict.error is not None else ()
+        for key, value in state_workarounds(differences, run.before.version, run.after.version):
+            if key not in run.conf and (cut, key) not in done and not verdict.fails_anyway:
+                yield cell(cut, run.after, **{key: value})
+
+
+def is_silent(case: Case) -> bool:
+    """Whether `write_job` wrote the case with ``silent``."""
+    return SILENT in case.id
+
+
+def first_handoffs(case: Case) -> tuple[int, ...]:
+    """The steps before which a checkpoint is handed over in any case, in the order in which they are worth most."""
+    restarts = [step.number for step in case.steps if isinstance(step.action, Restart)]
+    if is_silent(case):
+        # Before a stream is silent, and once one has been.
+        return tuple(number for restart in restarts for number in (restart, restart + 2))
+    late = [step.number for step in case.steps if step.name in (FAR_AHEAD_COMES, ENDS_COME_AGAIN)]
+    return tuple(number for number in (*restarts, *late) if number > 1)
+
+
+def advance(
+    runs: Sequence[JobRun], cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]
+) -> list[JobRun]:
+    """The runs of several cases with what became of these cells of theirs, which run side by side; see `execute` for errors."""
+    collector = outcomes(cells, options, display)
+    found = [outcome for outcome, _ in collector.kept]
+
+    def advanced(run: JobRun) -> JobRun:
+        own = tuple(outcome for outcome in found if outcome.task.case.id == run.case.id)
+        engines = tuple(collector.engines.get(engine.name, engine) for engine in run.engines)
+        return replace(run, outcomes=(*run.outcomes, *own), engines=engines)
+
+    return [advanced(run) for run in runs]
+
+
+def outcomes(cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> Collector[Outcome]:
+    """Run cells, and keep what becomes of each; see `execute` for errors.
 
     Nothing is taken from the cache, because the code of the job is not part of the case.
     """
-    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}), repeat=repeat)
+    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}))
     collector: Collector[Outcome] = Collector(len(cells))
     plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True, kept=options.kept)
     execute(plan, KeepOutcomes(), collector, display)
     return collector
 
 
+SILENT = "-silent"
+"""What the name of a case ends with whose streams are silent in turn."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MODES: tuple[str, ...] = get_args(OutputMode)
 
@@ -323,9 +417,11 @@ def write_job(
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
+    If the rows are too many for a case, it has the first of each micro-batch; the others are in `rows_in_files`.
+
     Args:
         samples: of all its streams; one without rows sends nothing.
-        folder: where its file is written, named after the function or program.
+        folder: where its file is written, named after the function or program, and after silence.
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
         again: whether the latest and the earliest row of each stream arrive again, after everything else.
@@ -335,8 +431,33 @@ def write_job(
         InvalidCase: a sample has values that no case may have.
     """
     sending = [sample for sample in samples if sample.rows]
-    steps = map(_step, count(), arrivals(sending, batches, silent=silent, again=again))
-    return _write(job, samples, steps, folder)
+    few = not too_many_for_a_case(sending)
+    arriving = arrivals(sending, batches, silent=silent, again=again)
+    steps = (_step(number, arrival, all_rows=few) for number, arrival in enumerate(arriving))
+    return _write(job, samples, steps, folder, SILENT if silent else "")
+
+
+def rows_in_files(
+    samples: Sequence[Sample], folder: Path, *, batches: int, silent: bool = False, again: bool = False
+) -> dict[int, dict[str, str]]:
+    """Write the rows of `write_job` that are too many for a case; returns number of a step → stream → file with them."""
+    files: dict[int, dict[str, str]] = {}
+    sending = {sample.stream: sample for sample in samples if sample.rows}
+    if not too_many_for_a_case(sending.values()):
+        return files
+    arriving = arrivals([*sending.values()], batches, silent=silent, again=again)
+    for number, arrival in enumerate(arriving, 1):
+        for stream, rows in arrival.rows.items():
+            path = folder / f"{stream}-{number}{SILENT if silent else ''}.jsonl"
+            fields = sending[stream].schema.fields
+            with path.open("w", encoding="utf-8") as file:
+                for row in rows:
+                    values = {
+                        each.name: to_json_value(value, each.type) for each, value in zip(fields, row, strict=True)
+                    }
+                    file.write(json.dumps(values) + "\n")
+            files.setdefault(number, {})[stream] = str(path)
+    return files
 
 
 def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> Case:
@@ -360,7 +481,7 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     return _written(file, text).model_copy(update={"topics": case.topics})
 
 
-def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
+def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path, ending: str = "") -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
     written = {
         "title": f"{job.title} gives the same rows",
@@ -376,13 +497,13 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
         raise WrongUsage(
             f"these rows make a case of more than {MAX_BYTES:,} bytes: take fewer with --rows, or shorter ones"
         )
-    return _written(folder / f"{job.stem}.yaml", text)
+    return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(number: int, arrival: Arrival) -> dict[str, Json]:
+def _step(number: int, arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
-    rows = {stream: [list(row) for row in rows] for stream, rows in arrival.rows.items()}
+    rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
     # The engine tells the plan of a step that expects something of it.
     plan = {} if number else {"expect": {"plan": [PHYSICAL_PLAN]}}
     return {"name": arrival.name, "add": rows, **plan}

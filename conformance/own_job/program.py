@@ -15,6 +15,7 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.many_rows import kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
 from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
@@ -274,7 +275,7 @@ def as_records(sample: Sample) -> Sample:
     lacking = {name: type for name, type in _RECORD.items() if name not in types}
     ddl = ", ".join([sample.schema.ddl, *(f"{name} {type}" for name, type in lacking.items())])
     rows = ((*row, *_record_fields(lacking, sample.stream, number)) for number, row in enumerate(sample.rows))
-    return replace(sample, schema=Schema(ddl, parse_schema(ddl).fields), rows=tuple(rows))
+    return replace(sample, schema=Schema(ddl, parse_schema(ddl).fields), rows=kept(rows))
 
 
 def _record_fields(names: Mapping[str, str], topic: str, number: int) -> Iterator[Json]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import reduce
-from io import BytesIO
+from functools import cached_property, reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,11 +21,10 @@ from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
+from conformance.own_job.many_rows import MOST_IN_A_CASE, Row, Some, kept
 
 Record: TypeAlias = Mapping[str, Json]
 
-MOST_BYTES = 64_000_000
-"""A sample may have this many bytes."""
 _CSV = ".csv"
 _INSTANT = re.compile(INSTANT_PATTERN)
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -44,7 +44,7 @@ class UnusableSample(WrongUsage):
 class Sample:
     stream: str
     schema: Schema
-    rows: tuple[tuple[Json, ...], ...]
+    rows: Sequence[Row]
     """The values are as in a case, in schema order."""
     event_time: int | None
     """The position of the column that divides them into micro-batches; None to divide them in the order of the file."""
@@ -58,9 +58,18 @@ class Sample:
         instant: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
         return instant
 
-    def timed(self, rows: Iterable[Sequence[Json]]) -> list[tuple[int, int]]:
-        """The event time and the position of each row that has an event time."""
-        return [(instant, at) for at, row in enumerate(rows) if (instant := self.instant(row)) is not None]
+    @cached_property
+    def instants(self) -> Sequence[int]:
+        """The event time of each row, `_NO_INSTANT` of one without."""
+        times = (self.instant(row) for row in self.rows)
+        return array("q", (_NO_INSTANT if instant is None else instant for instant in times))
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """The places of the earliest and of the latest row; without event times of the first and the last of the file."""
+        timed = [at for at, instant in enumerate(self.instants) if instant != _NO_INSTANT] or range(len(self.rows))
+        # Of rows of the same time the first is the earliest, the last the latest.
+        return min(timed, key=lambda at: (self.instants[at], at)), max(timed, key=lambda at: (self.instants[at], at))
 
 
 def read_sample(
@@ -82,44 +91,44 @@ def read_sample(
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
-    content = _content(path)
     given = _given(path, ddl) if ddl is not None else None
-    records = _rows(path, content, given)
-    rows = records[:most]
-    if not rows:
-        raise UnusableSample(path, "has no rows")
-    schema = given
-    if schema is None:
-        typed = _types_of_parquet(content) if path.suffix.lower() == ".parquet" else {}
-        schema = _inferred(path, rows, event_time, typed)
-        if not schema.fields:
-            raise UnusableSample(path, "its rows have no columns")
-        rows = _rows(path, content, schema)[:most]
+    schema = given if given is not None else _inferred_schema(path, event_time, most)
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
-    values = tuple(_row(path, schema, record, line, in_zone) for line, record in rows)
-    return Sample(stream, schema, values, column, len(records) - len(rows))
+    with _records(path, schema) as records:
+        rows = kept(_row(path, schema, record, line, in_zone) for line, record in islice(records, most))
+        skipped = sum(1 for _ in records)
+    if not rows:
+        raise UnusableSample(path, "has no rows")
+    return Sample(stream, schema, rows, column, skipped)
 
 
-def _content(path: Path) -> bytes:
-    try:
-        if path.exists() and not path.is_file():
-            raise UnusableSample(path, "is not a file")
-        if path.stat().st_size > MOST_BYTES:
-            raise UnusableSample(path, f"has more than {MOST_BYTES:,} bytes: take a part of it")
-        return path.read_bytes()
-    except OSError as error:
-        raise UnusableSample(path, error.strerror or str(error)) from None
+def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
+    with _records(path, None) as records:
+        rows = [*islice(records, min(most, MOST_IN_A_CASE))]
+    if not rows:
+        raise UnusableSample(path, "has no rows")
+    typed = _types_of_parquet(path) if path.suffix.lower() == ".parquet" else {}
+    schema = _inferred(path, rows, event_time, typed)
+    if not schema.fields:
+        raise UnusableSample(path, "its rows have no columns")
+    return schema
 
 
-def _rows(path: Path, content: bytes, schema: Schema | None) -> list[tuple[int, Record]]:
+@contextmanager
+def _records(path: Path, schema: Schema | None) -> Iterator[Iterator[tuple[int, Record]]]:
     """Each row with its line; values of CSV are text without a schema."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}
     try:
-        return list(rows_in(content, path.suffix, columns))
+        if path.exists() and not path.is_file():
+            raise UnusableSample(path, "is not a file")
+        with path.open("rb") as file:
+            yield rows_in(file, path.suffix, columns)
     except NotRows as problem:
         hint = ": write it in UTF-8" if "codec can't decode" in str(problem) else ""
         raise UnusableSample(path, f"{problem}{hint}") from None
+    except OSError as error:
+        raise UnusableSample(path, error.strerror or str(error)) from None
 
 
 def silent(stream: str, ddl: str) -> Sample:
@@ -144,12 +153,12 @@ def _zone(path: Path, name: str) -> tzinfo:
         raise UnusableSample(path, f"the session's time zone {name!r} is none that is known here") from None
 
 
-def _types_of_parquet(content: bytes) -> dict[str, DataType]:
+def _types_of_parquet(path: Path) -> dict[str, DataType]:
     """The types of the columns as Spark reads them; without those that it reads as no type of a case."""
     # The rows were read, so pyarrow is there.
     from pyarrow.parquet import read_schema
 
-    types = {field.name: _of_arrow(field.type) for field in read_schema(BytesIO(content))}
+    types = {field.name: _of_arrow(field.type) for field in read_schema(path)}
     return {name: parse_schema(f"a {ddl}").fields[0].type for name, ddl in types.items() if ddl is not None}
 
 
@@ -324,11 +333,16 @@ def _settled(type: DataType) -> DataType:
     return DataType("array", elements=(_settled(type.elements[0]),)) if type.name == "array" else type
 
 
-Row: TypeAlias = tuple[Json, ...]
-
+_NO_INSTANT = -(1 << 63)
+_MOST_SORTED = 100_000
+"""Of more rows, only so many say where a micro-batch begins."""
 _LAST_INSTANT: int = canonical("9999-12-31 23:59:59", _TIMESTAMP)
 FAR_AHEAD = timedelta(days=366)
 """How much later the last rows are: more than any delay, window or range, so that state is evicted and outer joins are answered."""
+
+
+FAR_AHEAD_COMES = "a row much later: windows close"
+ENDS_COME_AGAIN = "the latest row arrives again, and the earliest, late"
 
 
 @dataclass(frozen=True)
@@ -336,7 +350,7 @@ class Arrival:
     """Rows that arrive in one micro-batch; without rows, the query restarts."""
 
     name: str
-    rows: Mapping[str, tuple[Row, ...]]
+    rows: Mapping[str, Sequence[Row]]
     """The rows by stream; a stream that is missing is silent."""
 
 
@@ -349,7 +363,7 @@ def arrivals(
     2. In the middle of them the query restarts.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
-    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, which is late whatever the delay is.
+    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, late whatever the delay is.
 
     Args:
         samples: of each stream, with at least one row.
@@ -358,7 +372,7 @@ def arrivals(
     parts = {sample.stream: _divided(sample, _bounds(samples, batches), batches) for sample in samples}
     middle = batches // 2
     for number in range(batches):
-        sent = {stream: tuple(part[number]) for stream, part in parts.items() if part[number]}
+        sent = {stream: part[number] for stream, part in parts.items() if part[number]}
         if number == middle:
             yield Arrival("the query restarts", {})
         if silent and number == middle:
@@ -368,39 +382,43 @@ def arrivals(
             yield Arrival(f"micro-batch {number + 1} of the sample", sent)
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
-        yield Arrival("a row much later: windows close", ahead)
+        yield Arrival(FAR_AHEAD_COMES, ahead)
     if again:
-        latest = {sample.stream: _ends(sample)[-1:] for sample in samples}
-        yield Arrival("the latest row arrives again", {**latest, **ahead})
-        yield Arrival("the earliest row arrives again, late", {each.stream: _ends(each)[:1] for each in samples})
+        latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
+        yield Arrival(ENDS_COME_AGAIN, {each.stream: (*latest[each.stream], *_ends(each)[:1]) for each in samples})
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
-    """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams."""
-    instants = sorted(instant for sample in samples for instant, _ in sample.timed(sample.rows))
+    """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
+    every = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
+    instants = sorted(at for sample in samples for at in sample.instants[::every] if at != _NO_INSTANT)
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
-def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[list[Row]]:
+def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequence[Row]]:
     """The rows of each micro-batch; those without an event time by their place in the file."""
-    parts: list[list[Row]] = [[] for _ in range(batches)]
-    for place, row in enumerate(sample.rows):
-        instant = sample.instant(row)
-        number = bisect_right(bounds, instant) if instant is not None else place * batches // len(sample.rows)
-        parts[number].append(row)
-    return parts
+    parts = [array("q") for _ in range(batches)]
+    for place, instant in enumerate(sample.instants):
+        timed = instant != _NO_INSTANT
+        parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
+    some = (Some(sample.rows, places) for places in parts)
+    return [tuple(rows) if len(sample.rows) <= MOST_IN_A_CASE else rows for rows in some]
+
+
+def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
+    """Whether a case with these rows would be too large to be read and kept."""
+    return sum(len(sample.rows) for sample in samples) > MOST_IN_A_CASE
 
 
 def _ends(sample: Sample) -> tuple[Row, ...]:
     """The earliest and the latest row; without event times the first and the last of the file."""
-    timed = sample.timed(sample.rows) or [(at, at) for at in range(len(sample.rows))]
-    return tuple(sample.rows[at] for at in dict.fromkeys((min(timed)[1], max(timed)[1])))
+    return tuple(sample.rows[at] for at in dict.fromkeys(sample.ends))
 
 
 def _far_ahead(sample: Sample) -> Row | None:
-    if not (timed := sample.timed(sample.rows)):
+    at = sample.ends[1]
+    if (latest := sample.instants[at]) == _NO_INSTANT:
         return None
-    latest, at = max(timed)
     moved = latest + FAR_AHEAD // timedelta(microseconds=1)
     if moved > _LAST_INSTANT:
         return None

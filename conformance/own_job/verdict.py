@@ -26,7 +26,7 @@ from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, Outcome, with_expectations
+from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectations
 from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
@@ -123,6 +123,10 @@ class JobVerdict:
     """What no micro-batch of the earlier version showed."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
+    not_handed_over: tuple[int, ...] = ()
+    """The steps before which the checkpoint was not handed over."""
+    digests: bool = False
+    """Whether only the number of rows of each micro-batch and their digest were compared."""
 
     @property
     def to(self) -> SparkVersion:
@@ -151,7 +155,8 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     before, after = run.on(run.before), run.on(run.after)
     seen = before.observation
     complete = seen is not None and bool(seen.steps) and seen.error is None
-    case = with_expectations(run.case, folder, seen) if seen is not None and complete else run.case
+    told = seen is not None and complete and not run.files
+    case = with_expectations(run.case, folder, seen) if seen is not None and told else run.case
     cells = _cell(before, case), _cell(after, case)
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
@@ -172,13 +177,15 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         cells=cells,
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
+        not_handed_over=run.never_handed_over if handoffs else (),
+        digests=bool(run.files),
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
         plan=plan,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
-        not_shown=tuple(never_shown(seen)) if seen is not None and complete else (),
+        not_shown=tuple(never_shown(seen, digests=bool(run.files))) if seen is not None and complete else (),
         not_fixed=not_fixed,
     )
 
@@ -226,7 +233,7 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 
 def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
     written = run.on(run.before)
-    restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
+    restarted = run.resumed(run.before)
     whole = run.on(run.after).observation
 
     def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
@@ -248,7 +255,7 @@ def _handoffs(run: JobRun, case: Case) -> tuple[Handoffs, ...]:
                 proves = right_rows_prove(key, differences)
                 yield TriedWorkaround(f"{key}={value}", verdicts, reads_other_bytes=not proves)
 
-    groups = grouped(judged(outcome) for outcome in run.handoffs if outcome.task.target == run.after)
+    groups = grouped(map(judged, run.resumed(run.after).values()))
     return tuple(replace(group, tried=tuple(of_group(group))) for group in groups)
 
 
@@ -270,7 +277,7 @@ NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 def _emitted(seen: Observation | None, first: int = 1) -> bool:
     """Whether a micro-batch emitted a row, from this step on."""
-    return seen is not None and any(batch.rows for step in seen.steps if step.number >= first for batch in step.batches)
+    return seen is not None and emits(seen, first)
 
 
 def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
@@ -545,6 +552,10 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
     if verdict.columns:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
     yield from (_handoff(group, verdict) for group in verdict.handoffs)
+    if verdict.not_handed_over:
+        alike = ", since the other checkpoints did alike" if not verdict.digests else ": only a sample of fewer rows is"
+        text = f"not handed over before {_steps(verdict.not_handed_over)}{alike}"
+        yield Statement("unsupported", "–", text)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:
@@ -559,7 +570,8 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
         late = ", late rows" if any(batch.dropped for batch in batches) else ""
         count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
-        yield Statement("conforms", "●", f"same rows, watermarks{late} and state in {count}")
+        rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
+        yield Statement("conforms", "●", f"{rows}, watermarks{late} and state in {count}")
     if verdict.change is not None:
         meaning = MEANINGS[verdict.change.meaning]
         first = f"first difference: {verdict.change.where}"
@@ -567,14 +579,17 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
 
 
 def _handoff(group: Handoffs, job: JobVerdict) -> Statement:
-    steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
-    verdict = group.verdict
+    steps, verdict = f", handed over before {_steps(group.steps)}", group.verdict
     details: tuple[str, ...] = ()
     if verdict.outcome == "other rows":
         details = (f"first difference from a restart on {job.before.title}: {verdict.difference}",)
     elif verdict.outcome != "resumed":
         details = (*why(verdict, awaiting_changes(), job.to), *map(str, group.tried))
     return statement(verdict, job.after.title, steps, details)
+
+
+def _steps(numbers: tuple[int, ...]) -> str:
+    return f"{'step' if len(numbers) == 1 else 'steps'} {', '.join(map(str, numbers))}"
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
@@ -632,6 +647,8 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
         "not_fixed": list(verdict.not_fixed),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
         "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
+        "not_handed_over": list(verdict.not_handed_over),
+        "digests": verdict.digests,
         "features": list(verdict.features),
         "known_bugs": [
             {

@@ -16,6 +16,7 @@ import functools
 import hashlib
 import json
 import re
+import shutil
 import time
 from typing import Any, Callable, Iterable, Iterator
 
@@ -23,7 +24,7 @@ from .files import Files, SparkFiles, one_file
 from .kafka import Broker, Record
 from .origin import MissingName
 from .progress import milliseconds
-from .request import Batch, Partitions, Stream, Topic
+from .request import Batch, Partitions, RowsInFile, Stream, Topic
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",
@@ -139,21 +140,24 @@ class FileArrivals(DirectoryArrivals):
             before = clock
             self._files.rename(hidden, visible)
 
-    def _write(self, stream: str, content: list[str]) -> tuple[int, str, str]:
+    def _write(self, stream: str, content: str | list[str]) -> tuple[int, str, str]:
         self._placed += 1
         name = "{:06d}.json".format(self._placed)
         hidden = self._staging + "/" + name
-        self._files.write(hidden, "".join(line + "\n" for line in content).encode("utf-8"))
+        if isinstance(content, str):
+            shutil.copyfile(content, hidden)  # the host names files only where cases lie on a local disk
+        else:
+            self._files.write(hidden, "".join(line + "\n" for line in content).encode("utf-8"))
         self._files.set_modified(hidden, self._clock)
         return self._clock, hidden, self.directory(stream) + "/" + name
 
 
-def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the files of a micro-batch, each as its stream and its lines: always ``Stream.files`` of a stream."""
+def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the files of a micro-batch, always ``Stream.files`` of a stream, each as its stream and its lines or the file with them."""
     for stream, partitions in batch.items():
         padding = streams[stream].files - len(partitions)
         for rows in list(partitions) + [[]] * padding:
-            yield stream, lines(rows)
+            yield stream, rows.path if isinstance(rows, RowsInFile) else lines(rows)
 
 
 def lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -189,11 +193,11 @@ class JobArrivals(DirectoryArrivals):
     def directory(self, stream: str) -> str:
         return "{}/stream={}".format(self._root, stream)
 
-    def stage(self, batches: list[Batch]) -> list[list[tuple[str, list[str]]]]:
+    def stage(self, batches: list[Batch]) -> list[list[tuple[str, Any]]]:
         """The stream and lines of each file, by micro-batch; nothing is written before ``place``."""
         return [list(files_of(batch, self._streams)) for batch in batches]
 
-    def place(self, staged: list[list[tuple[str, list[str]]]]) -> None:
+    def place(self, staged: list[list[tuple[str, Any]]]) -> None:
         """Write one micro-batch after another: the modification times are their order."""
         for number, files in enumerate(staged):
             if number:

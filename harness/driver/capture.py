@@ -64,6 +64,8 @@ class Capture:
     """Gets each micro-batch too, once its rows are kept."""
     running: Callable[[], None] | None = None
     """Called while a micro-batch runs, before its rows are kept."""
+    digests = False
+    """Whether to keep, in place of the rows of a micro-batch, one that says how many they are, and their digest."""
 
     def attach(self, writer: Any, schema: Any) -> Any:
         """Let a ``DataStreamWriter`` of rows with this schema write here; returns the writer."""
@@ -154,7 +156,8 @@ class LocalCapture(Capture):
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
             if self.sink is not None:
                 frame = frame.persist()  # the micro-batch, and with it its state, is computed once
-            self._rows[batch_id] = [encode_row(row, schema) for row in frame.collect()]
+            rows = digest(frame) if self.digests else [encode_row(row, schema) for row in frame.collect()]
+            self._rows[batch_id] = rows
             if self._emitted is not None:
                 self._emitted(batch_id, self._rows[batch_id])
             if self.sink is not None:
@@ -177,6 +180,18 @@ class LocalCapture(Capture):
 
     def error(self) -> Exception | None:
         return self._error
+
+
+def digest(frame: Any) -> list[list[Any]]:
+    """How many rows a frame has, and a digest that does not depend on their order, as one row; none without rows."""
+    from pyspark.sql import functions as F
+
+    # Names may be there twice, and maps have no hash.
+    named = frame.toDF(*("c{}".format(place) for place in range(len(frame.columns))))
+    columns = [F.to_json(f.name) if "map<" in f.dataType.simpleString() else F.col(f.name) for f in named.schema]
+    hashes = named.select(F.xxhash64(*columns).cast("decimal(20,0)").alias("hash"))
+    ((count, total),) = hashes.agg(F.count("hash"), F.sum("hash")).collect()
+    return [["{} rows".format(count), "digest {}".format(total)]] if count else []
 
 
 def _run_one_partition(frame: Any) -> None:

@@ -53,6 +53,10 @@ class Checkpoint:
     def is_committed(self, batch: int) -> bool:
         return self._files.exists(self._file("commits", batch))
 
+    def is_at_rest(self) -> bool:
+        """Whether every micro-batch that was planned is committed."""
+        return self._newest("offsets") == self._newest("commits")
+
     def make_directories(self) -> None:
         """Make the directories that every new query makes first: Hadoop starts a process for each."""
         if not self._files.exists(self.path):

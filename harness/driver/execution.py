@@ -13,7 +13,7 @@ from .backend import Backend, Emitted
 from .checkpoint import ASKED, Checkpoint, stored_state
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
-from .files import prepare
+from .files import LocalFiles, keep, prepare
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink
@@ -32,6 +32,8 @@ _DURATION = "5 minutes"
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
 _START = Step(action="start", batches=[])
+_LOOKS = 500
+"""How often to look whether a micro-batch still runs before a checkpoint is copied."""
 
 
 class QueryFailed(Exception):
@@ -125,6 +127,8 @@ class Execution:
                 error = None
                 batches: list[dict[str, Any]] = []
                 try:
+                    if step.keep is not None:
+                        self._keep(step.keep)
                     if step.action == "kill":
                         missed = self._run_to_kill_point(step)
                         batches = self._batches(tolerant=True) if self._query is not None else []
@@ -187,6 +191,19 @@ class Execution:
         }
 
     # The actions.
+
+    def _keep(self, to: str) -> None:
+        """Copy the case's directory while no micro-batch runs, as the query would leave it if it were stopped here."""
+        if not isinstance(self._backend.files, LocalFiles):
+            return  # nor can a copy be restored there
+        for _ in range(_LOOKS):
+            with self._backend.planning_paused(self._query):
+                if self._checkpoint.is_at_rest():
+                    keep(self._request.directory, to)
+                    if self._checkpoint.is_at_rest():
+                        return
+            time.sleep(0.02)
+        raise DriverFailure("the query never rests, so its checkpoint cannot be copied")
 
     def _act(self, step: Step) -> None:
         if step.action == "restart":
@@ -302,6 +319,7 @@ class Execution:
         self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
+        self._capture.digests = self._request.digests
         self._capture.running = self._place_next
         self._entries = 0
         self._has_executed = False

@@ -13,6 +13,14 @@ Batch = Dict[str, Partitions]
 """What arrives in one micro-batch, by stream."""
 
 
+class RowsInFile(List[Dict[str, Json]]):
+    """The rows of a partition that are in a file, a line each, and not here."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 @dataclass(frozen=True)
 class Topic:
     partitions: int
@@ -57,11 +65,15 @@ class Step:
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False
+    files: Optional[Dict[str, str]] = None
+    keep: Optional[str] = None
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> Step:
         fields = snake_case(message)
         fields["change"] = Change(**snake_case(message.get("change", {})))
+        for stream, path in message.get("files", {}).items():
+            fields["batches"][0][stream] = [RowsInFile(path)]
         return cls(**fields)
 
 
@@ -78,6 +90,7 @@ class CaseRequest:
     first: int
     tell: bool
     discard: List[str]
+    digests: bool = False
     restore: Optional[str] = None
     save: Optional[str] = None
     sink: Optional[str] = None

@@ -97,6 +97,10 @@ class StepRequest(Message):
     """The micro-batch of the step in which that point is; the first is 1."""
     plan: bool = False
     """Whether to report the plan after this step."""
+    files: dict[str, str] | None = None
+    """Stream → a file with rows as JSON, a line each, that arrive in place of those of ``batches``, which has only one."""
+    keep: str | None = None
+    """Where to copy ``directory`` before this step, while the query rests; None not to."""
 
 
 class CaseRequest(Message):
@@ -115,6 +119,8 @@ class CaseRequest(Message):
     """Where to move ``directory`` when done, instead of removing it."""
     discard: tuple[str, ...] = ()
     """Directories to remove first."""
+    digests: bool = False
+    """Whether to report, in place of the rows that a micro-batch emits, one that says how many they are, and their digest."""
     tell: bool = False
     """Whether to send ``Emitted`` for each micro-batch before it can be committed."""
     streams: dict[str, StreamRequest]

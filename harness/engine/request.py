@@ -102,6 +102,8 @@ def request_for(
     conf: Mapping[str, str] | None = None,
     kafka: str | None = None,
     arrived: int | None = None,
+    keep: Mapping[int, str] | None = None,
+    files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> CaseRequest:
     """The request for a case.
 
@@ -113,6 +115,8 @@ def request_for(
         conf: Spark settings for every case; the case's own override them.
         kafka: ``host:port`` of the broker for its topics.
         arrived: if given, the topics are made anew with what arrives up to this step; a case without topics has none of it.
+        keep: number of a step → where to copy the directory before it.
+        files: number of a step → stream → a file whose rows arrive in place of those of the case.
     """
     segment = segment or Segment(1, len(case.steps))
     query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
@@ -121,7 +125,12 @@ def request_for(
             change = step.action.change
             query, trigger = change.query or query, change.trigger or trigger
             output_mode, settings = change.output_mode or output_mode, {**settings, **(change.conf or {})}
-    steps = [_step(step, case) for step in case.steps[segment.first - 1 : segment.last]]
+    steps = [
+        _step(step, case).model_copy(
+            update={"keep": (keep or {}).get(step.number), "files": (files or {}).get(step.number)}
+        )
+        for step in case.steps[segment.first - 1 : segment.last]
+    ]
     if segment.killed:
         action = case.steps[segment.last - 1].action
         assert isinstance(action, Restart)
@@ -143,6 +152,7 @@ def request_for(
         if case.topics and arrived is not None
         else None,
         first=segment.first,
+        digests=bool(files),
         tell=segment.killed,
     )
 

@@ -59,6 +59,11 @@ class RuntimeOptions(EngineSettings):
     """``host:port`` of the broker for topics; None to start one when a case needs it. Only for ``local``."""
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether engines do not read files of this machine at their paths."""
+        return self.runtime != "local" or bool(self.endpoint or self.cluster or self.storage)
+
+    @property
     def uses_java_here(self) -> bool:
         """Whether engines are JVMs of this machine: not those in containers, and not a Connect server."""
         return self.runtime == "local" and (self.endpoint is None or self.beside_connect)

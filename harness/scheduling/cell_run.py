@@ -245,6 +245,13 @@ class CellTask:
     """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
     workaround: Mapping[str, str] = field(default_factory=dict)
     """Spark settings with which the target after the cut resumes the checkpoint a second time; not those that the case itself sets."""
+    keep: tuple[int, ...] = ()
+    """Steps before which a run without a cut keeps a copy of its checkpoint, for cells that resume it."""
+    before: SavedCheckpoint | None = None
+    """What a run kept of the steps before the cut; None to run them."""
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Number of a step → stream → a file on the engine's file system whose rows arrive in place of those of the case. With any, the
+    engine answers with digests of the rows that it emits."""
 
     @property
     def key(self) -> CellKey:
@@ -279,6 +286,8 @@ class CellRun:
     """How long it took; with a cut, without the steps before it, unless those failed."""
     reused: bool = False
     """Whether the answer comes from an earlier run."""
+    kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
+    """The checkpoints that ``task.keep`` asks for, before the steps that the run has reached."""
 
     @property
     def case(self) -> Case:
@@ -349,12 +358,29 @@ def run_whole(case: Case, slot: EngineSlot, limits: Limits, resumes: str | None 
     Raises:
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
-    segments = segments_of(case)
-    return with_retries(
-        slot,
-        segments,
-        lambda: _run_segments(case, segments, slot.engine().new_directory(case.id), slot, limits, restore=resumes),
-    )
+    return run_and_keep(CellTask(case, (slot.target,), resumes=resumes), slot, limits)[0]
+
+
+def run_and_keep(task: CellTask, slot: EngineSlot, limits: Limits) -> tuple[Observation, Mapping[int, SavedCheckpoint]]:
+    """Run every step of a case, and keep its checkpoint before the steps that ``task.keep`` names, as far as the case comes.
+
+    Raises:
+        HarnessError, MisalignedBatches: see ``with_retries``.
+    """
+    case, segments = task.case, segments_of(task.case)
+
+    def run() -> tuple[Observation, Mapping[int, SavedCheckpoint]]:
+        directory = slot.engine().new_directory(case.id)
+        keep = {step: f"{directory}.before-{step}" for step in task.keep}
+        seen = _run_segments(case, segments, directory, slot, limits, restore=task.resumes, keep=keep, files=task.files)
+        kept = {
+            step: SavedCheckpoint(seen.model_copy(update={"steps": seen.steps[: step - 1]}), directory, saved)
+            for step, saved in keep.items()
+            if len(seen.steps) >= step
+        }
+        return seen, kept
+
+    return with_retries(slot, segments, run)
 
 
 def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> SavedCheckpoint:
@@ -401,7 +427,9 @@ def run_after_cut(
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
-    resume = partial(_run_segments, restore=before.saved, discard=discard, earlier=(before.observation,))
+    resume = partial(
+        _run_segments, restore=before.saved, discard=discard, earlier=(before.observation,), files=task.files
+    )
     return with_retries(slot, segments, partial(resume, case, segments, before.directory, slot, limits))
 
 
@@ -448,6 +476,8 @@ def _run_segments(
     save: str | None = None,
     discard: tuple[str, ...] = (),
     earlier: tuple[Observation, ...] = (),
+    keep: Mapping[int, str] | None = None,
+    files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Observation:
     """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues.
 
@@ -458,7 +488,9 @@ def _run_segments(
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
         kafka = broker_for(case, engine)
-        request = request_for(case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka)
+        request = request_for(
+            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep, files=files
+        )
         around = {"restore": restore, "discard": discard} if first else {}
         around |= {"save": save} if last else {}
         seen.append(engine.observe(request.model_copy(update=around), step_timeout=limits.step_timeout))

@@ -27,8 +27,8 @@ from harness.scheduling.cell_run import (
     SavedCheckpoint,
     completed,
     run_after_cut,
+    run_and_keep,
     run_before_cut,
-    run_whole,
 )
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
@@ -56,7 +56,9 @@ class SlotKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Cells whose first steps run only once: a cell without a cut, or all cells that resume the same checkpoint."""
+    """Cells whose first steps run only once: a cell without a cut, all cells that resume the same checkpoint, or all that resume what
+    one run has kept, which they do in its directory, one after another.
+    """
 
     cells: tuple[CellTask, ...]
 
@@ -68,22 +70,26 @@ class Batch:
     @property
     def slot(self) -> SlotKey:
         """The engine of the first step."""
+        if self.first.before is not None:
+            return SlotKey(self.first.target.name)
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
         case, whole = self.first.case, self.first.cut is None
         real_time = whole and case.runs_in_real_time(self.first.origin.version)
         return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time, case.table_formats)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
-        yield self.slot, self.first.origin
+        if self.first.before is None:
+            yield self.slot, self.first.origin
         if self.first.cut is not None:
             yield from ((SlotKey(cell.target.name), cell.target) for cell in self.cells)
 
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
     """What each engine starts, the longest cases first."""
-    batches: dict[tuple[str, str, int | None], list[CellTask]] = {}
+    batches: dict[tuple[str, str, int | str | None], list[CellTask]] = {}
     for cell in cells:
-        batches.setdefault((cell.origin.name, cell.case.id, cell.cut), []).append(cell)
+        shared = cell.cut if cell.before is None else cell.before.directory
+        batches.setdefault((cell.origin.name, cell.case.id, shared), []).append(cell)
     by_slot: dict[SlotKey, list[Batch]] = {}
     for batch in (Batch(tuple(cells)) for cells in batches.values()):
         by_slot.setdefault(batch.slot, []).append(batch)
@@ -169,16 +175,23 @@ class Scheduler:
         """
         for cell in batch.cells:
             self._listener.cell_started(cell)
+        if batch.first.before is not None:
+            return batch.first.before
         case, cut, slot, limits = batch.first.case, batch.first.cut, self._engines.slot(batch.slot), self._limits
         saved: list[SavedCheckpoint] = []
+        kept: dict[int, SavedCheckpoint] = {}
 
         def before_cut(cut: int) -> Observation:
             saved.append(run_before_cut(case, cut, slot, limits))
             return saved[0].observation
 
-        whole = [partial(run_whole, case, slot, limits, batch.first.resumes)] * limits.repeat
-        runs = whole if cut is None else [partial(before_cut, cut)]
-        run = completed(batch.first, runs, allow_code=self._allow_code)
+        def whole() -> Observation:
+            observation, before = run_and_keep(batch.first, slot, limits)
+            kept.update(before)
+            return observation
+
+        runs = [whole] * limits.repeat if cut is None else [partial(before_cut, cut)]
+        run = replace(completed(batch.first, runs, allow_code=self._allow_code), kept=kept)
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
         for cell in batch.cells:
@@ -194,15 +207,19 @@ class Scheduler:
                 return
             key = SlotKey(cell.target.name)
             slot, discard = self._engines.slot(key), self._engines.take_discarded()
-            runs = [partial(run_after_cut, cell, before, slot, self._limits, discard)]
+            saved, limits = cell.before or before, self._limits
+            runs = (
+                [] if cell.before and cell.workaround else [partial(run_after_cut, cell, saved, slot, limits, discard)]
+            )
             if cell.workaround:
-                with_it = replace(self._limits, conf={**self._limits.conf, **cell.workaround})
-                runs.append(partial(run_after_cut, cell, before, slot, with_it))
+                with_it = replace(limits, conf={**limits.conf, **cell.workaround})
+                runs.append(partial(run_after_cut, cell, saved, slot, with_it))
             try:
                 self._done(completed(cell, runs, allow_code=self._allow_code))
             finally:
                 self._engines.release(key)
-        self._engines.discard(before.saved)
+        if batch.first.before is None:
+            self._engines.discard(before.saved)
 
     def _done(self, run: CellRun) -> None:
         if not self._stopping.is_set():
@@ -257,7 +274,8 @@ class _Engines:
     def started(self, batch: Batch) -> None:
         """A batch no longer uses the engine in which it started."""
         # The engine must have ended before another may start in its place.
-        self.release(batch.slot)
+        if batch.first.before is None:
+            self.release(batch.slot)
         with self._changed:
             self._starting[batch.slot] -= 1
             self._starting += Counter()  # without those at zero

@@ -117,6 +117,7 @@ def run(request, mode, on_progress):
     for path in request["discard"]:
         shutil.rmtree(path)
     if "restore" in request:
+        shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(request["restore"], directory)
     if request["first"] > 1:
         if mode == "refuses-to-resume":
@@ -129,12 +130,12 @@ def run(request, mode, on_progress):
         return
     last = request["first"] + len(request["steps"]) - 1
     for number, step in enumerate(request["steps"], request["first"]):
-        arrived = [
-            (milliseconds(row["event_time"]), row["count"])
-            for batch in step["batches"]
-            for rows in batch["events"]
-            for row in rows
-        ]
+        placed = [row for batch in step["batches"] for rows in batch["events"] for row in rows]
+        if "files" in step:
+            placed = [json.loads(line) for line in Path(step["files"]["events"]).read_text().splitlines()]
+        arrived = [(milliseconds(row["event_time"]), row["count"]) for row in placed]
+        if "keep" in step:
+            shutil.copytree(directory, step["keep"])
         if number == 2 and mode == "dies":
             sys.stderr.write("OutOfMemoryError: there was no more room\n")
             sys.stderr.flush()

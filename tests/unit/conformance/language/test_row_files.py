@@ -61,7 +61,8 @@ def test_parquet_is_read_with_pyarrow(tmp_path: Path, monkeypatch: pytest.Monkey
     rows = [{"order_time": datetime(1970, 1, 1, 12, 1, tzinfo=UTC), "price": Decimal("1.50"), "amount": 1}]
     fake, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
     vars(fake)["ArrowException"] = type("ArrowException", (Exception,), {})
-    vars(parquet)["read_table"] = lambda _: SimpleNamespace(to_pylist=lambda: rows)
+    batches = [SimpleNamespace(to_pylist=lambda: rows)]
+    vars(parquet)["ParquetFile"] = lambda _: SimpleNamespace(iter_batches=lambda: batches)
     monkeypatch.setitem(sys.modules, "pyarrow", fake)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
     write(tmp_path, "day1.parquet", "")

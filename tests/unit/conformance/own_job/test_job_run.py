@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -12,19 +12,18 @@ import pytest
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import (
     Job,
-    cells_of_job,
+    JobRun,
+    advance,
     check_function,
-    restart_cells,
-    resume_where_written,
-    run_job,
+    next_cells,
     with_expectations,
     write_job,
 )
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
-from conformance.runner import execution
 from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import from_kafka
+from harness.scheduling.kept_engines import KeptEngines
 from reports.html.dossier import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
@@ -40,25 +39,26 @@ class Silent:
     def judged(self, task, verdict, seconds): ...
 
 
+def whole_run(case, runtime, files=None):
+    """Everything that a verdict needs, on these engines."""
+    with closing(KeptEngines(runtime)) as kept:
+        options = EngineUse(kept=kept)
+        run = JobRun.of(case, OLD, NEW, options, files)
+        while cells := next_cells(run):
+            (run,) = advance([run], cells, options, Silent())
+        return run
+
+
 @pytest.fixture
-def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def tried(tmp_path: Path):
     """The verdict on a job whose later version has a fault."""
 
-    def run(new: str, old: str = "right", *, restart: bool = True):
-        runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), {OLD.name: old, NEW.name: new})
-
-        @contextmanager
-        def opened(options, work=None):
-            yield runtime
-
-        monkeypatch.setattr(execution, "open_runtime", opened)
+    def run(new: str, old: str = "right"):
         sample = tmp_path / "events.jsonl"
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, again=True)
-        found = run_job(case, OLD, NEW, EngineUse(), Silent())
-        if restart:
-            found = resume_where_written(found, restart_cells(found), EngineUse(), Silent())
-        return judge_job(found, tmp_path, "conformance check")
+        runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), {OLD.name: old, NEW.name: new})
+        return judge_job(whole_run(case, runtime), tmp_path, "conformance check")
 
     return run
 
@@ -66,7 +66,10 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     verdict = tried("right")
     assert (verdict.answer, verdict.exit_code) == ("same", 0)
-    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (2, 3, 4, 5, 6))]
+    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (3, 6))]
+    assert verdict.not_handed_over == (2, 4, 5)
+    (told,) = (each.text for each in statements(verdict, None) if each.text.startswith("not handed over"))
+    assert told == "not handed over before steps 2, 4, 5, since the other checkpoints did alike"
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
     verdict.write(tmp_path / "results.jsonl")
     results = Results.read(tmp_path / "results.jsonl")
@@ -82,12 +85,7 @@ def test_rows_that_differ_are_told_with_the_first_difference(tried) -> None:
     assert any("first difference" in detail for detail in first.details)
 
 
-def test_only_what_differs_from_the_whole_job_is_resumed_where_it_was_written(tried) -> None:
-    right = tried("right", restart=False)
-    assert [group.verdict.outcome for group in right.handoffs] == ["resumed"]
-    # On both versions a restart forgets: that is no change of the upgrade.
-    alone = tried("forgets-on-resume", "forgets-on-resume", restart=False)
-    assert alone.handoffs[0].verdict.outcome == "other rows"
+def test_what_a_restart_alone_changes_is_no_change_of_the_upgrade(tried) -> None:
     both = tried("forgets-on-resume", "forgets-on-resume")
     assert [group.verdict.outcome for group in both.handoffs] == ["resumed"]
 
@@ -132,8 +130,9 @@ def test_rows_from_topics_are_not_handed_over(tmp_path: Path) -> None:
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
     case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, silent=True)
     (from_topics,) = from_kafka(case)
-    assert [cell.cut for cell in cells_of_job(from_topics.case, OLD, NEW)] == [None, None]
-    assert len(cells_of_job(case, OLD, NEW)) > 2
+    cells = next_cells(JobRun.of(from_topics.case, OLD, NEW, EngineUse()))
+    assert [(cell.cut, cell.keep) for cell in cells] == [(None, ()), (None, ())]
+    assert next_cells(JobRun.of(case, OLD, NEW, EngineUse()))[0].keep != ()
     seen = observed(*(step(each.number) for each in case.steps))
     assert with_expectations(from_topics.case, tmp_path, seen).topics == from_topics.case.topics != {}
 

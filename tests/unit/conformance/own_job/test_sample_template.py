@@ -25,7 +25,7 @@ def test_a_template_of_columns_of_every_type_is_read(tmp_path: Path) -> None:
     assert len(sample.rows) == 3
     lacking = {TYPE_NAMES[number] for number, value in enumerate(sample.rows[0]) if value is None}
     assert lacking == {"binary"}
-    times = [instant for instant, _ in sample.timed(sample.rows)]
+    times = sample.instants
     assert [later - earlier for earlier, later in pairwise(times)] == [600_000_000] * 2
 
 

@@ -13,7 +13,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job import verdict
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, Outcome, restart_cells, workaround_cells
+from conformance.own_job.job_run import JobRun, Outcome, next_cells
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
@@ -27,7 +27,7 @@ from conformance.own_job.verdict import (
 )
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import unseen
-from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window
@@ -79,7 +79,8 @@ AFTER = replace(SPARK_359, version=SparkVersion(4, 3, 0))
 def outcome(seen: Observation, *targets: Target, cut: int | None = None, **workaround: str) -> Outcome:
     conf = {f"spark.sql.{key.replace('__', '.')}": value for key, value in workaround.items()}
     task = CellTask(JOB, targets, cut, workaround=conf)
-    return Outcome(task, CellRun(task, (seen,), None, runnable=True, seconds=0.1))
+    kept = {2: SavedCheckpoint(seen, "run", "run.before-2")} if cut is None else {}
+    return Outcome(task, CellRun(task, (seen,), None, runnable=True, seconds=0.1, kept=kept))
 
 
 JOB = case(expect(), expect())
@@ -88,18 +89,21 @@ JOB = case(expect(), expect())
 def ran(
     before: Observation,
     after: Observation,
-    restarted: Observation,
+    restarted: Observation | None,
     resumed: Observation,
     tried: tuple[Outcome, ...] = (),
+    *,
+    on: Target = SPARK_359,
 ) -> JobRun:
-    engines = tuple(unseen(target, "local") for target in (SPARK_359, AFTER))
+    engines = tuple(unseen(target, "local") for target in (on, AFTER))
     outcomes = (
-        outcome(before, SPARK_359),
+        outcome(before, on),
         outcome(after, AFTER),
-        outcome(restarted, SPARK_359, SPARK_359, cut=2),
-        outcome(resumed, SPARK_359, AFTER, cut=2),
+        *([outcome(restarted, on, on, cut=2)] if restarted is not None else []),
+        outcome(resumed, on, AFTER, cut=2),
+        *tried,
     )
-    return JobRun(JOB, SPARK_359, AFTER, outcomes, engines, datetime.now(UTC), {}, tried)
+    return JobRun(JOB, on, AFTER, outcomes, engines, datetime.now(UTC), {})
 
 
 @pytest.fixture
@@ -110,7 +114,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() -> None:
-    cells = workaround_cells(ran(ROWS, ROWS, ROWS, REFUSED))
+    cells = next_cells(ran(ROWS, ROWS, ROWS, REFUSED))
     assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == [
         ({ANSI: "false"}, 2, AFTER),
         ({SCHEMA_CHECK: "false"}, 2, AFTER),
@@ -118,26 +122,41 @@ def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() 
 
 
 def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:
-    assert workaround_cells(ran(ROWS, ROWS, ROWS, ROWS)) == ()
-    assert workaround_cells(ran(ROWS, ROWS, REFUSED, REFUSED)) == ()
+    assert next_cells(ran(ROWS, ROWS, None, ROWS)) == ()
+    assert next_cells(ran(ROWS, ROWS, REFUSED, REFUSED)) == ()
 
 
 def test_a_handoff_is_resumed_where_it_was_written_only_if_its_answer_differs_from_the_whole_job() -> None:
-    (cell,) = restart_cells(ran(ROWS, ROWS, ROWS, OTHER_ROWS))
+    cell, *again = next_cells(ran(ROWS, ROWS, None, OTHER_ROWS))
     assert (cell.cut, cell.targets) == (2, (SPARK_359, SPARK_359))
-    assert restart_cells(ran(ROWS, ROWS, ROWS, ROWS)) == ()
-    whole, *others = ran(ROWS, ROWS, ROWS, OTHER_ROWS).outcomes
+    # Chance may be the reason, too.
+    assert [(each.cut, each.targets) for each in again] == [(None, (SPARK_359,)), (None, (AFTER,))]
+    assert [cell.targets for cell in next_cells(ran(ROWS, ROWS, None, REFUSED))] == [(SPARK_359, SPARK_359)]
+    assert next_cells(ran(ROWS, ROWS, None, ROWS)) == ()
+
+
+def test_nothing_more_runs_without_an_answer_to_compare() -> None:
+    run = ran(ROWS, ROWS, None, OTHER_ROWS)
+    whole, *others = run.outcomes
     for lost in ((replace(whole, run=None), *others), (whole, *(replace(other, run=None) for other in others))):
-        assert restart_cells(replace(ran(ROWS, ROWS, ROWS, ROWS), outcomes=lost)) == ()
+        assert next_cells(replace(run, outcomes=lost)) == ()
+    assert next_cells(ran(NO_ROWS, NO_ROWS, None, NO_ROWS)) == ()
+
+
+def test_where_both_versions_do_the_same_the_job_runs_once_on_each() -> None:
+    run = replace(ran(ROWS, ROWS, None, ROWS), outcomes=ran(ROWS, OTHER_ROWS, None, ROWS).outcomes)
+    assert [cell.targets for cell in next_cells(run)] == [(SPARK_359,), (AFTER,)]
+    again = replace(run, outcomes=(*run.outcomes, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
+    assert next_cells(again) == ()
+    assert again.on(AFTER).run is not None
+    assert again.on(AFTER).run.observations == (OTHER_ROWS, OTHER_ROWS)
 
 
 def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_set_it() -> None:
-    run = ran(ROWS, ROWS, ROWS, REFUSED)
-    for other in (
-        replace(run, conf={ANSI: "true"}),
-        replace(run, before=replace(AFTER, version=SparkVersion(4, 0, 5))),
-    ):
-        tried = workaround_cells(other)
+    newer = ran(ROWS, ROWS, ROWS, REFUSED, on=replace(AFTER, version=SparkVersion(4, 0, 5)))
+    for other in (replace(ran(ROWS, ROWS, ROWS, REFUSED), conf={ANSI: "true"}), newer):
+        tried = next_cells(other)
+        assert tried
         assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from harness.driver import arrivals as module
 from harness.driver.arrivals import FileArrivals, lines, stream_at
-from harness.driver.files import LocalFiles
-from harness.driver.request import Stream
+from harness.driver.files import LocalFiles, keep
+from harness.driver.request import Step, Stream
 
 STREAMS = {"a": Stream("v INT", 2), "b": Stream("v INT", 1)}
 
@@ -71,3 +71,20 @@ def test_no_rows_are_a_blank_line():
 def test_whose_progress_it_is(root, described):
     assert stream_at(described, lambda name: f"{root}/{name}", ["a", "b", "ab"]) == "b"
     assert stream_at(described.replace("/b]", "/cb]"), lambda name: f"{root}/{name}", ["a", "b"]) is None
+
+
+def test_rows_of_a_file_arrive_as_a_copy_of_it_and_are_not_copied_with_a_checkpoint(tmp_path):
+    given, case = tmp_path / "many.jsonl", tmp_path / "case"
+    given.write_text('{"v": 1}\n' * 200_000)
+    step = Step.parse({"action": "add", "batches": [{"b": [[{"v": 1}]]}], "files": {"b": str(given)}})
+    arrivals = FileArrivals(str(case / "streams"), STREAMS, LocalFiles())
+    arrivals.place(arrivals.stage(step.batches))
+    (there,) = (path for path in (case / "streams" / "b").iterdir())
+    assert there.read_bytes() == given.read_bytes()
+    assert there.stat().st_mtime != given.stat().st_mtime
+    (case / "checkpoint").mkdir()
+    (case / "checkpoint" / "metadata").write_text("{}")
+    keep(str(case), str(tmp_path / "kept"))
+    kept = tmp_path / "kept"
+    assert (kept / "streams" / "b" / there.name).samefile(there)
+    assert not (kept / "checkpoint" / "metadata").samefile(case / "checkpoint" / "metadata")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import threading
+from contextlib import contextmanager, nullcontext
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -325,3 +326,36 @@ def test_an_engine_that_loses_its_context_is_lost(tmp_path, trigger):
         running._await_termination() if trigger == "once" else running._drain()
     with pytest.raises(EngineLost):
         running._describe(caught.value)
+
+
+def test_a_checkpoint_is_copied_only_while_no_micro_batch_runs(tmp_path):
+    one, looks = backend(frame(REFUSES)), []
+    running = execution.Execution(one, request(tmp_path, {"where": "x > 1"}))
+    checkpoint = tmp_path / "x" / "checkpoint"
+    for log in ("offsets", "commits"):
+        (checkpoint / log).mkdir(parents=True)
+    (checkpoint / "offsets" / "0").write_text("v1\n{}\n")
+
+    @contextmanager
+    def paused(_):
+        looks.append(0)
+        if len(looks) == 3:
+            (checkpoint / "commits" / "0").write_text("v1\n{}\n")
+        yield
+
+    one.planning_paused = paused
+    running._keep(str(tmp_path / "copy"))
+    assert len(looks) == 3
+    assert (tmp_path / "copy" / "checkpoint" / "commits" / "0").exists()
+
+
+def test_a_query_that_never_rests_has_no_copy(tmp_path, monkeypatch):
+    one = backend(frame(REFUSES))
+    one.planning_paused = lambda _: nullcontext()
+    monkeypatch.setattr(execution, "_LOOKS", 2)
+    running = execution.Execution(one, request(tmp_path, {"where": "x > 1"}))
+    (tmp_path / "x" / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "x" / "checkpoint" / "offsets" / "0").write_text("v1\n{}\n")
+    with pytest.raises(DriverFailure, match="never rests"):
+        running._keep(str(tmp_path / "copy"))
+    assert not (tmp_path / "copy").exists()
