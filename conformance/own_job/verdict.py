@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
-from conformance.core.case import Action, Case, Restart
+from conformance.core.case import Action, Alter, Case, Restart
 from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -408,8 +408,10 @@ def concerned(
 def _is_a_change_of_the_job(action: Action) -> bool:
     """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
     match action:
-        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out):
-            return change != CaseChange() or bool(damage) or partitions is not None or aged_out
+        case Alter():
+            return True
+        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out, alter=alter):
+            return change != CaseChange() or bool(damage or alter) or partitions is not None or aged_out
     return False
 
 

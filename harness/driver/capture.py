@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, Iterator
 from pyspark.sql import types as t
 
 from .kill_point import Breakpoint
+from .sinks import WrittenSink
 
 _NTZ = getattr(t, "TimestampNTZType", ())
 
@@ -76,6 +77,20 @@ class Capture:
     def error(self) -> Exception | None:
         """What the last micro-batch failed with inside ``foreachBatch``."""
         return None
+
+
+class SinkCapture(Capture):
+    """What a query emitted, as a reader finds it in its sink."""
+
+    def __init__(self, sink: WrittenSink) -> None:
+        self.written = sink
+
+    def attach(self, writer: Any, schema: Any) -> Any:
+        self.written.prepare(schema)
+        return writer.format(self.written.format).option("path", self.written.path)
+
+    def rows(self, batch_id: int) -> list[list[Any]]:
+        return self.written.content().get(batch_id, [])
 
 
 class RowWriter:

@@ -53,6 +53,11 @@ class Checkpoint:
     def is_committed(self, batch: int) -> bool:
         return self._files.exists(self._file("commits", batch))
 
+    def planned(self) -> int:
+        """The newest planned micro-batch; -1 if there is none."""
+        newest = self._newest("offsets")
+        return -1 if newest is None else newest
+
     def make_directories(self) -> None:
         """Make the directories that every new query makes first: Hadoop starts a process for each."""
         if not self._files.exists(self.path):

@@ -105,6 +105,8 @@ class ConnectRuntime:
             return "the engine's process cannot be killed through Connect"
         if case.tables:
             return "its rows come from a table, which the driver writes through the engine's JVM, which Connect hides"
+        if case.written:
+            return "its rows are read from a sink that only the server's machine and its packages may reach"
         if case.topics:
             return (
                 "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"
