@@ -19,6 +19,7 @@ from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import NamedJob
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
+from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
@@ -52,6 +53,9 @@ Examples:
 
   # which sources does it read, if it gets these arguments?
   conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
+
+  # 3.5 here, 4.3 through your Spark Connect server
+  conformance check job.py --from 3.5 --to 4.3 --connect sc://localhost
 
   # in more and smaller micro-batches
   conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
@@ -132,7 +136,8 @@ def check(
     watermark: job_options.Watermarks = None,
     code: JobCode,
     engines: engine_options.Engines,
-    settings: engine_options.Settings,
+    settings: engine_options.Cluster,
+    sides: Sides,
     speed: engine_options.Speed,
     output: Path = output_option(Path("check"), "Folder for the case, the results and the verdict.", "FOLDER"),
     as_json: options.AsJson = False,
@@ -148,7 +153,7 @@ def check(
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
-    where = job_options.options_of_job(engines, settings, speed, code)
+    where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     if main is not None:
         what = "a program of the JVM would start its queries with its own checkpoint and sink; let it call a method, and --call that"
         raise typer.BadParameter(what, param_hint="--main")
@@ -169,6 +174,7 @@ def check(
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
+    before, after, where = sides.placed(before, after, where)
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")

@@ -123,10 +123,14 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 
 
 def options_of_job(
-    engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: JobCode
+    engines: engine_options.Engines,
+    settings: engine_options.Settings,
+    speed: engine_options.Speed,
+    code: JobCode,
+    connect: str | None = None,
 ) -> EngineUse:
     """Where the job runs; that it may is what the command is for. See `engine_options.runtime_options` for errors."""
-    where = engine_options.runtime_options(engines, settings, code=code)
+    where = engine_options.runtime_options(engines, settings, connect=connect, code=code)
     return EngineUse(runtime=where, work=engines.work, concurrency=speed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from conformance.cli.console import SafeConsole, command_line, errors_console, p
 from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
+from conformance.cli.sides import ConnectSides
 from conformance.judging.checkpoint_verdict import UpgradeVerdict
-from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
-from harness.runtimes.connect import Endpoint
+from conformance.runner.upgrade import Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Policy
 from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
@@ -73,20 +72,9 @@ def upgrade(
         SELECT_VERSIONS,
         "--pairs",
     ),
-    connect: str | None = option(
-        None,
-        "One side runs through this Spark Connect server, on this machine: sc://host:15002, parameters after /;.",
-        "URL",
-        SELECT_VERSIONS,
-    ),
-    connect_side: ConnectSide | None = option(
-        None,
-        f"The side that runs through Connect; by default the one that resumes. The address may then be in {engine_options.CONNECT}.",
-        "from|to",
-        SELECT_VERSIONS,
-    ),
     engines: engine_options.Engines,
     settings: engine_options.Settings,
+    sides: ConnectSides,
     code: Code,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
@@ -97,17 +85,7 @@ def upgrade(
 
     The steps of a case before the cut run on the first version, the rest on the second, on a copy of the checkpoint.
     """
-    # Alone, the variable says nothing about this command: other commands use it too.
-    connect = connect or (os.environ.get(engine_options.CONNECT) if connect_side else None)
-    if connect is None and connect_side is not None:
-        raise typer.BadParameter(
-            f"pass the address of the server, --connect or {engine_options.CONNECT}", param_hint="--connect-side"
-        )
-    if connect is not None and not Endpoint.parse(connect).on_this_machine:
-        raise typer.BadParameter(
-            "both sides use the same files: run this on the machine of the server, with its address there, sc://localhost:15002",
-            param_hint="--connect",
-        )
+    connect = sides.address
     runtime = engine_options.runtime_options(engines, settings, connect=connect, code=code)
     plan = plan_upgrades(
         UpgradeOptions(
@@ -118,7 +96,7 @@ def upgrade(
             after=to or (),
             policy=policy,
             cuts=cuts,
-            connect_side=(connect_side or "to") if connect else None,
+            connect_side=(sides.connect_side or "to") if connect else None,
             tags=tag or (),
             state_store=state_store,
             fresh=fresh,

@@ -103,6 +103,9 @@ Source: TypeAlias = Literal["files", "kafka", "memory", "delta", "iceberg"]
 TableFormat: TypeAlias = Literal["delta", "iceberg"]
 """The format of a table that a stream is read from."""
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
+WrittenSink: TypeAlias = Literal["files", "delta", "iceberg"]
+"""A sink that Spark itself writes, and in which the suite finds the rows."""
+WRITTEN_SINKS: tuple[WrittenSink, ...] = get_args(WrittenSink)
 SourceOption: TypeAlias = Literal["files", "kafka"]
 """Where a command may let the rows of any case come from."""
 RunSource: TypeAlias = Literal["files", "kafka", "delta", "iceberg"]
@@ -114,14 +117,15 @@ Interfaces: TypeAlias = tuple[Interface, Interface]
 CLASSIC: Interfaces = ("classic", "classic")
 Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
-ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
+ErrorStage: TypeAlias = Literal["analysis", "start", "run", "read"]
 HowRestarted: TypeAlias = Literal["graceful", "crash-before-commit", "kill"]
 KillPoint: TypeAlias = Literal["rest", "planned", "running", "emitted", "committed"]
 """When the engine is killed: while nothing runs; after the offsets of a micro-batch are logged; after one of its partitions has
 run; after its rows are out; after it is committed and before the next one is planned."""
 Damage: TypeAlias = Literal["gone", "empty", "truncated"]
-CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "snapshot", "state"]
-"""``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: the folder."""
+CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "snapshot", "state", "sinkLog"]
+"""``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: the folder.
+``sinkLog``: the folder with the log of a sink for files, which is not in the checkpoint."""
 
 
 class Frozen(BaseModel):
@@ -176,6 +180,13 @@ class Idle(Frozen):
     """Nothing arrives; the engine runs until idle."""
 
 
+class Alter(Frozen):
+    """The tables of streams get other columns; then the engine runs until idle."""
+
+    columns: Mapping[str, Schema]
+    """Stream → columns that its table lacks, and columns that it has with the type that they get."""
+
+
 class Change(Frozen):
     conf: Mapping[str, str] | None = None
     output_mode: OutputMode | None = None
@@ -203,9 +214,11 @@ class Restart(Frozen):
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows and the versions that had them, while no engine runs, as when their
     time is over."""
+    alter: Mapping[str, Schema] = {}
+    """As ``Alter.columns``, while no engine runs."""
 
 
-Action: TypeAlias = Start | Add | Backlog | Idle | Restart
+Action: TypeAlias = Start | Add | Backlog | Idle | Alter | Restart
 
 
 # What is expected of a step. `model_fields_set` distinguishes an absent key from null.
@@ -402,7 +415,7 @@ class Case(Frozen):
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
     sink: str | None = None
-    """``module:function``, the author's own function that writes each micro-batch."""
+    """``module:function``, the author's own function that writes each micro-batch; or a sink of Spark's own, see ``written``."""
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
@@ -450,13 +463,24 @@ class Case(Frozen):
         if self.topics:
             return "kafka"
         if self.tables:
-            return self.table_formats[0]
+            return min(self.tables.values())
         return "memory" if self.in_memory else "files"
 
     @property
+    def written(self) -> WrittenSink | None:
+        """The sink of Spark's own that the query writes, and in which the suite finds its rows."""
+        return next((sink for sink in WRITTEN_SINKS if sink == self.sink), None)
+
+    @property
+    def own_sink(self) -> str | None:
+        """The author's own function that is its sink."""
+        return self.sink if self.written is None else None
+
+    @property
     def table_formats(self) -> tuple[TableFormat, ...]:
-        """The formats of the tables that it reads, each once, in order."""
-        return tuple(sorted(set(self.tables.values())))
+        """The formats of the tables that it reads and writes, each once, in order."""
+        used = {*self.tables.values(), self.written}
+        return tuple(format for format in TABLE_FORMATS if format in used)
 
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC

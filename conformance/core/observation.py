@@ -259,6 +259,13 @@ class Interrupted(FrozenRecord):
     rows: tuple[Row, ...]
 
 
+class Written(FrozenRecord):
+    """A micro-batch in a sink that Spark itself writes, with the rows that a reader finds."""
+
+    id: int
+    rows: tuple[Row, ...]
+
+
 class StepSeen(FrozenRecord):
     """One step of the case, observed when the engine was idle again."""
 
@@ -277,6 +284,8 @@ class StepSeen(FrozenRecord):
     """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
     stored: tuple[StoredState, ...] | None = None
     """The state after the last micro-batch, of each stateful operator in the order of ids; None if it was not read."""
+    written: tuple[Written, ...] | None = None
+    """All micro-batches with rows in the sink after the step; None if they were not asked for."""
 
     @property
     def behaviour(self) -> StepBehaviour:

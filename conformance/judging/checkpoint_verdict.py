@@ -18,7 +18,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
-from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.observation import ErrorSeen, Observation, Row
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -134,15 +134,21 @@ class Reference:
     """
 
 
+ROWS_CHANGED = "RowsChanged"
+"""The error of the driver (``harness/driver/sinks.py``) that finds other rows in a sink than before."""
+
+
 class Restarted:
     """What a sink has got when a query was restarted: from before the crash, and from after it.
 
     Args:
         before: the micro-batches that were emitted before.
         observations: of the restarted query; several if it was restarted several times.
+        first: if the query writes a sink of Spark's own: the micro-batch from which on what a reader finds there in the end counts, and
+            not what was emitted when; None if it does not.
     """
 
-    def __init__(self, before: Emitted, *observations: Observation) -> None:
+    def __init__(self, before: Emitted, *observations: Observation, first: int | None = None) -> None:
         self.before = before
         self.error = observations[-1].error
         emitted = dict(before)
@@ -151,6 +157,11 @@ class Restarted:
         for id, rows in _in_order(observations):
             changed |= {id} if emitted.get(id, rows) != rows else set()
             emitted[id] = again[id] = rows
+        found = observations[-1].steps[-1].written if first is not None and self.error is None else None
+        if found is not None:
+            emitted = {each.id: _sorted(each.rows) for each in found if each.id >= (first or 0)}
+        self.in_a_sink = found is not None
+        """Whether ``emitted`` is what a reader finds in a sink."""
         self.emitted: Emitted = emitted
         self.again: Emitted = again
         self.changed = sorted(changed)
@@ -163,15 +174,24 @@ def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[
             for batch in step.batches:
                 yield batch.id, batch.behaviour.rows
             if step.interrupted is not None:
-                yield step.interrupted.id, tuple(sorted(json.dumps(row) for row in step.interrupted.rows))
+                yield step.interrupted.id, _sorted(step.interrupted.rows)
+
+
+def _sorted(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple(sorted(json.dumps(row) for row in rows))
 
 
 def judge_crash(restart: Restarted, references: Sequence[Reference]) -> CheckpointVerdict:
     """Judge what a query did with what a crash left; ``references`` is what a sink gets without one, of the uninterrupted query first."""
     error, last = restart.error, max(restart.again, default=None)
+    if error is not None and error.name == ROWS_CHANGED:
+        return CheckpointVerdict("other rows", error, error.message, last)
     # A query that was stopped after the crash says nothing about this one.
     uninterrupted, *stopped = (each.emitted for each in references if each.stopped_after <= restart.before.keys())
     different = _difference(restart, uninterrupted)
+    if different is not None and restart.in_a_sink and _all_rows(restart.emitted) == _all_rows(uninterrupted):
+        text = f"the sink has each row once, some in another micro-batch than without a crash: {different[1]}"
+        return CheckpointVerdict("resumed", difference=text, batch=last)
     like_a_stop = different is not None and not all(_difference(restart, emitted) for emitted in stopped)
     if different is not None and not like_a_stop:
         return CheckpointVerdict("other rows", error, different[1], different[0])
@@ -209,7 +229,7 @@ def is_named(error: ErrorSeen) -> bool:
     """Whether an error says what is wrong: it has an error condition of Spark, or a message that names a file or a micro-batch."""
     if error.name.isupper() or error.name not in _ACCIDENTS:
         return bool(error.name)
-    return "/checkpoint/" in error.message
+    return "/checkpoint/" in error.message or "/sink/" in error.message
 
 
 def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | None:
@@ -233,6 +253,10 @@ def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | Non
 def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
     """The micro-batches with rows, in order: whether one without rows runs does not matter."""
     return [rows for _, rows in sorted(emitted.items()) if rows]
+
+
+def _all_rows(emitted: Emitted) -> Counter[str]:
+    return Counter(row for rows in emitted.values() for row in rows)
 
 
 def _rows(restart: Restarted, reference: Emitted, id: int) -> str:

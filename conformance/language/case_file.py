@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import get_args
 
-from conformance.core.case import Case, Strength
+from conformance.core.case import WRITTEN_SINKS, Case, Strength
 from conformance.core.data import Json
 from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.confs import check_confs
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
-from conformance.language.row_checks import check_expected_rows, check_memory, check_streams
+from conformance.language.row_checks import check_expected_rows, check_memory, check_streams, check_written
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
 from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
@@ -85,7 +85,10 @@ CASE = Record(
             TRIGGER, "As fast as possible (`default`), `once`, `availableNow`, or `realTime` (4.2+ in Python)."
         ),
         "sink": Key(
-            FUNCTION,
+            Text(
+                f"{', '.join(WRITTEN_SINKS)} or module:function", f"^(?:{'|'.join(WRITTEN_SINKS)})$|{FUNCTION.pattern}"
+            ),
+            "`files` (Parquet), `delta` or `iceberg`: the query writes there, and its rows are what a reader of it finds. "
             "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch "
             "once its rows are captured, or `function(DataFrame)` that starts queries of its own; needs `--allow-code`.",
         ),
@@ -111,6 +114,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         check_streams(node, report)
         check_steps(node, report)
         check_memory(node, report)
+        check_written(node, report)
         columns = check_queries(node, report)
         check_expected_rows(node, columns, report)
         check_confs(node, report)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from conformance.core.case import NeedsCode
+from conformance.core.case import WRITTEN_SINKS, NeedsCode
 from conformance.language.confs import refusal_of
 from conformance.language.pipelines import nested_pipelines, operations_in
 from conformance.language.shape import CONF_VALUE
@@ -290,7 +290,7 @@ class SqlText(NamedTuple):
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
     needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
-    if isinstance(case, Entries) and case.get("sink") is not None:
+    if isinstance(case, Entries) and case.get("sink") is not None and text_of(case.get("sink")) not in WRITTEN_SINKS:
         needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
         change = child(step, "restart", "change")

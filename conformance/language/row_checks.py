@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from conformance.core.case import STATEFUL, TABLE_FORMATS
+from conformance.core.case import STATEFUL, TABLE_FORMATS, WRITTEN_SINKS
 from conformance.core.data import Json
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
@@ -58,6 +58,33 @@ def check_memory(case: Node, report: Report) -> None:
         if in_memory or REAL_TIME in triggers:
             message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
             report.forbid(step, "backlog", message)
+
+
+def check_written(case: Node, report: Report) -> None:
+    """Report what a case does not do to a sink that Spark itself writes, and damage of a log where there is no such sink."""
+    sink = text_of(child(case, "sink"))
+    for step in items_of(child(case, "steps")):
+        restart = child(step, "restart")
+        for damage in entries_of(child(restart, "damage")):
+            if text_of(damage.value) == "sinkLog" and (sink != "files" or damage.key.value != "gone"):
+                report.add(
+                    damage.value, "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
+                )
+        at = child(restart, "at")
+        if sink in WRITTEN_SINKS and at is not None and text_of(at) not in ("rest", "emitted"):
+            report.add(
+                at, f"with `sink: {sink}`, a kill is at `rest` or `emitted`: only these points show from outside"
+            )
+    modes = (
+        child(case, "outputMode"),
+        *(child(step, "restart", "change", "outputMode") for step in items_of(child(case, "steps"))),
+    )
+    for mode in modes:
+        if sink in WRITTEN_SINKS and text_of(mode) == "update":
+            report.add(
+                mode or case,
+                f"`sink: {sink}` takes no updates: use append" + (" or complete" if sink != "files" else ""),
+            )
 
 
 def check_streams(case: Node, report: Report) -> None:
@@ -143,6 +170,9 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
         if aged is not None and not topics and not tables:
             message = "no stream has `source: kafka`, `delta` or `iceberg`, whose records could be gone"
             report.add(aged, message)
+        for altered in (*entries_of(child(step, "alter")), *entries_of(child(step, "restart", "alter"))):
+            if text_of(sources.get(str(altered.key.value))) not in TABLE_FORMATS:
+                report.add(altered.key, f"{altered.key.value!r} is not a stream with `source: delta` or `iceberg`")
     for table in tables if topics else ():
         report.add(table, "a case reads topics or tables, not both: split it")
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from conformance.core.case import (
     Add,
+    Alter,
     Backlog,
     BatchKind,
     CheckpointPart,
@@ -56,7 +57,7 @@ from conformance.language.source import (
     items_of,
     text_of,
 )
-from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, ROWS
+from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, ROWS, Ddl
 
 _PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
 _STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
@@ -96,7 +97,9 @@ def _error(stages: tuple[str, ...], when: str, description: str) -> Record:
 
 
 ERROR = _error(
-    get_args(ErrorStage), "at the start, or while the query runs", "The expected error; the case ends with it."
+    get_args(ErrorStage),
+    "at the start, while the query runs, or while its sink is read",
+    "The expected error; the case ends with it.",
 )
 REFUSAL = _error(
     ("analysis", "start"), "or at the start", "The error of a version that lacks a feature, before the query runs."
@@ -191,6 +194,9 @@ _CHANGE = Record(
     at_least=1,
     description="What changes at the restart.",
 )
+_ALTERED = MapOf(
+    NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", at_least=1
+)
 _PART = Choice("part of a checkpoint", get_args(CheckpointPart))
 _DAMAGE = Record(
     "`damage`",
@@ -198,7 +204,7 @@ _DAMAGE = Record(
         how: Key(
             _PART,
             f"The part to {what}: the newest entry of a log, the newest version of each state store or its newest snapshot, "
-            "the metadata file, or the state folder.",
+            "the metadata file, the state folder, or the log of `sink: files`.",
         )
         for how, what in zip(get_args(Damage), ("remove", "empty", "truncate to half its length"), strict=True)
     },
@@ -227,6 +233,9 @@ _RESTART = Record(
             constant(True),
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
             field="aged_out",
+        ),
+        "alter": Key(
+            _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."
         ),
     },
 )
@@ -257,6 +266,10 @@ _ACTIONS = {
     "idle": (
         Converted(EmptyMapping("idle"), lambda _: Idle()),
         "Nothing arrives; run until idle (`once` and `availableNow`: run again).",
+    ),
+    "alter": (
+        Converted(_ALTERED, lambda columns: Alter(columns=columns)),
+        "The table of a stream gets these columns, or columns that it has get these types; then the engine runs until idle.",
     ),
     "restart": (
         Converted(

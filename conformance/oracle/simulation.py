@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from conformance.core.case import (
     Add,
+    Alter,
     Arrival,
     Backlog,
     Case,
@@ -203,6 +204,10 @@ class CaseSimulation:
             raise Unpredictable("rows that may be gone")
         for damage, part in action.damage.items():
             self._damaged(damage, part)
+        if self._case.written in ("files", "delta") and action.how != "graceful":
+            raise Unpredictable("a micro-batch that its sink may skip")
+        if action.alter:
+            raise Unpredictable("a table whose columns change")
         if action.repartition is not None:
             raise Unpredictable("state that is divided into other partitions")
         change = action.change
@@ -267,6 +272,8 @@ class CaseSimulation:
 
     def _started(self) -> Query:
         check_trigger(self._settings, self._rules)
+        if self._case.written is not None and self._settings.mode == "update":
+            raise Unpredictable("a sink that takes no updates")
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
         if any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
@@ -282,8 +289,10 @@ class CaseSimulation:
             check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
-    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[BatchData]:
+    def _arriving(self, action: Start | Add | Backlog | Idle | Alter) -> list[BatchData]:
         match action:
+            case Alter():
+                raise Unpredictable("a table whose columns change")
             case Add(streams=arrival):
                 return [self._data(arrival)]
             case Backlog(entries=entries):

@@ -12,6 +12,7 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
 from conformance.core.spark_types import Schema, parse_schema
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
@@ -22,6 +23,7 @@ from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
+from harness.runtimes.tables import how_to_load
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.results.status import Statement
@@ -167,7 +169,7 @@ def survey(
         raise
     kept.leave(target, NOTHING_ELSE, engine)
     if seen.error is not None:
-        raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error)}")
+        raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
     if not seen.queries and not lacks_columns:
         raise WrongUsage(
@@ -205,7 +207,9 @@ def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float
         schemas = {**schemas, last.name: columns}
 
 
-def _what_ended_it(error: OwnCodeError) -> str:
+def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
+    if (missing := how_to_load(error.raised, version)) is not None:
+        return f"{missing}; it is read {f'at {error.at}' if error.at else 'there'}"
     if error.raised.startswith("WithoutEnd("):
         return (
             f"it starts queries, or waits for their end, again and again at {error.at}: it must end when its queries do"

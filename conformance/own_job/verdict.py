@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
-from conformance.core.case import Action, Case, Restart
+from conformance.core.case import Action, Alter, Case, Restart
 from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -30,6 +30,7 @@ from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectation
 from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
+from harness.runtimes.tables import how_to_load
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
@@ -162,7 +163,11 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     a, b = targets[run.before.name], targets[run.after.name]
     not_fixed = tuple(dict.fromkeys(_not_fixed(_plan(seen), _plan(after.observation))))
     both = ((a, cells[0]), (b, cells[1]))
-    failures = tuple((target, why) for target, cell in both if (why := _failure(cell, case, not_fixed)))
+    failures = tuple(
+        (target, why)
+        for target, cell in both
+        if (why := _failure(cell, case, SparkVersion.parse(target.spark), not_fixed))
+    )
     if not failures and not any(_emitted(cell.observation) for cell in cells):
         failures = tuple((target, NO_ROWS) for target in (a, b))
     flaky = any(cell.status == "flaky" for cell in cells)
@@ -316,11 +321,12 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
     return cell_record(task, JudgeCases().verdict(run), run)
 
 
-def _failure(cell: Cell, case: Case, not_fixed: Iterable[str]) -> str | None:
+def _failure(cell: Cell, case: Case, version: SparkVersion, not_fixed: Iterable[str]) -> str | None:
     """Says why a version has no answer, or with which error the job ends; None if it has one."""
     seen = cell.observation
     if seen is not None and seen.own_code_error is not None:
-        return "\n".join(seen.own_code_error.lines())
+        missing = how_to_load(seen.own_code_error.raised, version)
+        return missing or "\n".join(seen.own_code_error.lines())
     if cell.status == "flaky":
         return "\n".join([NOT_COMPARABLE, *not_fixed])
     if not has_behaviour(cell):
@@ -328,6 +334,8 @@ def _failure(cell: Cell, case: Case, not_fixed: Iterable[str]) -> str | None:
     if seen is None or seen.error is None:
         return None
     error = seen.error
+    if (missing := how_to_load(error.message, version)) is not None:
+        return missing
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     step = case.steps[seen.steps[-1].number - 1]
     return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
@@ -415,8 +423,10 @@ def concerned(
 def _is_a_change_of_the_job(action: Action) -> bool:
     """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
     match action:
-        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out):
-            return change != CaseChange() or bool(damage) or partitions is not None or aged_out
+        case Alter():
+            return True
+        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out, alter=alter):
+            return change != CaseChange() or bool(damage or alter) or partitions is not None or aged_out
     return False
 
 

@@ -85,6 +85,10 @@ class CrashPoint:
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
         if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
+        if case.tables:
+            raise NoMicroBatch(
+                case, "it reads a table, whose commits would be repeated; choose a case that reads files"
+            )
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog
         data = [step.number for step in case.steps if isinstance(step.action, arriving)]
@@ -222,8 +226,9 @@ class Restarts:
 
     def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CheckpointVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}
+        first = min(recorded.emitted) if recorded.point.case.written else None
         try:
-            return Restarted(before, *self._resume(image, recorded.point))
+            return Restarted(before, *self._resume(image, recorded.point), first=first)
         except EngineDied as error:
             died = ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
             return CheckpointVerdict("unclear", died)
@@ -263,7 +268,8 @@ class Restarts:
 
     def _request(self, case: Case, segment: Segment | None = None, *, arrived: int | None = None) -> CaseRequest:
         broker = broker_for(case, self.engine())
-        return request_for(case, str(self.directory), segment=segment, conf=self.conf, kafka=broker, arrived=arrived)
+        request = request_for(case, str(self.directory), segment=segment, conf=self.conf, kafka=broker, arrived=arrived)
+        return request.model_copy(update={"read_sink": case.written is not None})
 
     def _observe(self, request: CaseRequest) -> Observation:
         return self.engine().observe(request, step_timeout=self.step_timeout)
@@ -427,11 +433,13 @@ def _restarts(
 ) -> Iterator[Restarts]:
     """An engine for restarts. ``maintenance``: how often its state stores write snapshots and remove old files."""
     request = plan.request
-    topics = any(point.case.topics for point in plan.by_target[target.name])
+    points = plan.by_target[target.name]
+    topics = any(point.case.topics for point in points)
+    tables = tuple(sorted({format for point in points for format in point.case.table_formats}))
     conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
     limits = Limits(jobs=1, step_timeout=request.concurrency.step_timeout, engine_memory=ENGINE_MEMORY_LIMIT)
     with Engines(replace(request.runtime, conf=conf), limits, watcher) as engines:
-        slot = engines.slot(target, EngineNeeds(topics=topics))
+        slot = engines.slot(target, EngineNeeds(topics=topics, tables=tables))
         with slot.use():
             yield Restarts(slot.engine, folder, request.store.conf, limits.step_timeout)
 

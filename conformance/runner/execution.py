@@ -264,7 +264,7 @@ class CachedAnswers:
 
     def _key(self, task: CellTask) -> str | None:
         """None if the answer must not be reused: own code, files or a broker may have changed unseen; a workaround is tried each time."""
-        if task.case.needs_code or task.case.topics or task.case.tables or task.workaround:
+        if task.case.needs_code or task.case.topics or task.case.table_formats or task.workaround:
             return None
         engines = []
         for target in task.targets:

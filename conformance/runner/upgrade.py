@@ -102,7 +102,9 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, options.tags)
-    possible = handoffs([case for case in cases if case.source == "files"], each=options.cuts == "each")
+    possible = handoffs(
+        [case for case in cases if case.source == "files" and case.written is None], each=options.cuts == "each"
+    )
     if not possible:
         raise OptionsClash(
             "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"

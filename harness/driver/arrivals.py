@@ -72,6 +72,10 @@ class Arrivals:
         """Remove all records of topics and all rows of tables, whether they are read or not."""
         raise NotImplementedError("there is no topic")
 
+    def alter(self, stream: str, _ddl: str) -> None:
+        """Give the table of a stream columns that it lacks, and columns that it has the types that they have here."""
+        raise NotImplementedError("{} has no table".format(stream))
+
     def records(self, _source: dict[str, Any]) -> list[int] | None:
         """How many records of each partition a source of a progress entry read; None if it reads files."""
         return None
@@ -407,7 +411,7 @@ class MixedArrivals(Arrivals):
     def __init__(self, files: FileArrivals, records: RecordArrivals) -> None:
         self._files = files
         self._records = records
-        for name in ("renew", "grow", "age_out", "records", "behind", "close"):
+        for name in ("renew", "grow", "age_out", "alter", "records", "behind", "close"):
             setattr(self, name, getattr(records, name))
 
     def stream_of(self, source: dict[str, Any]) -> str | None:

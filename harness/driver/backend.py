@@ -65,6 +65,9 @@ class Backend(Protocol):
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         """Resume from the breakpoint, and keep the query from planning another micro-batch once this one is committed."""
 
+    def stop_before_commit(self, query: Any, is_planned: Callable[[], bool]) -> None:
+        """Let the query run a micro-batch once it is planned, until its sink has the rows and before its commit is logged."""
+
     def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
         """Divide the state of the stopped query with this checkpoint into this many partitions.
 

@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, Iterator
 from pyspark.sql import types as t
 
 from .kill_point import Breakpoint
+from .sinks import WrittenSink
 
 _NTZ = getattr(t, "TimestampNTZType", ())
 
@@ -78,6 +79,20 @@ class Capture:
     def error(self) -> Exception | None:
         """What the last micro-batch failed with inside ``foreachBatch``."""
         return None
+
+
+class SinkCapture(Capture):
+    """What a query emitted, as a reader finds it in its sink."""
+
+    def __init__(self, sink: WrittenSink) -> None:
+        self.written = sink
+
+    def attach(self, writer: Any, schema: Any) -> Any:
+        self.written.prepare(schema)
+        return writer.format(self.written.format).option("path", self.written.path)
+
+    def rows(self, batch_id: int) -> list[list[Any]]:
+        return self.written.content().get(batch_id, [])
 
 
 class RowWriter:
@@ -186,12 +201,24 @@ def digest(frame: Any) -> list[list[Any]]:
     """How many rows a frame has, and a digest that does not depend on their order, as one row; none without rows."""
     from pyspark.sql import functions as F
 
-    # Names may be there twice, and maps have no hash.
+    # Names may be there twice.
     named = frame.toDF(*("c{}".format(place) for place in range(len(frame.columns))))
-    columns = [F.to_json(f.name) if "map<" in f.dataType.simpleString() else F.col(f.name) for f in named.schema]
-    hashes = named.select(F.xxhash64(*columns).cast("decimal(20,0)").alias("hash"))
+    hashes = named.select(
+        F.xxhash64(*(_hashed(f.name, f.dataType.simpleString()) for f in named.schema))
+        .cast("decimal(20,0)")
+        .alias("hash")
+    )
     ((count, total),) = hashes.agg(F.count("hash"), F.sum("hash")).collect()
     return [["{} rows".format(count), "digest {}".format(total)]] if count else []
+
+
+def _hashed(name: str, type: str) -> Any:
+    """A column as a type of which equal values have equal hashes: integers of all sizes are compared, and maps have no hash."""
+    from pyspark.sql import functions as F
+
+    if type in ("tinyint", "smallint", "int"):
+        return F.col(name).cast("bigint")
+    return F.to_json(name) if "map<" in type else F.col(name)
 
 
 def _run_one_partition(frame: Any) -> None:

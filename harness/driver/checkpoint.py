@@ -57,6 +57,11 @@ class Checkpoint:
         """Whether every micro-batch that was planned is committed."""
         return self._newest("offsets") == self._newest("commits")
 
+    def planned(self) -> int:
+        """The newest planned micro-batch; -1 if there is none."""
+        newest = self._newest("offsets")
+        return -1 if newest is None else newest
+
     def make_directories(self) -> None:
         """Make the directories that every new query makes first: Hadoop starts a process for each."""
         if not self._files.exists(self.path):

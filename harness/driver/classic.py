@@ -14,7 +14,7 @@ from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, Reason
 from .files import HadoopFiles, LocalFiles
 from .kafka import Broker
-from .kill_point import Breakpoint, stop_after_commit
+from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
 from .request import Stream
 from .tables import TableArrivals
@@ -128,6 +128,10 @@ class Classic:
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         lock = query._jsq.streamingQuery().awaitProgressLock()
         stop_after_commit(self.spark.sparkContext._gateway, lock, breakpoint.resume.set, is_committed)
+
+    def stop_before_commit(self, query: Any, is_planned: Callable[[], bool]) -> None:
+        lock = query._jsq.streamingQuery().awaitProgressLock()
+        stop_before_commit(self.spark.sparkContext._gateway, lock, is_planned)
 
     def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
         # A property since 4.2, "evolving and currently supported in Spark Classic".

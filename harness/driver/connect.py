@@ -125,6 +125,9 @@ class Connect:
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         raise NotImplementedError("the host kills no engine through Connect")
 
+    def stop_before_commit(self, query: Any, is_planned: Callable[[], bool]) -> None:
+        raise NotImplementedError("the host kills no engine through Connect")
+
     def repartition(self, _session: Any, _checkpoint: str, _partitions: int) -> None:
         """The host sends no case that asks for it."""
         raise DriverFailure("state can only be divided anew where the JVM can be reached")

@@ -21,6 +21,7 @@ from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
 from .query_starts import allowed
 from .request import CaseRequest, Step
+from .sinks import SINKS, SinkUnreadable
 from .state_functions import MissingPackages
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _LOOKS = 500
 
 
 class QueryFailed(Exception):
-    """The engine refused the query, or the query failed: the case ends. ``stage``: ``analysis``, ``start`` or ``run``."""
+    """The engine refused the query, it failed, or its sink cannot be read: the case ends. ``stage``: as in ``ErrorStage`` of the host."""
 
     def __init__(self, stage: str, cause: Exception) -> None:
         super().__init__(stage)
@@ -103,6 +104,9 @@ class Execution:
         self._later: list[Any] = []
         """What arrives while the next micro-batches run, staged."""
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
+        written = SINKS.get(request.sink)
+        # The host sends no such case to Connect, whose files cannot be written.
+        self._written = written(request.directory + "/sink", backend.files, self._session) if written else None
         self._frame: Any = None
         self._query: Any = None
         self._own_queries = OwnQueries()
@@ -134,13 +138,18 @@ class Execution:
                         batches = self._batches(tolerant=True) if self._query is not None else []
                         raise KillPointReached(self._step_seen(number, batches, None, started), missed)
                     self._act(step)
+                    batches = self._batches() if self._query is not None else []
                 except QueryFailed as failure:
                     error = self._describe(failure)
-                if self._query is not None:
-                    batches = self._batches(tolerant=error is not None)
+                    with suppress(QueryFailed):
+                        batches = self._batches(tolerant=True) if self._query is not None else []
                 self._executors |= self._backend.executors()
                 seen = self._step_seen(number, batches, error, started)
                 if error is None:
+                    if self._written is not None and self._request.read_sink:
+                        seen["written"] = [
+                            {"id": id, "rows": rows} for id, rows in sorted(self._written.content().items())
+                        ]
                     if step.plan:
                         seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._conf.get(ASKED) == "true":
@@ -209,6 +218,7 @@ class Execution:
         if step.action == "restart":
             self._restart(step)
             return
+        self._alter(step)
         if self._runs_per_action():
             self._arrivals.place(self._arrivals.stage(step.batches))
             self._start()
@@ -247,11 +257,15 @@ class Execution:
             self._checkpoint.uncommit_newest()
         # State stores in memory belong to the run of a query, so the next run reads the damaged files.
         for how, part in (step.damage or {}).items():
-            self._checkpoint.damage(how, part)
+            if self._written is not None and part == "sinkLog":
+                self._written.remove_log()
+            else:
+                self._checkpoint.damage(how, part)
         for stream, partitions in (step.change.partitions or {}).items():
             self._arrivals.grow(stream, partitions)
         if step.aged_out:
             self._arrivals.age_out()
+        self._alter(step)
         self._conf.update(step.change.conf or {})
         self._output_mode = step.change.output_mode or self._output_mode
         self._trigger = step.change.trigger or self._trigger
@@ -264,12 +278,18 @@ class Execution:
             self._start()
             self._drain()
 
+    def _alter(self, step: Step) -> None:
+        for stream, ddl in (step.alter or {}).items():
+            self._arrivals.alter(stream, ddl)
+
     def _run_to_kill_point(self, step: Step) -> bool:
         """Continue to the point where this process is to be killed. Return whether the engine has already gone past it."""
         if step.at == "rest":
             if not self._runs_per_action():
                 self._act(_START)
             return False
+        if self._written is not None:
+            return self._run_to_commit(step)
         assert step.at is not None
         stop = Breakpoint(step.at, step.nth)
         # With `once` and `availableNow` the process is killed in this run; otherwise the query must be idle before.
@@ -296,6 +316,29 @@ class Execution:
             time.sleep(0.005)
         return self._checkpoint.is_planned(batch + 1)
 
+    def _run_to_commit(self, step: Step) -> bool:
+        """Continue to where the sink has the rows of a micro-batch that is not committed. Return whether it is already."""
+        batch = self._checkpoint.planned() + step.nth
+
+        def is_planned() -> bool:
+            if not self._query.isActive:
+                self._await_termination()
+                missing = "the query finished without running micro-batch {} of the step".format(step.nth)
+                raise KillPointNotReached(missing)
+            return self._checkpoint.is_planned(batch)
+
+        staged = self._arrivals.stage(step.batches)
+        if self._runs_per_action() or (self._query is None and not self._arrivals.paced and batch == 0):
+            self._arrivals.place(staged)
+            self._start()
+        else:
+            self._act(_START)
+            self._place_at_once(staged)
+        self._backend.stop_before_commit(self._query, is_planned)
+        if self._emitted is not None:
+            self._emitted(batch, self._capture.rows(batch))
+        return self._checkpoint.is_committed(batch)
+
     def _runs_per_action(self) -> bool:
         """With ``once`` and ``availableNow`` every action is a run of its own."""
         return self._trigger not in ("default", REAL_TIME)
@@ -316,7 +359,13 @@ class Execution:
                 check_plan(plan)
         self._by_the_clock = self._trigger != "once" and runs_by_the_clock(plan)
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
-        self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
+        if self._written is not None:
+            from .capture import SinkCapture
+
+            self._written.appends = self._output_mode == "append"
+            self._capture = SinkCapture(self._written)
+        else:
+            self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
         self._capture.digests = self._request.digests
@@ -347,7 +396,7 @@ class Execution:
         return self._arrivals.read(reader, name)
 
     def _sink(self) -> Sink:
-        if self._request.sink is None:
+        if self._request.sink is None or self._written is not None:
             return self._code.sink_of_program if self._code is not None else Sink()
         if self._code is None:
             raise NotPermitted("the sink is Python code of the case's author")
@@ -408,7 +457,7 @@ class Execution:
 
     # The observation.
 
-    def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
+    def _batches(self, tolerant: bool = False) -> list[dict[str, Any]]:
         """The micro-batches since the last call. ``tolerant``: leave out those whose logs are gone."""
         recent, self._entries = self._recent()
         entries = executed(recent)
@@ -419,6 +468,8 @@ class Execution:
         for entry in entries:
             try:
                 seen.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
+            except SinkUnreadable as unreadable:
+                raise QueryFailed("read", unreadable.cause) from unreadable
             except FileNotFoundError:
                 if not tolerant:
                     raise

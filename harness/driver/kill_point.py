@@ -89,6 +89,21 @@ def stop_after_commit(gateway: Any, lock: Any, resume: Callable[[], None], is_co
         holder, queued = queued, holder
 
 
+def stop_before_commit(gateway: Any, lock: Any, is_planned: Callable[[], bool]) -> None:
+    """Wait until the engine has planned a micro-batch, and keep it from committing: it queues for the lock once its sink has the rows.
+
+    ``gateway``, ``lock``: as in `stop_after_commit`; the lock is kept forever.
+
+    Raises:
+        LockNotTaken: the engine did not come to the commit.
+    """
+    while not is_planned():
+        time.sleep(0.002)
+    holder = _of_another_thread(gateway, lock)
+    holder.lock()
+    _wait_for_queue(holder, 1)
+
+
 def _of_another_thread(gateway: Any, lock: Any) -> Any:
     """The lock through a py4j connection of its own, and so from a JVM thread of its own."""
     from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject

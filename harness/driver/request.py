@@ -62,6 +62,7 @@ class Step:
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
     aged_out: bool = False
+    alter: Optional[Dict[str, str]] = None
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False
@@ -94,6 +95,7 @@ class CaseRequest:
     restore: Optional[str] = None
     save: Optional[str] = None
     sink: Optional[str] = None
+    read_sink: bool = False
     code: Optional[List[str]] = None
     kafka: Optional[str] = None
     arrived: Optional[List[Batch]] = None

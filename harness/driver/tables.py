@@ -33,9 +33,11 @@ class TableArrivals(RecordArrivals):
         self._spark = spark
         self._staged = 0
         self._staging = root + "/.commits"
+        self._altered = {name for name in streams if files.exists(self.directory(name))}
+        """The streams whose tables may have other columns than their streams."""
         files.remove(self._staging)  # of a killed process
         files.make_directory(self._staging)
-        self._tables = {name: _FORMATS[str(stream.table)](spark) for name, stream in streams.items()}
+        self._tables = {name: _FORMATS[str(stream.table)](spark, files) for name, stream in streams.items()}
         self._columns = {name: spark.createDataFrame([], stream.ddl).schema for name, stream in streams.items()}
         for name, table in self._tables.items():
             if not files.exists(self.directory(name)):
@@ -74,13 +76,23 @@ class TableArrivals(RecordArrivals):
 
     def place(self, staged: List[Commit]) -> None:
         for commit in staged:
+            table, directory = self._tables[commit.stream], self.directory(commit.stream)
             frame = self._frame(commit.stream, commit.files)
-            self._tables[commit.stream].append(self.directory(commit.stream), frame)
+            if commit.stream in self._altered:
+                frame = _with_columns(frame, self._spark.read.format(table.name).load(directory).schema)
+            table.append(directory, frame)
 
     def age_out(self) -> None:
         """Delete all rows of all tables, and the versions that had them."""
         for name, table in self._tables.items():
             table.age_out(self.directory(name))
+
+    def alter(self, stream: str, ddl: str) -> None:
+        self._altered.add(stream)
+        table, directory = self._tables[stream], self.directory(stream)
+        has = {field.name for field in self._spark.read.format(table.name).load(directory).schema.fields}
+        for field in self._spark.createDataFrame([], ddl).schema.fields:
+            (table.widen if field.name in has else table.add_column)(directory, field)
 
     def _frame(self, stream: str, files: List[str]) -> Any:
         """The rows of files, as the source for files reads them."""
@@ -101,13 +113,24 @@ class TableArrivals(RecordArrivals):
         return [after - before]
 
 
+def _with_columns(frame: Any, schema: Any) -> Any:
+    """The frame with the columns of a schema, null where it lacks them."""
+    from pyspark.sql import functions as F
+
+    columns = [F.col(field.name) if field.name in frame.columns else F.lit(None) for field in schema.fields]
+    return frame.select(
+        [column.cast(field.dataType).alias(field.name) for column, field in zip(columns, schema.fields)]
+    )
+
+
 class _Table:
     """Tables of one format."""
 
     name: str
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, files: Files) -> None:
         self._spark = spark
+        self._files = files
 
     def create(self, path: str, frame: Any) -> None:
         """Make an empty table with the columns of a frame without rows."""
@@ -122,6 +145,14 @@ class _Table:
 
     def age_out(self, path: str) -> None:
         """Delete all rows, and the versions that had them, as when their retention has ended."""
+        raise NotImplementedError
+
+    def add_column(self, path: str, field: Any) -> None:
+        """Give the table another column at its end. ``field``: a ``StructField``."""
+        raise NotImplementedError
+
+    def widen(self, path: str, field: Any) -> None:
+        """Give a column of the table another type."""
         raise NotImplementedError
 
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
@@ -151,13 +182,33 @@ class DeltaTables(_Table):
         table.delete()
         table.vacuum(0.0)
 
+    def add_column(self, path: str, field: Any) -> None:
+        """https://docs.delta.io/delta-batch/#update-table-schema"""
+        self._alter(path, "ADD COLUMNS (`{}` {})", field)
+
+    def widen(self, path: str, field: Any) -> None:
+        """https://docs.delta.io/delta-type-widening/"""
+        self._spark.sql("ALTER TABLE delta.`{}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')".format(path))
+        self._alter(path, "ALTER COLUMN `{}` TYPE {}", field)
+
+    def _alter(self, path: str, change: str, field: Any) -> None:
+        text = change.format(field.name, field.dataType.simpleString())
+        self._spark.sql("ALTER TABLE delta.`{}` {}".format(path, text))
+
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
         return stream_at(source["description"], str, [path]) is not None
 
-    def commits_before(self, offset: Dict[str, Any], _path: str) -> int:
-        """Version 0 made the table. An offset without the index of a file is before the first file of its version."""
+    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
+        """Version 0 made the table, and one that adds no file alters it. An offset without the index of a file is before the first file of
+        its version."""
         version, index = int(offset["reservoirVersion"]), int(offset["index"])
-        return max(version - 1 if index < 0 else version, 0)
+        return sum(self._adds(path, each) for each in range(1, version if index < 0 else version + 1))
+
+    def _adds(self, path: str, version: int) -> bool:
+        try:
+            return b'"add":' in self._files.read("{}/_delta_log/{:020d}.json".format(path, version))
+        except FileNotFoundError:  # of an offset beyond the newest version
+            return False
 
 
 class IcebergTables(_Table):
@@ -169,8 +220,8 @@ class IcebergTables(_Table):
 
     name = "iceberg"
 
-    def __init__(self, spark: Any) -> None:
-        super().__init__(spark)
+    def __init__(self, spark: Any, files: Files) -> None:
+        super().__init__(spark, files)
         self._iceberg = spark.sparkContext._jvm.org.apache.iceberg
         self._catalog = self._iceberg.hadoop.HadoopTables(spark.sparkContext._jsc.hadoopConfiguration())
 
@@ -187,6 +238,17 @@ class IcebergTables(_Table):
         table.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
         newest = table.currentSnapshot().timestampMillis()
         table.expireSnapshots().expireOlderThan(newest).retainLast(1).commit()
+
+    def add_column(self, path: str, field: Any) -> None:
+        """https://iceberg.apache.org/docs/latest/evolution/#schema-evolution"""
+        self._catalog.load(path).updateSchema().addColumn(field.name, self._type(field)).commit()
+
+    def widen(self, path: str, field: Any) -> None:
+        self._catalog.load(path).updateSchema().updateColumn(field.name, self._type(field)).commit()
+
+    def _type(self, field: Any) -> Any:
+        schema = self._spark.createDataFrame([], field.name + " " + field.dataType.simpleString())._jdf.schema()
+        return self._iceberg.spark.SparkSchemaUtil.convert(schema).findType(field.name)
 
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
         return self._snapshot(read_offset(source.get("endOffset")), path) is not None

@@ -78,7 +78,7 @@ class ChangeRequest(Message):
 class StepRequest(Message):
     """One step."""
 
-    action: Literal["start", "add", "backlog", "idle", "restart", "kill"]
+    action: Literal["start", "add", "backlog", "idle", "alter", "restart", "kill"]
     """``kill``: continue to a point and send ``Reached``."""
     batches: tuple[dict[str, Partitions], ...] = ()
     """What arrives: one entry per micro-batch."""
@@ -91,6 +91,8 @@ class StepRequest(Message):
     """The new number of partitions of the state, which a restart divides; None to leave them."""
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows, before a restart."""
+    alter: dict[str, str] = {}
+    """Stream → columns, in DDL, that its table gets, or gets with another type; of a restart before the query starts again."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """The point at which ``kill`` waits."""
     nth: int = 1
@@ -130,7 +132,10 @@ class CaseRequest(Message):
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
     sink: str | None = None
-    """``module:function`` of the author's that gets each micro-batch once its rows are captured."""
+    """``module:function`` of the author's that gets each micro-batch once its rows are captured; ``files``, ``delta`` or ``iceberg``: what
+    Spark itself writes, where the driver reads the rows."""
+    read_sink: bool = False
+    """Whether to report after each step all that such a sink has."""
     code: tuple[str, ...] | None = None
     """Folders of the modules that ``call`` names, on the engine's file system; None forbids calling."""
     kafka: str | None = None

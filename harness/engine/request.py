@@ -9,6 +9,7 @@ from typing import Literal
 from conformance.core.case import (
     Action,
     Add,
+    Alter,
     Arrival,
     Backlog,
     Case,
@@ -83,11 +84,12 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
     return Observation.of(observations[0].case, columns, tuple(steps))
 
 
-_NAMES: Mapping[type[Action], Literal["start", "idle", "add", "backlog"]] = {
+_NAMES: Mapping[type[Action], Literal["start", "idle", "add", "backlog", "alter"]] = {
     Start: "start",
     Idle: "idle",
     Add: "add",
     Backlog: "backlog",
+    Alter: "alter",
 }
 READ_STATE = "spark.conformance.readState"
 """The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/checkpoint.py``)."""
@@ -191,7 +193,7 @@ def has_operation(case: Case, operation: str) -> bool:
 def runs_a_sink(case: Case) -> bool:
     """Whether code of the case's author writes: its ``sink``, or the functions of a program."""
     called = (part.arguments.get("call") for part in case.operations())
-    return case.sink is not None or any(isinstance(each, dict) and "sinks" in each for each in called)
+    return case.own_sink is not None or any(isinstance(each, dict) and "sinks" in each for each in called)
 
 
 def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
@@ -229,7 +231,8 @@ def _stream(name: str, case: Case) -> StreamRequest:
 def _step(step: Step, case: Case) -> StepRequest:
     action, plan = step.action, _plan_wanted(step, case)
     if not isinstance(action, Restart):
-        return StepRequest(action=_NAMES[type(action)], batches=_batches(action, case), plan=plan)
+        alter = _altered(action.columns) if isinstance(action, Alter) else {}
+        return StepRequest(action=_NAMES[type(action)], batches=_batches(action, case), alter=alter, plan=plan)
     change = action.change
     return StepRequest(
         action="restart",
@@ -244,8 +247,13 @@ def _step(step: Step, case: Case) -> StepRequest:
         damage=dict(action.damage) or None,
         repartition=action.repartition,
         aged_out=action.aged_out,
+        alter=_altered(action.alter),
         plan=plan,
     )
+
+
+def _altered(columns: Mapping[str, Schema]) -> dict[str, str]:
+    return {stream: schema.ddl for stream, schema in columns.items()}
 
 
 def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:

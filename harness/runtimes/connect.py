@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -105,6 +105,8 @@ class ConnectRuntime:
             return "the engine's process cannot be killed through Connect"
         if case.tables:
             return "its rows come from a table, which the driver writes through the engine's JVM, which Connect hides"
+        if case.written:
+            return "its rows are read from a sink that only the server's machine and its packages may reach"
         if case.topics:
             return (
                 "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"
@@ -168,11 +170,13 @@ class ConnectRuntime:
 
 
 @dataclass(frozen=True, eq=False)
-class BesideConnect:
-    """Two runtimes that see the same files: targets that are ``through_connect`` use the second, all others the first."""
+class Beside:
+    """Two runtimes that see the same files: some targets use the second, all others the first."""
 
-    classic: Runtime
-    connect: Runtime
+    here: Runtime
+    there: Runtime
+    is_there: Callable[[Target], bool]
+    """Whether a target uses the second."""
 
     name = "local"
 
@@ -186,8 +190,8 @@ class BesideConnect:
         return self._of(target).start(target, on_progress=on_progress, needs=needs)
 
     def close(self) -> None:
-        self.classic.close()
-        self.connect.close()
+        self.here.close()
+        self.there.close()
 
     def _of(self, target: Target) -> Runtime:
-        return self.connect if target.through_connect else self.classic
+        return self.there if self.is_there(target) else self.here

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Storage, StorageUrl
-from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint
+from harness.runtimes.connect import Beside, ConnectRuntime, Endpoint
 from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import EngineSettings, LocalRuntime
 from harness.targets.targets import Targets
@@ -53,6 +53,8 @@ class RuntimeOptions(EngineSettings):
     """The Connect server that runs the cases; None to start engines."""
     beside_connect: bool = False
     """Whether the server runs only targets that are ``through_connect``, and others have engines of their own."""
+    cluster_of: str | None = None
+    """The name of the only target that uses the cluster; None if all do."""
     storage: Storage | None = None
     """Holds the files of cases; None for this machine's temporary folder. Containers use a volume."""
     kafka: str | None = None
@@ -95,7 +97,12 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         if not options.beside_connect:
             return connect
         engines_here = replace(options, endpoint=None, beside_connect=False)
-        return BesideConnect(runtime(engines_here, root, keep=keep), connect)
+        return Beside(runtime(engines_here, root, keep=keep), connect, lambda target: target.through_connect)
+    if options.cluster is not None and options.cluster_of is not None:
+        here, there = replace(options, cluster=None, cluster_of=None), replace(options, cluster_of=None)
+        only = options.cluster_of
+        both = runtime(here, root, keep=keep), runtime(there, root, keep=keep)
+        return Beside(both[0], both[1], lambda target: target.name == only)
     if options.runtime == "local":
         settings = {setting.name: getattr(options, setting.name) for setting in fields(EngineSettings)}
         return LocalRuntime(root, storage=cases, kafka=Kafka(options.kafka), **settings)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from conformance.core.case import TableFormat
+from conformance.core.case import TABLE_FORMATS, TableFormat
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
@@ -40,6 +41,26 @@ def package_lacking(format: TableFormat, version: SparkVersion) -> str | None:
         return None
     lines = ", ".join(entry["lines"])
     return f"{entry['name']} has no package for Spark {version.line}: choose one of {lines} ({entry['source']})"
+
+
+_NO_SOURCE = re.compile(r"Failed to find (?:the )?data source: (\w+)", re.IGNORECASE)
+
+
+def how_to_load(message: str, version: SparkVersion) -> str | None:
+    """The option that loads what an error of Spark does not find, the package of a data source; None if that is not what it says."""
+    found = _NO_SOURCE.search(message)
+    if found is None:
+        return None
+    source = found[1].lower()
+    if source not in TABLE_FORMATS:
+        return f"no package of {source} is loaded: add --package '{version.line}=GROUP:ARTIFACT:VERSION'"
+    entry = _formats()[source]
+    if version.line not in entry["lines"]:
+        return package_lacking(source, version)
+    group, artifact, released = entry["lines"][version.line].split(":")
+    scala = "2.13" if version >= SparkVersion.parse("4.0.0") else "2.12"
+    package = f"{version.line}={group}:{artifact}_{scala}:{released}"
+    return f"no package of {entry['name']} is loaded: add --package {package}, and its settings with --conf ({entry['source']})"
 
 
 def table_access(

@@ -347,7 +347,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
             observations.append(run())
     except (HarnessError, MisalignedBatches) as error:
         failure = str(error).encode(errors="backslashreplace").decode()  # a path need not be valid text
-        if isinstance(error, EngineDied) and (case.sink or has_operation(case, "call")):
+        if isinstance(error, EngineDied) and (case.own_sink or has_operation(case, "call")):
             failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
     return CellRun(task, tuple(observations), failure, True, time.monotonic() - began)
 

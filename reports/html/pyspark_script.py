@@ -58,11 +58,14 @@ def pyspark(case: Case) -> str:
     lines += ["", *_settings(case.conf), *_query_lines(case.query)]
     trigger = f".trigger({_TRIGGERS[case.trigger]})" if case.trigger in _TRIGGERS else ""
     sink = ""
-    if case.sink is not None:
+    start = "start()"
+    if case.written is not None:
+        sink, start = f'.format("{"parquet" if case.written == "files" else case.written}")', 'start("sink/")'
+    elif case.sink is not None:
         module, _, function = case.sink.partition(":")
         lines.append(f"from {module} import {function}")
         sink = f".foreachBatch({function})"
-    lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}{sink}.start()")
+    lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}{sink}.{start}")
     return "\n".join(lines)
 
 

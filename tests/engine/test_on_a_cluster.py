@@ -1,5 +1,6 @@
 """The suite on a cluster: a master and two workers give what one process gives."""
 
+import json
 import re
 import shlex
 import threading
@@ -24,6 +25,12 @@ from tests.support.whole_suite import whole_suite
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "test-your-own-spark.md", ROOT / "docs" / "cluster.md"]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+COUNTING = """
+from pyspark.sql.functions import window
+
+def f(spark, a):
+    return a.withWatermark("at", "5 minutes").groupBy(window("at", "10 minutes")).count()
+"""
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
 
@@ -110,6 +117,23 @@ def test_the_commands_of_the_pages(tmp_path, cluster, hdfs, unpacked):
     (cell,) = Results.read(tmp_path / "hdfs.jsonl").cells
     assert cell.status == "conforms"
     assert "between 3.5.9 and ours" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_a_job_runs_on_the_cluster_with_one_version_and_here_with_the_other(tmp_path, cluster):
+    """As the page says, with a job that only counts; its checkpoint moves from the cluster to this machine."""
+    (command,) = re.findall(r"^(conformance check .*)$", PAGES[1].read_text(encoding="utf-8"), re.MULTILINE)
+    (tmp_path / "j.py").write_text(COUNTING)
+    (tmp_path / "a.csv").write_text("at,v\n" + "".join(f"2026-03-01 12:{minute}:00,1\n" for minute in range(10, 50, 5)))
+    for there, here in {"/mnt/shared": str(tmp_path), "spark://host:7077": cluster.master}.items():
+        command = command.replace(there, here)
+    words = [*shlex.split(command)[1:], "--batches", "2", "--no-repeat-rows", "--json"]
+    done = conformance(tmp_path, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["rows"] == "same"
+    assert [target.master for target in Results.read(tmp_path / "check" / "results.jsonl").header.targets] == [
+        cluster.master,
+        None,
+    ]
 
 
 def test_executors_import_what_a_job_of_ones_own_imports(tmp_path, target, cluster):

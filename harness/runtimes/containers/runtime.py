@@ -246,8 +246,8 @@ class ContainerRuntime:
         self._copied_through: Image | None = None
 
     def unsupported(self, case: Case, _target: Target) -> str | None:
-        if case.tables:
-            return "its rows come from a table, and a container has no package of its format; run it without --runtime container"
+        if case.table_formats:
+            return "its rows are in a table, and a container has no package of its format; run it without --runtime container"
         if case.topics:
             return "its rows come from Kafka, and a container has no network to reach a broker; run it without --runtime container"
         return None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError
+from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError, Written
 from conformance.judging.checkpoint_verdict import Reference, Restarted, is_named, judge_crash, resumed_at
 from tests.support import observations
 from tests.support.observations import COLUMNS, step, window
@@ -180,3 +180,32 @@ def test_of_several_restarts_the_last_says_how_the_query_ended():
     gone = failed("IllegalStateException", message="/checkpoint/offsets/4 is gone")
     restarted = Restarted({4: A}, seen(batch(6, "b")), seen(batch(7, "c"), error=gone))
     assert judge_crash(restarted, [Reference(REFERENCE)]).error is gone
+
+
+def in_the_sink(*written, error=None):
+    observation = seen(batch(5, "b"), error=error)
+    step = observation.steps[-1].model_copy(
+        update={"written": tuple(Written(id=id, rows=tuple((row,) for row in rows)) for id, rows in written)}
+    )
+    return observation.model_copy(update={"steps": (*observation.steps[:-1], step)})
+
+
+@pytest.mark.parametrize(
+    ("written", "outcome", "difference"),
+    [
+        pytest.param([(3, "z"), (4, "a"), (5, "b")], "resumed", "", id="as without a crash"),
+        pytest.param([(5, "b"), (6, "a")], "resumed", "each row once", id="in another micro-batch"),
+        pytest.param([(4, "aa"), (5, "b")], "other rows", "added", id="twice"),
+        pytest.param([(4, "a")], "other rows", "lost", id="lost"),
+    ],
+)
+def test_in_a_sink_each_row_is_once(written, outcome, difference):
+    found = in_the_sink(*written)
+    verdict = judge_crash(Restarted({}, found, first=4), [Reference({4: A, 5: ('["b"]',)})])
+    assert (verdict.outcome, difference in verdict.difference) == (outcome, True)
+
+
+def test_a_sink_whose_rows_change_is_no_refusal():
+    error = ErrorSeen(stage="read", classes=("RowsChanged",), message="micro-batch 4 had the rows")
+    verdict = judge_crash(Restarted({}, in_the_sink(error=error), first=4), [Reference({4: A})])
+    assert verdict.outcome == "other rows"

@@ -286,7 +286,7 @@ def test_a_sink_is_a_function_of_the_authors_and_needs_permission() -> None:
     assert found.sink == "acme_jobs.sinks:write"
     assert [one.reason for one in found.needs_code] == ["`sink` runs Python code of the case's author"]
     assert request_for(found, "/work/x").sink == "acme_jobs.sinks:write"
-    with pytest.raises(InvalidCase, match="is not module:function"):
+    with pytest.raises(InvalidCase, match="is not files, delta, iceberg or module:function"):
         case_from({**written, "sink": "write"}, "x")
 
 

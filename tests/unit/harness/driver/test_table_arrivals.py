@@ -22,9 +22,21 @@ class Recorded(DeltaTables):
 
     def create(self, path, _frame):
         self._spark.tables[path] = []
-        LocalFiles().make_directory(path)
+        LocalFiles().make_directory(path + "/_delta_log")
+        self._log(path)
+
+    def _log(self, path, action="add"):
+        log = Path(path, "_delta_log")
+        version = len(list(log.iterdir()))
+        (log / f"{version:020d}.json").write_text(
+            json.dumps({"commitInfo": {}}) + "\n" + json.dumps({action: {"path": "a"}})
+        )
+
+    def add_column(self, path, _field):
+        self._log(path, "metaData")
 
     def append(self, path, files):
+        self._log(path)
         self._spark.tables[path].append(
             [[json.loads(line) for line in Path(file).read_text().splitlines()] for file in files]
         )
@@ -34,8 +46,12 @@ class Recorded(DeltaTables):
 def spark(monkeypatch):
     monkeypatch.setitem(tables._FORMATS, "delta", Recorded)
     monkeypatch.setattr(TableArrivals, "_frame", lambda _self, _stream, files: files)
-    schema = SimpleNamespace(schema=SimpleNamespace(fields=[]))
-    return SimpleNamespace(tables={}, createDataFrame=lambda _rows, _ddl: schema)
+    monkeypatch.setattr(tables, "_with_columns", lambda files, _schema: files)
+    schema = SimpleNamespace(schema=SimpleNamespace(fields=[SimpleNamespace(name="extra")]))
+    read = SimpleNamespace(
+        format=lambda _: SimpleNamespace(load=lambda _: SimpleNamespace(schema=SimpleNamespace(fields=[])))
+    )
+    return SimpleNamespace(tables={}, createDataFrame=lambda _rows, _ddl: schema, read=read)
 
 
 @pytest.fixture
@@ -94,8 +110,19 @@ def offset(version, index):
     ],
 )
 def test_how_many_commits_a_micro_batch_read(arrivals, tmp_path, start, end, commits):
+    for _ in range(3):
+        arrivals.place(arrivals.stage([{"a": [[{"v": 1}]]}]))
     source = {"description": f"DeltaSource[file:{tmp_path}/a]", "startOffset": start, "endOffset": end}
     assert arrivals.records(source) == [commits]
+
+
+def test_a_commit_that_changes_the_columns_is_no_arrival(arrivals, tmp_path):
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}]]}]))
+    arrivals.alter("a", "extra STRING")
+    arrivals.place(arrivals.stage([{"a": [[{"v": 2}]]}]))
+    source = {"description": f"DeltaSource[file:{tmp_path}/a]", "startOffset": offset(1, 0)}
+    assert arrivals.records({**source, "endOffset": offset(3, -1)}) == [0]
+    assert arrivals.records({**source, "endOffset": offset(3, 0)}) == [1]
 
 
 def test_another_source_reads_no_commits(arrivals):

@@ -13,7 +13,7 @@ from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import known_jars
 from harness.errors import HarnessError
 from harness.runtimes import tables
-from harness.runtimes.tables import package_lacking, table_access
+from harness.runtimes.tables import how_to_load, package_lacking, table_access
 from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
@@ -90,3 +90,32 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
     said = []
     table_access(("delta",), SPARK, environment, {}, said.append)
     assert said == ["no sha256 of delta-spark_2.12-3.3.3.jar is known to this suite: it is used as Maven sends it"]
+
+
+@pytest.mark.parametrize(
+    ("message", "spark", "advice"),
+    [
+        (
+            "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure",
+            "3.5.9",
+            "no package of Delta Lake is loaded: add --package 3.5=io.delta:delta-spark_2.12:3.3.3, and its settings with --conf",
+        ),
+        (
+            "Failed to find data source: iceberg. Please",
+            "4.0.5",
+            "4.0=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+        ),
+        (
+            "Failed to find data source: delta. Please",
+            "4.3.0",
+            "Delta Lake has no package for Spark 4.3: choose one of",
+        ),
+        ("Failed to find data source: hudi. Please", "3.5.9", "add --package '3.5=GROUP:ARTIFACT:VERSION'"),
+    ],
+)
+def test_an_error_without_a_package_says_which_to_load(message, spark, advice):
+    assert advice in str(how_to_load(message, SparkVersion.parse(spark)))
+
+
+def test_other_errors_are_left_as_they_are():
+    assert how_to_load("Path does not exist: delta", SPARK) is None
