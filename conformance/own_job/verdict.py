@@ -185,7 +185,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         not_handed_over=run.never_handed_over if handoffs else (),
         digests=bool(run.files),
         answer=_answer(cells, complete=complete, different=different),
-        change=change(cells[0], a, cells[1], b) if different else None,
+        change=_change_of_rows(cells, a, b, digests=bool(run.files)) if different else None,
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
         plan=plan,
@@ -193,6 +193,12 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         not_shown=tuple(never_shown(seen, digests=bool(run.files))) if seen is not None and complete else (),
         not_fixed=not_fixed,
     )
+
+
+def _change_of_rows(cells: tuple[Cell, Cell], a: Target, b: Target, *, digests: bool) -> Change:
+    """What changes; ``digests``: whether the rows of a micro-batch are only known by their number and digest."""
+    found = change(cells[0], a, cells[1], b)
+    return replace(found, what="other rows, by their digest") if digests and found.where.what == "rows" else found
 
 
 _CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})
@@ -489,7 +495,7 @@ _MOST = 5
 def summary(verdict: JobVerdict) -> str:
     """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
     rows = {
-        "same": "same rows",
+        "same": "same digests of rows" if verdict.digests else "same rows",
         "differs": verdict.change.what if verdict.change is not None else "",
         "fails": "the job fails",
         "unknown": "no answer",
@@ -563,8 +569,8 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
     yield from (_handoff(group, verdict) for group in verdict.handoffs)
     if verdict.not_handed_over:
-        alike = ", since the other checkpoints did alike" if not verdict.digests else ": only a sample of fewer rows is"
-        text = f"not handed over before {_steps(verdict.not_handed_over)}{alike}"
+        why = "the sample has so many rows" if verdict.digests else "the other checkpoints did alike"
+        text = f"not handed over before {_steps(verdict.not_handed_over)}, since {why}"
         yield Statement("unsupported", "–", text)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)

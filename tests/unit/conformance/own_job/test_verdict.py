@@ -243,6 +243,21 @@ def test_a_job_whose_code_fails_has_no_checkpoints(judged) -> None:
     assert (found.handoffs, found.exit_code) == ((), 2)
 
 
+def test_a_verdict_on_digests_says_so(judged) -> None:
+    def of(count: int, digest: int) -> Observation:
+        return observed(step(1, batch(0, [f"{count} rows", f"digest {digest}"])), step(2, batch(1)))
+
+    files = {1: {"events": "events-1.jsonl"}}
+    same = judged(replace(ran(of(9, 5), of(9, 5), None, of(9, 5)), files=files))
+    assert summary(same).startswith("3.5.9 → 4.3.0: same digests of rows")
+    assert "same number of rows and same digest of them" in next(statements(same, None)).text
+    differs = judged(replace(ran(of(9, 5), of(9, 6), None, of(9, 5)), files=files))
+    first = next(statements(differs, None))
+    assert first.text.endswith("other rows, by their digest")
+    assert '["9 rows", "digest 5"]' in first.details[0]
+    assert record(differs, None)["digests"]
+
+
 # What the sample showed.
 
 
