@@ -140,7 +140,7 @@ class JobRun:
         return {each.task.cut: each for each in self.handoffs if each.task.cut and each.task.target == target}
 
     @property
-    def never_handed_over(self) -> tuple[int, ...]:
+    def without_handoff(self) -> tuple[int, ...]:
         """The steps before which the checkpoint could have been handed over, and was not."""
         tried = self.resumed(self.after)
         return tuple(cut for cut in cuts(self.case, each=True) if cut not in tried) if tried else ()

@@ -124,7 +124,7 @@ class JobVerdict:
     """What no micro-batch of the earlier version showed."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
-    not_handed_over: tuple[int, ...] = ()
+    without_handoff: tuple[int, ...] = ()
     """The steps before which the checkpoint was not handed over."""
     digests: bool = False
     """Whether only the number of rows of each micro-batch and their digest were compared."""
@@ -182,7 +182,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         cells=cells,
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
-        not_handed_over=run.never_handed_over if handoffs else (),
+        without_handoff=run.without_handoff if handoffs else (),
         digests=bool(run.files),
         answer=_answer(cells, complete=complete, different=different),
         change=_change_of_rows(cells, a, b, digests=bool(run.files)) if different else None,
@@ -568,9 +568,9 @@ def statements(verdict: JobVerdict, about: Known | None) -> Iterator[Statement]:
     if verdict.columns:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
     yield from (_handoff(group, verdict) for group in verdict.handoffs)
-    if verdict.not_handed_over:
+    if verdict.without_handoff:
         why = "the sample has so many rows" if verdict.digests else "the other checkpoints did alike"
-        text = f"not handed over before {_steps(verdict.not_handed_over)}, since {why}"
+        text = f"not handed over before {_steps(verdict.without_handoff)}, since {why}"
         yield Statement("unsupported", "–", text)
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
@@ -663,7 +663,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
         "not_fixed": list(verdict.not_fixed),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
         "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
-        "not_handed_over": list(verdict.not_handed_over),
+        "without_handoff": list(verdict.without_handoff),
         "digests": verdict.digests,
         "features": list(verdict.features),
         "known_bugs": [

@@ -67,7 +67,7 @@ def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     verdict = tried("right")
     assert (verdict.answer, verdict.exit_code) == ("same", 0)
     assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (3, 6))]
-    assert verdict.not_handed_over == (2, 4, 5)
+    assert verdict.without_handoff == (2, 4, 5)
     (told,) = (each.text for each in statements(verdict, None) if each.text.startswith("not handed over"))
     assert told == "not handed over before steps 2, 4, 5, since the other checkpoints did alike"
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
@@ -124,7 +124,7 @@ def test_the_page_shows_what_a_stranger_wrote_as_text(tried, tmp_path: Path) -> 
     assert "same rows, watermarks, late rows and state" in page
 
 
-def test_rows_from_topics_are_not_handed_over(tmp_path: Path) -> None:
+def test_rows_from_topics_are_without_handoff(tmp_path: Path) -> None:
     """A topic is not copied with a checkpoint; what each version does with it is compared."""
     sample = tmp_path / "events.jsonl"
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
