@@ -18,7 +18,7 @@ from tests.engine.remembering import Remembering
 CASE = """
 title: x
 streams: {events: "at TIMESTAMP, who STRING, tags MAP<STRING, INT>, n DOUBLE"}
-query: [{withWatermark: [at, 10 minutes]}, {select: [who, tags, n, n AS again]}]
+query: [{from: events}, {withWatermark: [at, 10 minutes]}, {select: [who, tags, n, n AS again]}]
 steps: [{add: {events: [["12:00", a, {}, 1.5]]}}, {restart: graceful}, {add: {events: [["12:00", a, {}, 1.5]]}}]
 """
 ROWS = [
@@ -46,7 +46,9 @@ def _run(line: str, samples: dict[str, Sequence[dict[str, Any]]], folder: Path) 
     prepare(target)
     folder.mkdir()
     (folder / "x.yaml").write_text(CASE)
-    (case,) = discovery.load([folder / "x.yaml"]).cases
+    loaded = discovery.load([folder / "x.yaml"])
+    loaded.raise_for_problems()
+    (case,) = loaded.cases
     cells = []
     for name, rows in samples.items():
         file = folder / f"{name}.jsonl"
