@@ -1,4 +1,4 @@
-"""A query of a real Spark, restarted from some images of a crash; and the command of the page that says so."""
+"""A query of a real Spark, restarted from some images of a crash; and the commands of the page that say so."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from reports.results.crash import CrashRecords
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
-(COMMAND,) = re.findall(
+COMMAND, OF_A_SINK = re.findall(
     r"```sh\n(conformance crash .*)\n```", (ROOT / "docs" / "crash-images.md").read_text(encoding="utf-8")
 )
 
@@ -23,3 +23,12 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     # Torn, lost and unsynced files are among them, and some of these are refused: a check that finds nothing finds no damage either.
     assert {record.status for record in records if record.fault != "killed"} > {"continues"}
     assert f"{len(records)} images" in done.stdout
+
+
+def test_a_sink_has_each_row_once_wherever_the_query_was_killed(tmp_path):
+    """Also between the commit of the sink and that of Spark, where the sink skips what is replayed."""
+    done = conformance(ROOT, *shlex.split(OF_A_SINK)[1:], "--at-most", "12", "-o", str(tmp_path / "crashes.jsonl"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = CrashRecords.read(tmp_path / "crashes.jsonl").records
+    assert {record.status for record in records} == {"continues"}
+    assert any("sink/_spark_metadata" in record.operation for record in records)

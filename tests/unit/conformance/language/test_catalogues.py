@@ -78,6 +78,7 @@ BEHAVIOURS = {
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
         stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot
+        exactly-once-sinks changed-table
     """,
 }
 

@@ -105,6 +105,7 @@ BEYOND_A_SCHEMA = {
     "streams-that-disagree",
     "unknown-columns",
     "values",
+    "sinks",
     "views-of-sql",
 }
 """What only `conformance validate` knows: how parts of a case fit each other, and what cannot be seen in plain values."""

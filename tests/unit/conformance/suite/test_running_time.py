@@ -11,7 +11,7 @@ from tests.support.whole_suite import whole_suite
 
 def test_long_cases_first():
     cases = whole_suite().cases
-    ordinary = [case for case in cases if not (kills_its_engine(case) or case.in_real_time or case.tables)]
+    ordinary = [case for case in cases if not (kills_its_engine(case) or case.in_real_time or case.table_formats)]
     (batches,) = queues(cells_of(ordinary, [SPARK_359])).values()
     ordered = [batch.first.case for batch in batches]
     assert sorted(case.id for case in ordered) == sorted(case.id for case in ordinary)
@@ -21,7 +21,7 @@ def test_long_cases_first():
 
 
 def test_cases_that_kill_their_engine_run_in_one_of_their_own():
-    cases = [case for case in whole_suite().cases if not (case.in_real_time or case.tables)]
+    cases = [case for case in whole_suite().cases if not (case.in_real_time or case.table_formats)]
     by_engine = queues(cells_of(cases, [SPARK_359]))
     others, killing = ([batch.first.case for batch in batches] for batches in by_engine.values())
     assert len(others) + len(killing) == len(cases)

@@ -31,6 +31,8 @@ WITHOUT_CLAUSES = {
     "named-sources",
     "offline-repartition",
     "damaged-snapshot",
+    "exactly-once-sinks",
+    "changed-table",
     "named-sinks",
 }
 """Statements about what the model does not predict, or that no case of one version shows."""
