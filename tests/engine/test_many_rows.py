@@ -44,7 +44,7 @@ def _run(line: str, samples: dict[str, Sequence[dict[str, Any]]], folder: Path) 
     """The rows of the first step, of a case with each of these samples."""
     (target,) = Targets.load().select([line])
     prepare(target)
-    folder.mkdir()
+    (folder / "engine").mkdir(parents=True)
     (folder / "x.yaml").write_text(CASE)
     loaded = discovery.load([folder / "x.yaml"])
     loaded.raise_for_problems()

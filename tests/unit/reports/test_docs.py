@@ -114,7 +114,7 @@ class Follower:
 
 
 def test_gate_your_upgrade(tmp_path: Path) -> None:
-    assert Follower(tmp_path).follow(ROOT / "docs" / "gate-your-upgrade.md") == 17
+    assert Follower(tmp_path).follow(ROOT / "docs" / "gate-your-upgrade.md") == 18
     assert (tmp_path / "junit.xml").is_file()
     assert "An order that waited counts" in (tmp_path / "report.html").read_text()
     assert "strength: observed" in (tmp_path / "my" / "cases" / "late-order.yaml").read_text()
