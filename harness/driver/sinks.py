@@ -14,8 +14,6 @@ from .tables import IcebergTables
 
 _FILE = "conformance_file"
 """The column that a reader of a sink gets beside those of the query."""
-
-
 _NO_BATCH = -1
 
 
@@ -78,10 +76,6 @@ class WrittenSink:
             raise SinkUnreadable(RowsChanged(text.format(first, before[first], found.get(first, []))))
         self._read = (now, found)
         return found
-
-    def has(self, batch: int) -> bool:
-        """Whether the sink has committed a micro-batch."""
-        return batch in self.batches().values()
 
     def remove_log(self) -> None:
         self._files.remove(self.path + "/" + self.log)
