@@ -58,7 +58,7 @@ def how_to_load(message: str, version: SparkVersion) -> str | None:
     if version.line not in entry["lines"]:
         return package_lacking(source, version)
     group, artifact, released = entry["lines"][version.line].split(":")
-    scala = "2.13" if version >= SparkVersion.parse("4.0.0") else "2.12"
+    scala = "2.13" if version.major > 3 else "2.12"  # of pyspark on PyPI
     package = f"{version.line}={group}:{artifact}_{scala}:{released}"
     return f"no package of {entry['name']} is loaded: add --package {package}, and its settings with --conf ({entry['source']})"
 
