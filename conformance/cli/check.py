@@ -63,8 +63,9 @@ Examples:
 PAGE = "verdict.html"
 MOST_BATCHES = 50
 _ROWS_OF_A_BATCH = 100_000
+"""The most rows of one micro-batch, unless there would be more than `MOST_BATCHES`."""
 _BATCHES_IF_SILENT = 2
-"""Into so many micro-batches the sample is divided before that after the restart is divided by streams."""
+"""The micro-batches of a sample whose streams are silent in turn; the one after the restart is then divided by stream."""
 CONDITIONS = {
     "repeated_rows": "with repeated and late rows",
     "silent_streams": "with a silent stream after the restart, read from files",
@@ -243,8 +244,9 @@ class _Trial:
             kept = output if not run.files else Path(folder, "sample")
             verdict = verdicts.judge_job(run.as_far_as(self._case(kept)), kept, command_line())
             if verdict.answer in ("same", "differs"):
-                names = ["repeated_rows"] * self.repeat_rows + ["silent_streams", "silent_topics"][: len(silent)]
-                for name, each in zip(names, [run] * self.repeat_rows + silent, strict=True):
+                stressed = {"repeated_rows": run} if self.repeat_rows else {}
+                stressed |= zip(("silent_streams", "silent_topics"), silent, strict=False)
+                for name, each in stressed.items():
                     judged = verdicts.judge_job(each, Path(folder), command_line())
                     stresses.append(verdicts.Stress(name, CONDITIONS[name], judged))
             if stresses and self.repeat_rows and not stresses[0].fails_before:
@@ -288,7 +290,7 @@ class _Trial:
         return (case, *(topic.case for topic in (from_kafka(case) if self.source == KAFKA else ())))
 
     def _runs(self, whole: Case, silent: Sequence[Case], folder: Path, errors: Console) -> Sequence[job_run.JobRun]:
-        """What both versions do with the case and, as soon as they have an answer for that, with the silent ones beside it."""
+        """Run the case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
         runs = []
         for case in (whole, *silent):
             is_silent = case is not whole
@@ -311,8 +313,8 @@ class _Trial:
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
-    versions = " → ".join(str(target.version) for target in task.targets)
+    silent = ", silent streams" if job_run.is_silent(task.case) else ""
+    versions = " → ".join(str(target.version) for target in task.targets) + silent
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
-    versions = f"{versions}, silent streams" if job_run.is_silent(task.case) else versions
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"
     return AnswerLine(f"{cell}  {seconds:.1f} s", doing=cell)

@@ -144,8 +144,8 @@ class Restarted:
     Args:
         before: the micro-batches that were emitted before.
         observations: of the restarted query; several if it was restarted several times.
-        first: if the query writes a sink of Spark's own: the micro-batch from which on what a reader finds there in the end counts, and
-            not what was emitted when; None if it does not.
+        first: the first micro-batch that counts, if the query writes a sink of Spark's own; then the rows are those that a reader finds
+            there in the end. None without such a sink.
     """
 
     def __init__(self, before: Emitted, *observations: Observation, first: int | None = None) -> None:
@@ -157,10 +157,11 @@ class Restarted:
         for id, rows in _in_order(observations):
             changed |= {id} if emitted.get(id, rows) != rows else set()
             emitted[id] = again[id] = rows
-        found = observations[-1].steps[-1].written if first is not None and self.error is None else None
-        if found is not None:
-            emitted = {each.id: _sorted(each.rows) for each in found if each.id >= (first or 0)}
-        self.in_a_sink = found is not None
+        found = observations[-1].steps[-1].written if self.error is None else None
+        self.in_a_sink = False
+        if first is not None and found is not None:
+            emitted = {each.id: _sorted(each.rows) for each in found if each.id >= first}
+            self.in_a_sink = True
         """Whether ``emitted`` is what a reader finds in a sink."""
         self.emitted: Emitted = emitted
         self.again: Emitted = again

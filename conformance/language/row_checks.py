@@ -61,7 +61,7 @@ def check_memory(case: Node, report: Report) -> None:
 
 
 def check_written(case: Node, report: Report) -> None:
-    """Report what a case does not do to a sink that Spark itself writes, and damage of a log where there is no such sink."""
+    """Report kill points and output modes that a sink of Spark's own does not support, and damage to the log of a sink without one."""
     sink = text_of(child(case, "sink"))
     for step in items_of(child(case, "steps")):
         restart = child(step, "restart")

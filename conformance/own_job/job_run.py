@@ -157,7 +157,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     1. The case on each version, of which the earlier keeps its checkpoints.
     2. Some of these on the later version: before the restart, and before the last rows, when they hold most of the sample. If there is
        nothing to compare, because the job fails or emits nothing, the run ends here.
-    3. Those after which something was otherwise than in the whole job, on the earlier version: a restart alone may change it.
+    3. On the earlier version, the checkpoints after which the later one differed from the whole job: a restart alone may cause that.
     4. Those that only the later version refused, with each setting that may help.
     5. All other checkpoints, if those of 2 did not end alike.
 
@@ -194,7 +194,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     }
     if not cells and len(ends) > 1:
         cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
-    # What ends the earlier version under a condition of the trial is no change of the upgrade.
+    # If silent streams make the earlier version fail, the upgrade changes nothing, so nothing is repeated.
     if len(wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
         by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
         if by_chance or next(divergences(seen, other), None) is not None:
@@ -230,9 +230,9 @@ def _met(run: JobRun, cut: int) -> CheckpointVerdict:
 
 
 def _needs_a_restart(run: JobRun, cut: int) -> bool:
-    """Whether the later version did otherwise than the earlier did with the whole job.
+    """Whether the later version differed from the earlier version's whole job, so that the earlier must resume this checkpoint, too.
 
-    That the earlier takes its own checkpoint is known where the job itself restarts.
+    Where the job itself restarts, its whole run has shown that the earlier version resumes its own checkpoint.
     """
     seen, whole = run.resumed(run.after)[cut].observation, run.on(run.before).observation
     if seen is None or (seen.error is not None and isinstance(run.case.steps[cut - 1].action, Restart)):

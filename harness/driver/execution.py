@@ -238,14 +238,13 @@ class Execution:
         if self._later:
             raise DriverFailure("{} of {} arrivals were not placed".format(len(self._later), len(step.batches)))
 
-    def _start_with(self, staged: Any, stop: Breakpoint | None = None) -> None:
+    def _start_with(self, staged: Any) -> None:
         """Start the query. ``staged``: its first rows, None for none."""
         early = not self._arrivals.paced and not self._checkpoint.is_planned(0)
         if staged is not None and early:
             self._arrivals.place(staged)
-        self._start(stop)
-        if stop is None:
-            self._drain()
+        self._start()
+        self._drain()
         if staged is not None and not early:
             self._place_at_once(staged)
 
@@ -292,22 +291,9 @@ class Execution:
             return self._run_to_commit(step)
         assert step.at is not None
         stop = Breakpoint(step.at, step.nth)
-        # With `once` and `availableNow` the process is killed in this run; otherwise the query must be idle before.
-        if self._runs_per_action():
-            self._arrivals.place(self._arrivals.stage(step.batches))
-            self._start(stop)
-        elif self._query is None and not self._arrivals.paced and not self._checkpoint.is_planned(0):
-            self._start_with(self._arrivals.stage(step.batches), stop)
-        else:
-            self._act(_START)
-            self._capture.breakpoint = stop
-            self._place_at_once(self._arrivals.stage(step.batches))
+        self._continue_with(step, stop)
         while not stop.reached.wait(0.02):
-            if not self._query.isActive:
-                self._await_termination()
-                raise KillPointNotReached(
-                    "the query finished without running micro-batch {} of the step".format(step.nth)
-                )
+            self._require_active(step)
         if step.at != "committed":
             return False
         batch = stop.batch or 0
@@ -316,24 +302,35 @@ class Execution:
             time.sleep(0.005)
         return self._checkpoint.is_planned(batch + 1)
 
+    def _continue_with(self, step: Step, stop: Breakpoint | None = None) -> None:
+        """Let the rows of the step arrive, and the query run; the process is killed in this run.
+
+        With ``once`` and ``availableNow`` this run is the action's own; otherwise the query must be idle before.
+        """
+        first = self._query is None and not self._arrivals.paced and not self._checkpoint.is_planned(0)
+        if self._runs_per_action() or first:
+            self._arrivals.place(self._arrivals.stage(step.batches))
+            self._start(stop)
+        else:
+            self._act(_START)
+            self._capture.breakpoint = stop
+            self._place_at_once(self._arrivals.stage(step.batches))
+
+    def _require_active(self, step: Step) -> None:
+        """Raises KillPointNotReached: the query has finished."""
+        if not self._query.isActive:
+            self._await_termination()
+            raise KillPointNotReached("the query finished without running micro-batch {} of the step".format(step.nth))
+
     def _run_to_commit(self, step: Step) -> bool:
-        """Continue to where the sink has the rows of a micro-batch that is not committed. Return whether it is already."""
+        """Continue until the sink has the rows of a micro-batch. Return whether the micro-batch is already committed."""
         batch = self._checkpoint.planned() + step.nth
 
         def is_planned() -> bool:
-            if not self._query.isActive:
-                self._await_termination()
-                missing = "the query finished without running micro-batch {} of the step".format(step.nth)
-                raise KillPointNotReached(missing)
+            self._require_active(step)
             return self._checkpoint.is_planned(batch)
 
-        staged = self._arrivals.stage(step.batches)
-        if self._runs_per_action() or (self._query is None and not self._arrivals.paced and batch == 0):
-            self._arrivals.place(staged)
-            self._start()
-        else:
-            self._act(_START)
-            self._place_at_once(staged)
+        self._continue_with(step)
         self._backend.stop_before_commit(self._query, is_planned)
         if self._emitted is not None:
             self._emitted(batch, self._capture.rows(batch))

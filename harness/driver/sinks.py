@@ -124,7 +124,7 @@ def _sorted(rows: List[List[Any]]) -> List[str]:
 
 
 class FileSink(WrittenSink):
-    """Files in Parquet: a reader reads those that ``_spark_metadata`` lists, or all if there is no such log."""
+    """Parquet files. A reader reads the files that the log ``_spark_metadata`` lists, or all files without this log."""
 
     format = "parquet"
     log = "_spark_metadata"

@@ -190,7 +190,7 @@ class EngineSlot:
             engine.close()
 
     def release(self) -> None:
-        """Leave the engine to the next run, or end it; nobody may use it now."""
+        """Give the engine to the next run, or end it. The slot cannot be used afterwards."""
         engine = self._engine
         if self._kept is not None and engine is not None and not engine.ended:
             self._engine = None

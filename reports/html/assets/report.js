@@ -138,8 +138,8 @@
     root.querySelector("[data-clear]").addEventListener("click", () => { clear(); form.elements.text.focus(); });
     const restore = () => { if (shows(form)) { read(form, parts().state); apply(); } };
     // The newest versions come first on a screen that is too narrow for all.
-    const newest = table.querySelector("thead th[data-version]:nth-last-child(2)");
-    table.parentElement.scrollLeft = newest.offsetLeft + newest.offsetWidth - table.parentElement.clientWidth;
+    const newest = all("thead th[data-version]", table).pop();
+    if (newest) table.parentElement.scrollLeft = newest.offsetLeft + newest.offsetWidth - table.parentElement.clientWidth;
     // Arrow keys go from cell to cell; the names of cases are what Tab stops at.
     table.addEventListener("keydown", (event) => {
       const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
