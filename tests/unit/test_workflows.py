@@ -150,7 +150,9 @@ def test_checks_run_linters_unit_tests_and_real_spark():
 def test_what_gates_runs_every_case():
     (run,) = (step["run"] for step in jobs(WORKFLOW)["run"]["steps"] if step.get("name") == "Run the suite")
     assert run.startswith("conformance run --all ")
-    assert "conformance run --all " in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r"^tier .* suite --all --spark newest$", script, re.MULTILINE)
+    assert '.venv/bin/conformance run "$@"' in script.partition("suite() {")[2].partition("\n}")[0]
 
 
 def test_unit_tests_run_on_every_python_that_the_package_claims():
