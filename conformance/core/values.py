@@ -122,7 +122,7 @@ def to_json_value(value: Json, type: DataType) -> Json:
             return {key: to_json_value(item, type.elements[1]) for key, (_, item) in zip(keys, pairs, strict=True)}
         case "timestamp" | "timestamp_ntz":
             moment = _EPOCH + canonical(value, type) * _MICROSECOND
-            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type.name == 'timestamp' else ''}"
+            return moment.isoformat(timespec="microseconds") + ("Z" if type.name == "timestamp" else "")
         case "float" | "double":
             canonical(value, type)
             return _endless(value) or (float(value) if isinstance(value, Decimal) else value)

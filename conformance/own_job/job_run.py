@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +16,12 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.core.values import to_json_value
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
 from conformance.judging.divergence import divergences
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
+from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
     FAR_AHEAD_COMES,
@@ -449,13 +448,8 @@ def rows_in_files(
     for number, arrival in enumerate(arriving, 1):
         for stream, rows in arrival.rows.items():
             path = folder / f"{stream}-{number}{SILENT if silent else ''}.jsonl"
-            fields = sending[stream].schema.fields
-            with path.open("w", encoding="utf-8") as file:
-                for row in rows:
-                    values = {
-                        each.name: to_json_value(value, each.type) for each, value in zip(fields, row, strict=True)
-                    }
-                    file.write(json.dumps(values) + "\n")
+            with path.open("wb") as file:
+                file.writelines(lines_of(rows, sending[stream].schema))
             files.setdefault(number, {})[stream] = str(path)
     return files
 

@@ -279,7 +279,8 @@ def as_records(sample: Sample) -> Sample:
     lacking = {name: type for name, type in _RECORD.items() if name not in types}
     ddl = ", ".join([sample.schema.ddl, *(f"{name} {type}" for name, type in lacking.items())])
     rows = ((*row, *_record_fields(lacking, sample.stream, number)) for number, row in enumerate(sample.rows))
-    return replace(sample, schema=Schema(ddl, parse_schema(ddl).fields), rows=kept(rows))
+    schema = Schema(ddl, parse_schema(ddl).fields)
+    return replace(sample, schema=schema, rows=kept(rows, schema, sample.event_time))
 
 
 def _record_fields(names: Mapping[str, str], topic: str, number: int) -> Iterator[Json]:

@@ -21,7 +21,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
-from conformance.own_job.many_rows import MOST_IN_A_CASE, Row, Some, kept
+from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, Row, Some, Stored, instant_of, kept
 
 Record: TypeAlias = Mapping[str, Json]
 
@@ -51,25 +51,26 @@ class Sample:
     skipped: int = 0
     """The file has this many rows beyond the limit."""
 
-    def instant(self, row: Sequence[Json]) -> int | None:
-        """The event time of a row in µs since the epoch; None without one."""
-        if self.event_time is None or row[self.event_time] is None:
-            return None
-        instant: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
-        return instant
-
     @cached_property
     def instants(self) -> Sequence[int]:
-        """The event time of each row, `_NO_INSTANT` of one without."""
-        times = (self.instant(row) for row in self.rows)
-        return array("q", (_NO_INSTANT if instant is None else instant for instant in times))
+        """The event time of each row in µs since the epoch, `NO_INSTANT` of one without."""
+        if isinstance(self.rows, Stored):
+            return self.rows.instants
+        return array("q", (instant_of(row, self.schema, self.event_time) for row in self.rows))
 
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The places of the earliest and of the latest row; without event times of the first and the last of the file."""
-        timed = [at for at, instant in enumerate(self.instants) if instant != _NO_INSTANT] or range(len(self.rows))
-        # Of rows of the same time the first is the earliest, the last the latest.
-        return min(timed, key=lambda at: (self.instants[at], at)), max(timed, key=lambda at: (self.instants[at], at))
+        earliest = latest = None
+        for at, instant in enumerate(self.instants):
+            if instant == NO_INSTANT:
+                continue
+            # Of rows of the same time the first is the earliest, the last the latest.
+            if earliest is None or instant < self.instants[earliest]:
+                earliest = at
+            if latest is None or instant >= self.instants[latest]:
+                latest = at
+        return earliest or 0, len(self.rows) - 1 if latest is None else latest
 
 
 def read_sample(
@@ -96,7 +97,8 @@ def read_sample(
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
     with _records(path, schema) as records:
-        rows = kept(_row(path, schema, record, line, in_zone) for line, record in islice(records, most))
+        taken = islice(records, most)
+        rows = kept((_row(path, schema, record, line, in_zone) for line, record in taken), schema, column)
         skipped = sum(1 for _ in records)
     if not rows:
         raise UnusableSample(path, "has no rows")
@@ -333,7 +335,6 @@ def _settled(type: DataType) -> DataType:
     return DataType("array", elements=(_settled(type.elements[0]),)) if type.name == "array" else type
 
 
-_NO_INSTANT = -(1 << 63)
 _MOST_SORTED = 100_000
 """Of more rows, only so many say where a micro-batch begins."""
 _LAST_INSTANT: int = canonical("9999-12-31 23:59:59", _TIMESTAMP)
@@ -391,7 +392,7 @@ def arrivals(
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
     """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
     every = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
-    instants = sorted(at for sample in samples for at in sample.instants[::every] if at != _NO_INSTANT)
+    instants = sorted(at for sample in samples for at in sample.instants[::every] if at != NO_INSTANT)
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
@@ -399,10 +400,10 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequen
     """The rows of each micro-batch; those without an event time by their place in the file."""
     parts = [array("q") for _ in range(batches)]
     for place, instant in enumerate(sample.instants):
-        timed = instant != _NO_INSTANT
+        timed = instant != NO_INSTANT
         parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
-    some = (Some(sample.rows, places) for places in parts)
-    return [tuple(rows) if len(sample.rows) <= MOST_IN_A_CASE else rows for rows in some]
+    rows = sample.rows
+    return [Some(rows, at) if isinstance(rows, Stored) else tuple(rows[each] for each in at) for at in parts]
 
 
 def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
@@ -417,7 +418,7 @@ def _ends(sample: Sample) -> tuple[Row, ...]:
 
 def _far_ahead(sample: Sample) -> Row | None:
     at = sample.ends[1]
-    if (latest := sample.instants[at]) == _NO_INSTANT:
+    if (latest := sample.instants[at]) == NO_INSTANT:
         return None
     moved = latest + FAR_AHEAD // timedelta(microseconds=1)
     if moved > _LAST_INSTANT:

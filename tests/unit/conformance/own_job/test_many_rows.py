@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies
 
+from conformance.core.data import Json
+from conformance.core.spark_types import Field, Schema, parse_schema
+from conformance.core.values import canonical
 from conformance.own_job import many_rows, sample
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import Job, JobRun, first_handoffs, next_cells, rows_in_files, write_job
-from conformance.own_job.many_rows import kept
+from conformance.own_job.many_rows import Some, Stored, instant_of, kept, lines_of
 from conformance.own_job.sample import Sample, arrivals, read_sample
 from conformance.runner.resources import EngineUse
 from harness.engine.request import request_for
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 from tests.support.observations import batch, observed, step
 from tests.unit.conformance.own_job.test_job_run import whole_run
+
+VALUES: dict[str, strategies.SearchStrategy[Json]] = {
+    "timestamp": strategies.sampled_from(["12:05", "2026-03-01 12:05:00.25", "2026-03-01T12:05Z", 7, None]),
+    "timestamp_ntz": strategies.sampled_from(["12:05", "2026-03-01 12:05:00.25", None]),
+    "bigint": strategies.integers(-(1 << 63), (1 << 63) - 1),
+    "double": strategies.floats(allow_nan=False, allow_infinity=False) | strategies.sampled_from(["NaN", "-Infinity"]),
+    "decimal": strategies.decimals(-1000, 1000, places=9),
+    "string": strategies.text() | strategies.none(),
+    "date": strategies.dates().map(str),
+    "binary": strategies.binary().map(lambda value: b64encode(value).decode()),
+    "boolean": strategies.booleans(),
+    "struct": strategies.fixed_dictionaries({"a": strategies.integers(0, 9), "b": strategies.text()}),
+    "array": strategies.lists(strategies.integers(0, 9)),
+    "map": strategies.dictionaries(strategies.text(), strategies.integers(0, 9)),
+}
+NESTED = {
+    "decimal": "decimal(20,9)",
+    "struct": "struct<a: int, b: string>",
+    "array": "array<int>",
+    "map": "map<string, int>",
+}
+TYPES = strategies.sampled_from([parse_schema(f"a {NESTED.get(name, name)}").fields[0].type for name in VALUES])
 
 
 @pytest.fixture(autouse=True)
@@ -37,21 +64,39 @@ def events(folder: Path, rows: int) -> Sample:
 
 
 def test_rows_on_disk_are_those_that_were_read(tmp_path: Path) -> None:
-    few, many = kept((n, "x") for n in range(20)), kept((n, None) for n in range(500))
+    schema = parse_schema("n BIGINT, text STRING")
+    few = kept(((n, "x") for n in range(20)), schema, None)
+    many = kept(((n, None) for n in range(500)), schema, None)
     assert isinstance(few, tuple)
     assert [*many] == [(n, None) for n in range(500)]
     assert (many[499], many[-1], many[3:5], len(many)) == ((499, None), (499, None), ((3, None), (4, None)), 500)
     with pytest.raises(IndexError):
         many[500]
-    assert events(tmp_path, 100).rows[99] == ("2026-03-01 12:33:39", 99)
+    read = events(tmp_path, 100)
+    assert read.rows[99] == ("2026-03-01T12:33:39.000000Z", 99)
+    assert [*read.instants] == [instant_of(row, read.schema, 0) for row in read.rows]
+
+
+@given(strategies.data())
+def test_a_row_on_disk_is_the_row_that_was_read_whatever_its_types(data: strategies.DataObject) -> None:
+    type = data.draw(TYPES)
+    schema = Schema("", (Field("a", type),))
+    rows = data.draw(strategies.lists(strategies.tuples(VALUES[type.name]), min_size=21, max_size=25))
+    many = kept(rows, schema, None)
+    assert isinstance(many, Stored)
+    assert [canonical(value, type) for (value,) in many] == [canonical(value, type) for (value,) in rows]
+    one, *_, last = Some(many, [3, 20]).lines()
+    assert [json.loads(line) for line in lines_of((rows[3], rows[20]), schema)] == [json.loads(one), json.loads(last)]
 
 
 def test_the_memory_does_not_hold_the_rows(tmp_path: Path) -> None:
+    schema = parse_schema("text STRING, n BIGINT")
+
     def rows() -> Iterator[tuple[str, int]]:
         return ((f"{n:0>200}", n) for n in range(20_000))
 
     tracemalloc.start()
-    many = kept(rows())
+    many = kept(rows(), schema, None)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(many) == 20_000

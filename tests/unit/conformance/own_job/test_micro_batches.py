@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import canonical
+from conformance.own_job.many_rows import NO_INSTANT, instant_of
 from conformance.own_job.sample import FAR_AHEAD, Sample, arrivals
 
 SCHEMA = parse_schema("t TIMESTAMP, n INT")
@@ -88,8 +89,8 @@ def test_every_row_arrives_on_time_then_one_much_later_then_copies(
         arrived = Counter(row for arrival in plain for row in arrival.rows.get(one.stream, ()))
         assert arrived == Counter([*one.rows, *ahead.get(one.stream, ())])
         last, first = found[-1].rows[one.stream]
-        if instants := sorted(instant for row in one.rows if (instant := one.instant(row)) is not None):
-            assert one.instant(first) == instants[0]
+        if instants := sorted(instant for instant in one.instants if instant != NO_INSTANT):
+            assert instant_of(first, one.schema, one.event_time) == instants[0]
             assert canonical(last[0], SCHEMA.fields[0].type) == instants[-1] + FAR_AHEAD // timedelta(microseconds=1)
         else:
             assert (first, last) == (one.rows[0], one.rows[-1])
@@ -101,6 +102,8 @@ def test_no_micro_batch_of_the_sample_is_older_than_one_before(orders: list[int 
     regular = [arrival for arrival in arrivals([one], batches) if "of the sample" in arrival.name]
     newest = None
     for arrival in regular:
-        instants = [instant for row in arrival.rows["orders"] if (instant := one.instant(row)) is not None]
+        instants = [
+            *filter(NO_INSTANT.__ne__, (instant_of(row, one.schema, one.event_time) for row in arrival.rows["orders"]))
+        ]
         assert newest is None or not instants or min(instants) >= newest
         newest = max([*instants, *([newest] if newest is not None else [])], default=None)
