@@ -308,7 +308,8 @@ class _Trial:
                 cells += [cell for run in runs[1:] for cell in job_run.next_cells(run)]
             if not cells:
                 return runs
-            with Answers("answers", len(cells), errors, _answer_line) as display:
+            steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if runs[0].files else 0
+            with Answers("answers", len(cells), errors, _answer_line, steps) as display:
                 runs = job_run.advance(runs, cells, self.where, display)
 
 

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options
+from conformance.cli.console import errors_console
 from conformance.cli.engine_options import OWN_CODE, JobCode
 from conformance.cli.options import shared
+from conformance.cli.progress import FileRead
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.own_job.sample import Sample, read_sample, silent
@@ -90,14 +92,17 @@ class SampleFiles:
         return self.files.keys()
 
     def read(self, stream: str, ddl: str | None = None) -> Sample:
-        return read_sample(
-            stream,
-            Path(self.files[stream]),
-            event_time=self.times.get(stream),
-            ddl=self.ddl.get(stream, ddl),
-            most=self.most,
-            zone=self.zone,
-        )
+        path = Path(self.files[stream])
+        with FileRead(path, errors_console()) as bar:
+            return read_sample(
+                stream,
+                path,
+                event_time=self.times.get(stream),
+                ddl=self.ddl.get(stream, ddl),
+                most=self.most,
+                zone=self.zone,
+                watched=bar.watched,
+            )
 
     def all(self) -> tuple[Sample, ...]:
         """The samples in the order of ``--sample``, then the streams that have only a schema; see `read_sample` for errors."""

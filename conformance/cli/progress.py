@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from pathlib import Path
+from typing import BinaryIO, Generic, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
@@ -55,10 +57,18 @@ class NoAnswers(EngineLines):
 class ProgressBar(EngineLines):
     """On a terminal a bar with the latest message beside it, which disappears at the end; else a line per message."""
 
-    def __init__(self, what: str, total: int, errors: Console, *columns: ProgressColumn) -> None:
+    def __init__(
+        self,
+        what: str,
+        total: int | None,
+        errors: Console,
+        *columns: ProgressColumn,
+        count: ProgressColumn | None = None,
+    ) -> None:
         self.on_terminal = errors.is_terminal
+        count = count or MofNCompleteColumn()
         self.progress = Progress(
-            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn()),
+            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), count),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=errors,
@@ -81,6 +91,17 @@ class ProgressBar(EngineLines):
             super().says(line)
 
 
+class FileRead(ProgressBar):
+    """A bar over the bytes of a file, if `watched` reads them."""
+
+    def __init__(self, path: Path, errors: Console) -> None:
+        size = path.stat().st_size if path.is_file() else None
+        super().__init__(f"reading {path}", size, errors, count=DownloadColumn())
+
+    def watched(self, file: BinaryIO) -> BinaryIO:
+        return self.progress.wrap_file(file, task_id=self.all)
+
+
 @dataclass(frozen=True)
 class AnswerLine:
     line: str
@@ -93,14 +114,26 @@ class AnswerLine:
 
 
 class Answers(ProgressBar, Generic[V]):
-    """A bar over all cells, or a line per answer; ``shown``: how an answer is shown."""
+    """A bar over all cells, or a line per answer.
+
+    Args:
+        shown: how an answer is shown.
+        steps: how many steps the cells have, if these run long: the bar is over the steps, and a log has a line per tenth of them.
+    """
 
     def __init__(
-        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine]
+        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine], steps: int = 0
     ) -> None:
-        super().__init__(what, cells, errors)
+        super().__init__("steps" if steps else what, steps or cells, errors)
         self._shown = shown
         self._cells, self._done = cells, 0
+        self._steps, self._steps_done = steps, 0
+
+    def step_done(self) -> None:
+        self._steps_done += 1
+        self.progress.update(self.all, advance=1)
+        if not self.on_terminal and self._steps_done * 10 // self._steps > (self._steps_done - 1) * 10 // self._steps:
+            print_error(f"{self._steps_done} of {self._steps} steps")
 
     def started(self, task: CellTask) -> None:
         pass
@@ -108,7 +141,7 @@ class Answers(ProgressBar, Generic[V]):
     def judged(self, task: CellTask, verdict: V, seconds: float) -> None:
         answer = self._shown(task, verdict, seconds)
         self._done += 1
-        self.progress.update(self.all, advance=1, doing=answer.doing)
+        self.progress.update(self.all, advance=0 if self._steps else 1, doing=answer.doing)
         if not self.on_terminal:
             print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {answer.line}")
         elif answer.loud is not None:

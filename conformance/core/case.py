@@ -482,6 +482,13 @@ class Case(Frozen):
         used = {*self.tables.values(), self.written}
         return tuple(format for format in TABLE_FORMATS if format in used)
 
+    @property
+    def jars(self) -> tuple[str, ...]:
+        """The jars that its calls name, as ``--jar`` names them, each once."""
+        called = (operation.arguments["call"] for operation in self.operations() if operation.name == "call")
+        named = (value["jar"] for value in called if isinstance(value, dict) and "jar" in value)
+        return tuple(dict.fromkeys(str(jar) for jars in named for jar in (jars if isinstance(jars, list) else [jars])))
+
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC
     ) -> Upgrade | None:

@@ -23,6 +23,7 @@ from conformance.language.shape import (
     TupleOf,
     constant,
     integer,
+    one_or_many,
 )
 from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME
@@ -83,6 +84,14 @@ METHOD = Record(
             "`package.Class.method` of your jars, `--jar`: a static method or one of a Scala object that takes the session, or not, and "
             "DataFrames, and returns a DataFrame",
             required=True,
+        ),
+        "jar": Key(
+            one_or_many(
+                Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$"),
+                "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar",
+            ),
+            "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that "
+            "is built for this version of Scala. Absent: those of `--jar`.",
         ),
     },
     description="A method of your jars.",
@@ -258,7 +267,7 @@ OPERATIONS = dict(
             _CALLED,
             "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, "
             "with the streams that it reads in `with`; or `{sql: [...]}`: your own statements; "
-            "or `{jvm: package.Class.method}` of a jar; needs `--allow-code`.",
+            "or `{jvm: package.Class.method, jar: jobs.jar}`; needs `--allow-code`.",
             **{
                 "with": Key(
                     ListOf(NAME, "a list of streams", at_least=1),

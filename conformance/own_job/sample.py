@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property, reduce
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conformance.core.data import Json
@@ -31,6 +31,13 @@ _DATED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _STRING, _BOOLEAN, _BIGINT, _DOUBLE = (DataType(name) for name in ("string", "boolean", "bigint", "double"))
 _TIMESTAMP, _VOID = DataType("timestamp"), DataType("void")
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
+
+
+Watched: TypeAlias = Callable[[BinaryIO], BinaryIO]
+
+
+def _unwatched(file: BinaryIO) -> BinaryIO:
+    return file
 
 
 class UnusableSample(WrongUsage):
@@ -81,6 +88,7 @@ def read_sample(
     ddl: str | None = None,
     most: int = 200,
     zone: str | None = None,
+    watched: Watched = _unwatched,
 ) -> Sample:
     """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row does not match the schema.
 
@@ -89,6 +97,7 @@ def read_sample(
         event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None for that of Parquet, or to infer it from the rows.
         zone: the time zone of the session, for times that name no zone; None for UTC.
+        watched: what to read in place of the open file, to see how much of it has been read.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
@@ -96,7 +105,7 @@ def read_sample(
     schema = given if given is not None else _inferred_schema(path, event_time, most)
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
-    with _records(path, schema) as records:
+    with _records(path, schema, watched) as records:
         taken = islice(records, most)
         rows = kept((_row(path, schema, record, line, in_zone) for line, record in taken), schema, column)
         skipped = sum(1 for _ in records)
@@ -118,14 +127,16 @@ def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
 
 
 @contextmanager
-def _records(path: Path, schema: Schema | None) -> Iterator[Iterator[tuple[int, Record]]]:
+def _records(
+    path: Path, schema: Schema | None, watched: Watched = _unwatched
+) -> Iterator[Iterator[tuple[int, Record]]]:
     """Each row with its line; values of CSV are text without a schema."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}
     try:
         if path.exists() and not path.is_file():
             raise UnusableSample(path, "is not a file")
         with path.open("rb") as file:
-            yield rows_in(file, path.suffix, columns)
+            yield rows_in(watched(file), path.suffix, columns)
     except NotRows as problem:
         hint = ": write it in UTF-8" if "codec can't decode" in str(problem) else ""
         raise UnusableSample(path, f"{problem}{hint}") from None

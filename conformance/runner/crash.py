@@ -436,10 +436,11 @@ def _restarts(
     points = plan.by_target[target.name]
     topics = any(point.case.topics for point in points)
     tables = tuple(sorted({format for point in points for format in point.case.table_formats}))
+    jars = tuple(dict.fromkeys(jar for point in points for jar in point.case.jars))
     conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
     limits = Limits(jobs=1, step_timeout=request.concurrency.step_timeout, engine_memory=ENGINE_MEMORY_LIMIT)
     with Engines(replace(request.runtime, conf=conf), limits, watcher) as engines:
-        slot = engines.slot(target, EngineNeeds(topics=topics, tables=tables))
+        slot = engines.slot(target, EngineNeeds(topics=topics, tables=tables, jars=jars))
         with slot.use():
             yield Restarts(slot.engine, folder, request.store.conf, limits.step_timeout)
 

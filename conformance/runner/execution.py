@@ -203,6 +203,10 @@ class _Judging(Generic[V]):
             if self.cached is not None:
                 self.cached.engine_ready(target, identity, place)
 
+    def step_done(self) -> None:
+        with self.lock:
+            self.display.step_done()
+
     def cell_started(self, task: CellTask) -> None:
         with self.lock:
             self.display.started(task)

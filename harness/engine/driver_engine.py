@@ -340,7 +340,9 @@ class DriverEngine:
     def new_directory(self, case: str) -> str:
         return f"{self._cases}/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
 
-    def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
+    def observe(
+        self, request: CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
+    ) -> Observation:
         steps: list[StepSeen] = []
         emitted: list[Interrupted] = []
         with self._counting:
@@ -349,7 +351,7 @@ class DriverEngine:
             # Checkpoints of one case may be resumed side by side, so messages name the run.
             run = f"{request.case} #{next(self._runs)}"
             with self._connection.conversation(run, request.model_copy(update={"case": run})) as mailbox:
-                observation = self._follow(request, run, mailbox, step_timeout, steps, emitted)
+                observation = self._follow(request, run, mailbox, step_timeout, on_step, steps, emitted)
             with self._counting:
                 self._answered += 1
             return observation
@@ -374,6 +376,7 @@ class DriverEngine:
         run: str,
         mailbox: Mailbox,
         step_timeout: float,
+        on_step: Callable[[], None] | None,
         steps: list[StepSeen],
         emitted: list[Interrupted],
     ) -> Observation:
@@ -389,6 +392,8 @@ class DriverEngine:
                 case StepAnswer(step=step) if len(steps) < len(request.steps):
                     steps.append(redact_paths(step, names))
                     deadline = time.monotonic() + step_timeout
+                    if on_step is not None:
+                        on_step()
                 case Emitted(batch=batch, rows=rows):
                     emitted.append(Interrupted(id=batch, rows=rows))
                 case Reached(step=step, columns=columns, missed=missed, executors_lost=lost):

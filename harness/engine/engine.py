@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from conformance.core.case import Case, TableFormat
@@ -44,15 +45,16 @@ class EngineNeeds:
     """Whether they are real-time queries, whose tasks run all at once."""
     tables: tuple[TableFormat, ...] = ()
     """The formats of the tables that they read, in order: all of them the same, because a format changes the session of an engine."""
+    jars: tuple[str, ...] = ()
+    """The jars that they name: all of them the same, because two jars may hold classes of one name."""
 
     @classmethod
     def of(cls, case: Case, target: Target) -> EngineNeeds:
-        return cls(bool(case.topics), case.runs_in_real_time(target.version), case.table_formats)
+        return cls(bool(case.topics), case.runs_in_real_time(target.version), case.table_formats, case.jars)
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        same = self.real_time == others.real_time and self.tables == others.tables
-        return same and (self.topics or not others.topics)
+        return (replace(self, topics=False) == replace(others, topics=False)) and (self.topics or not others.topics)
 
 
 NOTHING_ELSE = EngineNeeds()
@@ -80,7 +82,9 @@ class Engine(Protocol):
     def new_directory(self, case: str) -> str:
         """A directory for one run of a case, at the same path for every engine of the runtime; the driver makes and removes it."""
 
-    def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
+    def observe(
+        self, request: CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
+    ) -> Observation:
         """Run one case, or some of its steps. If the last of them is ``kill``, the engine is killed there and then ``ended``.
 
         Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one.
@@ -88,6 +92,7 @@ class Engine(Protocol):
         Args:
             request: the case without its expectations.
             step_timeout: seconds one step may take.
+            on_step: called when a step has ended, in the thread that calls.
 
         Raises:
             KillMissed: the engine went past the point where it was to be killed.

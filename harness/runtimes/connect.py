@@ -115,6 +115,8 @@ class ConnectRuntime:
             return "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach"
         if runs_a_sink(case):
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
+        if case.jars:
+            return "its jar belongs on the class path of the server, which Connect does not change"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]

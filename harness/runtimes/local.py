@@ -102,7 +102,10 @@ class LocalRuntime(EngineSettings):
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
-        jars = local_jar_settings(self.jars, environment.scala(), self.conf.get(LOCAL_JARS, "")) if self.jars else {}
+        # A case names jars only where the user allowed code.
+        named = [self.own_code.jar(text) for text in needs.jars] if self.own_code else []
+        own = [*self.jars, *named]
+        jars = local_jar_settings(own, environment.scala(), self.conf.get(LOCAL_JARS, "")) if own else {}
         kafka: KafkaAccess | HarnessError | None = None
         if needs.topics:
             try:
@@ -119,7 +122,7 @@ class LocalRuntime(EngineSettings):
         urls = [self.storage.url] if self.storage else []
         urls += [self.cluster.master] if self.cluster else []
         settings = {
-            **self._tuning(target, tables=bool(needs.tables)),
+            **self._tuning(target, more_jars=bool(needs.tables or named)),
             **cluster,
             **self._modules(work),
             **self.conf,
@@ -130,7 +133,7 @@ class LocalRuntime(EngineSettings):
         if needs.tables:
             tables = table_access(needs.tables, target.version, environment, settings, on_progress)
             settings |= tables.settings
-        own_jars = bool(self.packages or self.jars or of_kafka or tables)
+        own_jars = bool(self.packages or own or of_kafka or tables)
         recording = self._archive_classes(environment, settings, own_jars=own_jars)
         if target.java.options:
             settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {target.java.options}".strip()
@@ -191,8 +194,8 @@ class LocalRuntime(EngineSettings):
         zipped = str(self.own_code.zipped(work))
         return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
 
-    def _tuning(self, target: Target, *, tables: bool = False) -> dict[str, str]:
-        jars = tables or bool(self.jars or self._jars(target) or self.conf.keys() & _CONF_OF_JARS)
+    def _tuning(self, target: Target, *, more_jars: bool = False) -> dict[str, str]:
+        jars = more_jars or bool(self.jars or self._jars(target) or self.conf.keys() & _CONF_OF_JARS)
         # A Spark that the user installed may hold jars for the user's code, too.
         jars = jars or (self.own_code is not None and target.installed is not None)
         return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_jars=jars)

@@ -56,6 +56,21 @@ class OwnCode:
     def paths(self) -> tuple[str, ...]:
         return tuple(map(str, self.folders))
 
+    def jar(self, text: str) -> Jar:
+        """A jar that a case names, ``jobs.jar`` or ``2.12=jobs.jar``, in the first folder that has it.
+
+        Raises:
+            WrongUsage: no folder has it, or it is no jar.
+        """
+        name = _SCALA.sub("", text)
+        root = next((folder for folder in self.folders if (folder / name).is_file()), None)
+        if root is None:
+            raise WrongUsage(
+                f"a case names the jar {name}, which is in none of the folders of your code, "
+                f"{', '.join(self.paths())}: build it, or say with --code where it is"
+            )
+        return Jar.parse(text, "a case", root)
+
     def files(self) -> Iterator[tuple[str, Path, tuple[Path, ...]]]:
         """Each folder with the name of its copy on another machine, and the files to copy."""
         for number, folder in enumerate(self.folders):
@@ -99,7 +114,7 @@ JARS = "spark.jars.packages"
 """https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
 
 _COORDINATE = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.+-]+")
-_SCALA = re.compile(r"(\d+\.\d+)=")
+_SCALA = re.compile(r"^(\d+\.\d+)=")
 _EVERY = "all"
 _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
@@ -198,7 +213,7 @@ def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict
     fitting = [jar.path for jar in jars if jar.scala in (None, scala)]
     if jars and not fitting:
         raise WrongUsage(
-            f"--jar: none is for Scala {scala}, which a Spark of this run has: add --jar {scala}=FILE; "
+            f"no jar is for Scala {scala}, which a Spark of this run has: add --jar {scala}=FILE, or {scala}=FILE to the jars of the case; "
             f"given for {', '.join(sorted({str(jar.scala) for jar in jars}))}"
         )
     return {LOCAL_JARS: with_jars(given, fitting)} if fitting else {}

@@ -44,6 +44,10 @@ class EngineListener(Protocol):
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         """The engine has introduced itself; once per target, and again after each replacement."""
 
+    def step_done(self) -> None:
+        """A step has ended of a cell whose rows are in files: only these run long."""
+        return
+
 
 class SlotClosed(HarnessError):
     """The run was stopped; no engine starts any more."""
@@ -157,6 +161,9 @@ class EngineSlot:
                     self.replace()
                 self._check_open()
             return self._engine
+
+    def step_done(self) -> None:
+        self._listener.step_done()
 
     def _left_by_another_run(self) -> Engine | None:
         engine = self._kept.take(self.target, self.needs) if self._kept is not None else None
@@ -493,7 +500,9 @@ def _run_segments(
         )
         around = {"restore": restore, "discard": discard} if first else {}
         around |= {"save": save} if last else {}
-        seen.append(engine.observe(request.model_copy(update=around), step_timeout=limits.step_timeout))
+        request = request.model_copy(update=around)
+        on_step = slot.step_done if files else None
+        seen.append(engine.observe(request, step_timeout=limits.step_timeout, on_step=on_step))
         check_alignment(case, join_segments(seen), killed=segment.killed)
         if seen[-1].steps[-1].error is not None:
             break

@@ -52,6 +52,8 @@ class SlotKey(NamedTuple):
     """Whether it is the target's engine for real-time queries, whose tasks run all at once."""
     tables: tuple[TableFormat, ...] = ()
     """The formats of the tables that its cases read: the package of each changes the session."""
+    jars: tuple[str, ...] = ()
+    """The jars that its cases name."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +73,23 @@ class Batch:
     def slot(self) -> SlotKey:
         """The engine of the first step."""
         if self.first.before is not None:
-            return SlotKey(self.first.target.name)
+            return _resuming(self.first)
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
         case, whole = self.first.case, self.first.cut is None
         real_time = whole and case.runs_in_real_time(self.first.origin.version)
-        return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time, case.table_formats)
+        kills = whole and kills_its_engine(case)
+        return SlotKey(self.first.origin.name, kills, real_time, case.table_formats, case.jars)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
         if self.first.before is None:
             yield self.slot, self.first.origin
         if self.first.cut is not None:
-            yield from ((SlotKey(cell.target.name), cell.target) for cell in self.cells)
+            yield from ((_resuming(cell), cell.target) for cell in self.cells)
+
+
+def _resuming(cell: CellTask) -> SlotKey:
+    """The engine of the steps after the cut."""
+    return SlotKey(cell.target.name, jars=cell.case.jars)
 
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
@@ -196,7 +204,7 @@ class Scheduler:
             return saved[0]
         for cell in batch.cells:
             if cut is not None:
-                self._engines.release(SlotKey(cell.target.name))
+                self._engines.release(_resuming(cell))
             self._done(replace(run, task=cell))
         return None
 
@@ -205,7 +213,7 @@ class Scheduler:
         for cell in batch.cells:
             if self._stopping.is_set():
                 return
-            key = SlotKey(cell.target.name)
+            key = _resuming(cell)
             slot, discard = self._engines.slot(key), self._engines.take_discarded()
             saved, limits = cell.before or before, self._limits
             runs = (
@@ -247,7 +255,7 @@ class _Engines:
         self._uses_left = Counter(slot for _, slot, _ in uses)
         topics = {slot for batch, slot, _ in uses if batch.first.case.topics}
         self._slots = {
-            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables))
+            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables, slot.jars))
             for slot, target in {slot: target for _, slot, target in uses}.items()
         }
         self._discarded: list[str] = []

@@ -58,6 +58,35 @@ object Jobs {
   }
 }
 """
+PROCESSOR = """
+package acme
+
+import org.apache.spark.sql.{DataFrame, Encoders}
+import org.apache.spark.sql.streaming._
+
+case class Paid(who: String, amount: Long)
+
+class Sum extends StatefulProcessor[String, Paid, (String, Long)] {
+  @transient private var sum: ValueState[Long] = _
+
+  override def init(mode: OutputMode, time: TimeMode): Unit =
+    sum = getHandle.getValueState[Long]("sum", Encoders.scalaLong, TTLConfig.NONE)
+
+  override def handleInputRows(who: String, rows: Iterator[Paid], timers: TimerValues): Iterator[(String, Long)] = {
+    sum.update((if (sum.exists()) sum.get() else 0L) + rows.map(_.amount).sum)
+    Iterator((who, sum.get()))
+  }
+}
+
+object Sums {
+  def processed(orders: DataFrame): DataFrame = {
+    val spark = orders.sparkSession
+    import spark.implicits._
+    val groups = orders.select("who", "amount").as[Paid].groupByKey(_.who)
+    groups.transformWithState(new Sum, TimeMode.None(), OutputMode.Update()).toDF("who", "sum")
+  }
+}
+"""
 JAVA = """
 package acme;
 
@@ -108,7 +137,14 @@ WATERMARKS = ("--watermark", "orders=10 minutes", "--watermark", "clicks=10 minu
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    files = {"same.py": FUNCTION, "job.py": PROGRAM, "sums.sql": SQL, "Jobs.scala": SCALA, "Sums.java": JAVA}
+    files = {
+        "same.py": FUNCTION,
+        "job.py": PROGRAM,
+        "sums.sql": SQL,
+        "Jobs.scala": SCALA,
+        "Sums.scala": PROCESSOR,
+        "Sums.java": JAVA,
+    }
     for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
         (tmp_path / name).write_text(text.replace("MINE", str(tmp_path / "mine")))
     return tmp_path
@@ -182,22 +218,34 @@ def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(fo
     assert {*statuses.values()} == {"broken"}
 
 
-def test_a_method_of_scala_keeps_state_of_its_own_types(folder: Path) -> None:
-    (folder / "counted.yaml").write_text("""
-title: It counts the orders of each customer
+COUNTED = """
+title: It adds up the orders of each customer
 strength: observed
 streams: {orders: "order_time TIMESTAMP, who STRING, amount BIGINT"}
-query: {call: {jvm: acme.Jobs.counted}, with: [orders]}
+query: {call: METHOD, with: [orders]}
 outputMode: update
 steps:
   - {add: {orders: [["12:00", ada, 1], ["12:00", bob, 5]]}, expect: {rows: [[ada, 1], [bob, 5]]}}
   - restart: graceful
   - {add: {orders: [["12:01", ada, 2]]}, expect: {rows: [[ada, 3]]}}
-""")
+"""
+
+
+def test_a_method_of_scala_keeps_state_of_its_own_types_in_the_jars_that_its_case_names(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
         _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
-    done = _run(folder, "counted.yaml", "3.5", "4.3", jars=("2.12=jobs_2.12.jar", "2.13=jobs_2.13.jar"))
+    _of_scala(folder, _environment("4.3"), folder / "sums.jar", "Sums.scala")
+    (folder / "cases").mkdir()
+    jars = "[2.12=jobs_2.12.jar, 2.13=jobs_2.13.jar]"
+    counted = COUNTED.replace("METHOD", f"{{jvm: acme.Jobs.counted, jar: {jars}}}")
+    (folder / "cases" / "counted.yaml").write_text(counted)
+    processed = COUNTED.replace("METHOD", "{jvm: acme.Sums.processed, jar: sums.jar}")
+    store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    settings = f'spark: "4.0+"\nconf: {{spark.sql.streaming.stateStore.providerClass: {store}}}\n'
+    (folder / "cases" / "processed.yaml").write_text(processed + settings)
+    done = _run(folder, "cases", "3.5", "4.3", jars=())
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 conform" in done.stdout, done.stdout
 
 
 def _run(folder: Path, cases: str, *versions: str, jars: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -222,11 +270,11 @@ def _environment(version: str) -> Environment:
     return prepare(target, on_progress=print)
 
 
-def _of_scala(folder: Path, environment: Environment, jar: Path) -> None:
+def _of_scala(folder: Path, environment: Environment, jar: Path, source: str = "Jobs.scala") -> None:
     """Compile with the compiler that Spark ships for its shell."""
     jars = f"{environment.spark_home}/jars/*"
     java = str(environment.java_home / "bin" / "java")
-    _compiled(jar, [java, "-cp", jars, "scala.tools.nsc.Main", "-classpath", jars, str(folder / "Jobs.scala")])
+    _compiled(jar, [java, "-cp", jars, "scala.tools.nsc.Main", "-classpath", jars, str(folder / source)])
 
 
 def _of_java(folder: Path, environment: Environment, jar: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +36,9 @@ class CrashEngine:
         self.topic: list[Any] | None = None
         """What has arrived in it; None where there is no topic."""
 
-    def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
+    def observe(
+        self, request: CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
+    ) -> Observation:
         self.requests.append(request)
         root = Path(request.directory)
         for folder in ("streams/events", "checkpoint/offsets", "checkpoint/commits", "checkpoint/state/0/0"):

@@ -246,6 +246,8 @@ class ContainerRuntime:
         self._copied_through: Image | None = None
 
     def unsupported(self, case: Case, _target: Target) -> str | None:
+        if case.jars:
+            return "its code is in a jar, and containers have jars of their own; run it without --runtime container"
         if case.table_formats:
             return "its rows are in a table, and a container has no package of its format; run it without --runtime container"
         if case.topics:

@@ -6,9 +6,10 @@ import pytest
 from rich.console import Console
 
 from conformance.cli.console import SafeConsole, errors_console
-from conformance.cli.progress import CaseAnswers, EngineLines
+from conformance.cli.progress import AnswerLine, Answers, CaseAnswers, EngineLines, FileRead
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
+from conformance.own_job.sample import read_sample
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask
 from tests.support.miniature.target import SPARK_359
@@ -46,6 +47,41 @@ def test_a_log_has_a_line_for_every_cell(capsys):
     assert engine == f"spark-3.5.9: {versions}, {EngineLocation('container', 'registry/spark:3.5.9')}"
     assert cell.startswith("[ 1/12] spark-3.5.9")
     assert cell.endswith("late-drops/x  1.2 s")
+
+
+def test_a_long_run_counts_its_steps(capsys):
+    screen = io.StringIO()
+    with Answers("answers", 2, Console(file=screen, force_terminal=True, width=120), _line, steps=30) as display:
+        display.step_done()
+        display.judged(CELL, verdict("conforms"), 1.0)
+        assert (display.progress.tasks[0].completed, display.progress.tasks[0].total) == (1, 30)
+    display = Answers("answers", 2, errors_console(), _line, steps=30)
+    for _ in range(7):
+        display.step_done()
+    display.judged(CELL, verdict("conforms"), 1.0)
+    assert capsys.readouterr().err.splitlines() == ["3 of 30 steps", "6 of 30 steps", "[1/2] late-drops/x"]
+
+
+def _line(task, verdict, seconds):
+    return AnswerLine(task.case.id)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_bar_shows_how_much_of_a_file_has_been_read(suffix, tmp_path):
+    file = tmp_path / f"x.{suffix}"
+    match suffix:
+        case "csv":
+            file.write_text("a\n" + "1\n" * 9)
+        case "jsonl":
+            file.write_text('{"a": 1}\n' * 9)
+        case _:
+            parquet = pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(pytest.importorskip("pyarrow").table({"a": [1] * 9}), file)
+    with FileRead(file, Console(file=io.StringIO(), force_terminal=True, width=120)) as bar:
+        assert [row for (row,) in read_sample("x", file, watched=bar.watched).rows] == [1] * 9
+        shown = bar.progress.tasks[0]
+        assert shown.total == file.stat().st_size
+        assert suffix == "parquet" or shown.completed == shown.total
 
 
 @pytest.mark.parametrize("line", ["starting", "spark-3.5.9: starting"])

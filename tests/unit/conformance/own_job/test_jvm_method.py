@@ -49,7 +49,8 @@ def test_each_version_of_scala_has_its_jar(tmp_path: Path) -> None:
     assert local_jar_settings(jars, "2.13", "x.jar") == {LOCAL_JARS: f"x.jar,{newer}"}
     assert local_jar_settings([], "2.13", "x.jar") == {}
     with pytest.raises(
-        WrongUsage, match=r"--jar: none is for Scala 2\.11, .*: add --jar 2\.11=FILE; given for 2\.12, 2\.13"
+        WrongUsage,
+        match=r"no jar is for Scala 2\.11, .*: add --jar 2\.11=FILE, or 2\.11=FILE to .*; given for 2\.12, 2\.13",
     ):
         local_jar_settings(jars, "2.11")
     with pytest.raises(WrongUsage, match=r"b\.jar: unknown class 'acme\.Jobs': did you mean 'acme\.Job'"):

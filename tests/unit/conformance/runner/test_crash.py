@@ -194,7 +194,7 @@ def test_a_case_that_cannot_crash_says_why(case, step, why):
 
 def test_a_case_that_fails_is_not_recorded(tmp_path):
     class Failing(CrashEngine):
-        def observe(self, request, *, step_timeout):
+        def observe(self, request, *, step_timeout, on_step=None):
             super().observe(request, step_timeout=step_timeout)
             return observations.observed(observations.failed(1, "AnalysisException"))
 
@@ -230,7 +230,7 @@ def test_rows_in_other_micro_batches_are_not_judged_at_the_first_attempt(tmp_pat
 
         split = 0
 
-        def observe(self, request, *, step_timeout):
+        def observe(self, request, *, step_timeout, on_step=None):
             seen = super().observe(request, step_timeout=step_timeout)
             if request.steps[0].action == "start" and not self.split:
                 self.split += 1
@@ -253,7 +253,7 @@ class Overloaded(CrashEngine):
         self.gives_up = gives_up
         self.left = 0
 
-    def observe(self, request, *, step_timeout):
+    def observe(self, request, *, step_timeout, on_step=None):
         if not self.gives_up(self, request):
             return super().observe(request, step_timeout=step_timeout)
         self.left += 1
@@ -358,7 +358,7 @@ def test_an_engine_that_forgets_fails(tmp_path, engines):
 @needs_inotify
 def test_a_case_that_cannot_be_recorded_does_not_stop_the_others(tmp_path, engines):
     class Missing(CrashEngine):
-        def observe(self, request, *, step_timeout):
+        def observe(self, request, *, step_timeout, on_step=None):
             if request.case.endswith("gone"):
                 raise EngineDied("the engine ended with exit code 1")
             if request.case.endswith("busy"):

@@ -9,10 +9,11 @@ import pytest
 
 from conformance.core.case import Operation, Pipeline
 from conformance.core.errors import WrongUsage
+from harness.engine.engine import NOTHING_ELSE, EngineNeeds
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime
-from harness.runtimes.own_code import OwnCode, modules, worker_settings
+from harness.runtimes.own_code import Jar, OwnCode, modules, worker_settings
 from harness.targets.targets import Targets
 from tests.support.observations import case
 
@@ -60,6 +61,33 @@ def test_a_zip_has_the_modules_of_all_folders_and_the_first_wins(tmp_path):
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == ["job.py", "pkg/__init__.py"]
         assert archive.read("job.py") == b"a/job.py"
+
+
+def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
+    write(tmp_path, "a/no.jar", "b/job.py")
+    with zipfile.ZipFile(tmp_path / "b" / "jobs.jar", "w") as archive:
+        archive.writestr("acme/Jobs.class", "")
+    code = OwnCode.at([tmp_path / "a", tmp_path / "b"])
+    assert code.jar("2.13=jobs.jar") == Jar(tmp_path / "b" / "jobs.jar", "2.13")
+    assert code.jar("jobs.jar").scala is None
+    with pytest.raises(WrongUsage, match=r"a case names the jar gone\.jar, which is in none of .*/a, .*/b: build it"):
+        code.jar("2.12=gone.jar")
+    with pytest.raises(WrongUsage, match=r"a case: .*no\.jar is no jar"):
+        code.jar("no.jar")
+
+
+def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
+    (target,) = Targets.load().select(["4.3.0"])
+    call = {"call": {"jvm": "acme.Jobs.clicked", "jar": ["2.12=a.jar", "2.13=b.jar"]}, "with": ["events"]}
+    of_jars = case(None, query=Pipeline((Operation("call", call),)))
+    assert of_jars.jars == ("2.12=a.jar", "2.13=b.jar")
+    assert LocalRuntime(tmp_path).unsupported(of_jars, target) is None
+    through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
+    assert "on the class path of the server" in through.unsupported(of_jars, target)
+    needs = EngineNeeds.of(of_jars, target)
+    assert needs.cover(needs)
+    assert not NOTHING_ELSE.cover(needs)
+    assert not needs.cover(NOTHING_ELSE)
 
 
 def test_through_connect_a_sink_of_ones_own_does_not_run(tmp_path):
