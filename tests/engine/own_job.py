@@ -8,6 +8,14 @@ from harness.scheduling.cell_run import CellTask, Limits
 from harness.scheduling.scheduler import Scheduler
 from tests.engine.remembering import Remembering
 
+COUNTING = """
+from pyspark.sql.functions import window
+
+def f(spark, a):
+    return a.withWatermark("at", "5 minutes").groupBy(window("at", "10 minutes")).count()
+"""
+COUNTED = "at,v\n" + "".join(f"2026-03-01 12:{minute}:00,1\n" for minute in range(10, 50, 5))
+"""Rows of its stream."""
 FILES = {
     "src/acme_names/text.py": """
         def shout(text):

@@ -4,8 +4,11 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from reports.results.crash import CrashRecords
 from tests.engine.typed import conformance
+from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
 COMMAND, OF_A_SINK = re.findall(
@@ -25,10 +28,19 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     assert f"{len(records)} images" in done.stdout
 
 
-def test_a_sink_has_each_row_once_wherever_the_query_was_killed(tmp_path):
+@pytest.mark.parametrize(
+    ("sink", "log"),
+    [
+        ("files", "sink/_spark_metadata"),
+        pytest.param("delta", "sink/_delta_log", marks=full_run_only),
+        pytest.param("iceberg", "sink/metadata", marks=full_run_only),
+    ],
+)
+def test_a_sink_has_each_row_once_wherever_the_query_was_killed(tmp_path, sink, log):
     """Also between the commit of the sink and that of Spark, where the sink skips what is replayed."""
-    done = conformance(ROOT, *shlex.split(OF_A_SINK)[1:], "--at-most", "12", "-o", str(tmp_path / "crashes.jsonl"))
+    words = shlex.split(OF_A_SINK.replace(".files.", f".{sink}."))[1:]
+    done = conformance(ROOT, *words, "--at-most", "12", "-o", str(tmp_path / "crashes.jsonl"))
     assert done.returncode == 0, done.stdout + done.stderr
     records = CrashRecords.read(tmp_path / "crashes.jsonl").records
     assert {record.status for record in records} == {"continues"}
-    assert any("sink/_spark_metadata" in record.operation for record in records)
+    assert any(log in record.operation for record in records)

@@ -16,7 +16,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.local import LocalRuntime
 from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
-from tests.engine.own_job import check_own_job, own_job
+from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, number
@@ -25,12 +25,6 @@ from tests.support.whole_suite import whole_suite
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "test-your-own-spark.md", ROOT / "docs" / "cluster.md"]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-COUNTING = """
-from pyspark.sql.functions import window
-
-def f(spark, a):
-    return a.withWatermark("at", "5 minutes").groupBy(window("at", "10 minutes")).count()
-"""
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
 
@@ -123,7 +117,7 @@ def test_a_job_runs_on_the_cluster_with_one_version_and_here_with_the_other(tmp_
     """As the page says, with a job that only counts; its checkpoint moves from the cluster to this machine."""
     (command,) = re.findall(r"^(conformance check .*)$", PAGES[1].read_text(encoding="utf-8"), re.MULTILINE)
     (tmp_path / "j.py").write_text(COUNTING)
-    (tmp_path / "a.csv").write_text("at,v\n" + "".join(f"2026-03-01 12:{minute}:00,1\n" for minute in range(10, 50, 5)))
+    (tmp_path / "a.csv").write_text(COUNTED)
     for there, here in {"/mnt/shared": str(tmp_path), "spark://host:7077": cluster.master}.items():
         command = command.replace(there, here)
     words = [*shlex.split(command)[1:], "--batches", "2", "--no-repeat-rows", "--json"]

@@ -1,5 +1,6 @@
 """The suite through Spark Connect: a server that the tests start gives what one process on this machine gives."""
 
+import json
 import re
 import shlex
 import threading
@@ -19,7 +20,7 @@ from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar
-from tests.engine.own_job import check_own_job, own_job
+from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
 from tests.engine.refused import REFUSED, check_refused
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
@@ -67,6 +68,21 @@ def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sam
     seen = run(tmp_path, newest, server, few)
     assert len(seen) == len(few) >= number(3, 12)
     assert seen == {case.id: here[case.id] for case in few}
+
+
+@full_run_only
+def test_a_job_runs_through_connect_with_one_version_and_here_with_the_other(tmp_path, server):
+    """As the page says, with a job that only counts; its checkpoint moves from this machine to the server."""
+    (command,) = re.findall(r"^(conformance check .* --connect \S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    (tmp_path / "j.py").write_text(COUNTING)
+    (tmp_path / "a.csv").write_text(COUNTED)
+    command = command.replace("sc://localhost:15002", shlex.quote(server.url))
+    done = conformance(tmp_path, *shlex.split(command)[1:], "--batches", "2", "--no-repeat-rows", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["rows"] == "same"
+    targets = Results.read(tmp_path / "check" / "results.jsonl").header.targets
+    assert [target.runtime for target in targets] == ["local", "connect"]
+    assert TOKEN not in done.stdout + done.stderr + (tmp_path / "check" / "results.jsonl").read_text()
 
 
 @full_run_only
