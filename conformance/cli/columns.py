@@ -65,6 +65,7 @@ def _lines(compared: BesideApache) -> Iterator[Text]:
     yield Text.assemble((provenance.title, "bold"), f", by {provenance.by}: Spark {target.spark}, {provenance.build}")
     ran = ", ".join(f"{count} {status}" for status, count in compared.column.counts.items())
     yield Text(f"  {len(compared.column.results.cells)} of {counted(compared.of, 'case')}: {ran}")
+    yield from (Text(f"  {use}") for use in compared.column.native)
     if compared.release is None:
         yield Text("  no results of this version are published to compare it with", style="yellow")
     else:

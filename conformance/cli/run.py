@@ -75,6 +75,9 @@ Examples:
   # your build of Spark, as a column of its own
   conformance run --spark-home /opt/spark --label ours -o ours.jsonl
 
+  # with a plugin that runs operators of Spark's plans itself
+  conformance run --all --with comet -o comet.jsonl
+
   # in a container of Apache's image, or of yours
   conformance run --spark 3.5 --runtime container
   conformance run --runtime container --image 3.5=registry/spark:1
@@ -140,6 +143,9 @@ def run(
     label: str | None = option(
         None, 'Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS
     ),
+    with_: str | None = option(
+        None, "Let an accelerator run what it can of Spark's plans: comet.", "NAME", SELECT_VERSIONS, "--with"
+    ),
     engines: engine_options.Engines,
     code: Code,
     cluster: engine_options.Cluster,
@@ -179,6 +185,7 @@ def run(
             state_store=state_store,
             repeat=repeat,
             witness=witness,
+            accelerator=with_,
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, cluster, connect=connect, code=code),
             work=engines.work,

@@ -286,6 +286,8 @@ class StepSeen(FrozenRecord):
     """The state after the last micro-batch, of each stateful operator in the order of ids; None if it was not read."""
     written: tuple[Written, ...] | None = None
     """All micro-batches with rows in the sink after the step; None if they were not asked for."""
+    native: tuple[str, ...] | None = None
+    """The operators of the last micro-batch that an accelerator ran; None without an accelerator."""
 
     @property
     def behaviour(self) -> StepBehaviour:

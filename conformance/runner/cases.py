@@ -38,6 +38,7 @@ from harness.environments import provision
 from harness.environments.jars import NoJar
 from harness.policy_engines import running
 from harness.policy_engines.running import ALL, PolicyEngine, select
+from harness.runtimes.accelerators import Accelerator, accelerator
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
@@ -80,6 +81,8 @@ class RunOptions(SessionOptions):
     """Names of real engines that cases on watermark policies run on, or ``all``."""
     repeat: int = 1
     witness: Witness | None = None
+    accelerator: str | None = None
+    """The name of the plugin that runs operators of its plans."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,8 @@ def plan_run(options: RunOptions) -> RunPlan:
     chosen = choose_engines(options.policy_engines)
     on_policies = bool(chosen.engines) or not loaded.cases
     default = "installed" if options.spark_home else MODEL.name if on_policies else "newest"
-    specs = list(options.spark) or [default]
+    plugin = accelerator(options.accelerator) if options.accelerator is not None else None
+    specs = list(options.spark) or [plugin.newest_line if plugin is not None else default]
     all_cases = loaded.cases if specs != [MODEL.name] else ()
     all_policy_cases = loaded.policy_cases if MODEL.name in specs or chosen.engines else ()
     tags = options.tags if _names_cases(options) else (SMOKE,)
@@ -185,7 +189,10 @@ def plan_run(options: RunOptions) -> RunPlan:
     if options.runtime.uses_java_here:
         provision.check_those_by_name(choice.targets)
     check_packages(options.source, choice.targets)
-    targets = _labelled(choice.targets, options.label)
+    targets = choice.targets
+    if plugin is not None:
+        options, targets = _accelerated(options, plugin, targets)
+    targets = _labelled(targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *chosen.notes, *not_confined(options.runtime, cases))
     return RunPlan(
@@ -263,6 +270,20 @@ def _names_cases(options: RunOptions) -> bool:
             raise OptionsClash(f"--all runs every case of the suite: omit it or {name}")
     # The shards of a suite are together the whole of it.
     return options.every_case or options.shard is not None or any(named.values())
+
+
+def _accelerated(
+    options: RunOptions, plugin: Accelerator, targets: tuple[Target, ...]
+) -> tuple[RunOptions, tuple[Target, ...]]:
+    """The options with the accelerator, and targets that are named after it: none is a column of Apache's Spark."""
+    if not options.runtime.uses_java_here:
+        raise OptionsClash(
+            "--with: the jars of a container or a Connect server are its own: omit --runtime and --connect"
+        )
+    plugin.check(target.version for target in targets)
+    names = [f"{plugin.release(target.version)} on Spark {target.version}" for target in targets]
+    labelled = tuple(replace(target, label=name) for target, name in zip(targets, names, strict=True))
+    return replace(options, runtime=replace(options.runtime, accelerator=plugin)), labelled
 
 
 def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:

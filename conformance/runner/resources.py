@@ -20,7 +20,7 @@ from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster, Storage, StorageUrl
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
-from harness.runtimes.tables import package_lacking
+from harness.runtimes.tables import package_of
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.scheduling.kept_engines import KeptEngines
@@ -214,6 +214,6 @@ def having_source(source: RunSource, cases: Sequence[Case]) -> tuple[Case, ...]:
 def check_packages(source: RunSource, targets: Sequence[Target]) -> None:
     """OptionsClash if no version has a package for tables of this format. If only some versions lack it, their cells say so."""
     if source in TABLE_FORMATS and targets:
-        reasons = [package_lacking(source, target.version) for target in targets]
+        reasons = [package_of(source).lacking(target.version) for target in targets]
         if all(reasons):
             raise OptionsClash(f"--source {source}: {reasons[0]}")

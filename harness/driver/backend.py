@@ -81,6 +81,9 @@ class Backend(Protocol):
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""
 
+    def native(self, query: Any, has_executed: bool) -> Optional[List[str]]:
+        """The operators of the last micro-batch that an accelerator ran, each name once, in order; None without an accelerator."""
+
 
 def identity(spark: str, scala: str, java: str, frame: type, grouped: type) -> Dict[str, Any]:
     """The fields of the protocol's ``Identity``. ``frame``, ``grouped``: the ``DataFrame`` and ``GroupedData`` of this client."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
@@ -38,6 +39,7 @@ class Classic:
         self.spark = session.start(work, conf, hidden or {})
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
+        self._native = self.spark.conf.get("spark.conformance.native", None)
         self._session_class = _session_class(self.spark)
         self._connecting = threading.Lock()
         self._broker: Optional[Broker] = None
@@ -146,6 +148,11 @@ class Classic:
         if not has_executed:
             return str(frame._jdf.queryExecution().analyzed().toString())
         return str(query._jsq.explainInternal(True))
+
+    def native(self, query: Any, has_executed: bool) -> Optional[List[str]]:
+        if self._native is None:
+            return None
+        return sorted(set(re.findall(self._native, query._jsq.explainInternal(False)))) if has_executed else []
 
 
 def _session_class(spark: Any) -> Any:

@@ -152,6 +152,9 @@ class Execution:
                         ]
                     if step.plan:
                         seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
+                    native = self._backend.native(self._query, self._has_executed)
+                    if native is not None:
+                        seen["native"] = native
                     if self._conf.get(ASKED) == "true":
                         seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
                 yield seen

@@ -30,6 +30,8 @@ class EngineLocation:
     """The connector and the broker; None if it reads no topics."""
     tables: str | None = None
     """The packages of table formats; None if it reads no tables."""
+    accelerator: str | None = None
+    """The package of the accelerator that runs operators of its plans; None without one."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))

@@ -19,8 +19,10 @@ from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
+from harness.runtimes.accelerators import NATIVE, Accelerator
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.kafka import Kafka, KafkaAccess
+from harness.runtimes.line_packages import LISTS, package_access
 from harness.runtimes.own_code import (
     JARS,
     LOCAL_JARS,
@@ -32,7 +34,7 @@ from harness.runtimes.own_code import (
     with_requirements,
     worker_settings,
 )
-from harness.runtimes.tables import package_lacking, table_access
+from harness.runtimes.tables import package_of
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -58,6 +60,8 @@ class EngineSettings:
     """Java packages of the user's code."""
     jars: Sequence[Jar] = ()
     """Jars of the user's code."""
+    accelerator: Accelerator | None = None
+    """Runs operators of Spark's plans itself."""
     cluster: Cluster | None = None
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +90,7 @@ class LocalRuntime(EngineSettings):
             return "rows for a real-time query, and what it emits, lie on this machine; run it without --master and --storage"
         if case.topics and elsewhere and not self.kafka.is_the_users:
             return "the cluster does not reach a Kafka broker on this machine: pass --kafka host:port of one that it reaches"
-        lacking = (package_lacking(format, target.version) for format in case.table_formats)
+        lacking = (package_of(format).lacking(target.version) for format in case.table_formats)
         return next(filter(None, lacking), None)
 
     def fingerprint(self, target: Target) -> str | None:
@@ -96,7 +100,8 @@ class LocalRuntime(EngineSettings):
         if environment is None or environment.root is None:
             return None
         build = [environment.root.name, environment.python_version, environment.java_version]
-        return json.dumps([self.name, *build, {**self._tuning(target), **self.conf, **self._jars(target)}])
+        with_it = [self.accelerator.release(target.version)] if self.accelerator else []
+        return json.dumps([self.name, *build, *with_it, {**self._tuning(target), **self.conf, **self._jars(target)}])
 
     def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
         if self.cluster is not None:
@@ -122,18 +127,24 @@ class LocalRuntime(EngineSettings):
         urls = [self.storage.url] if self.storage else []
         urls += [self.cluster.master] if self.cluster else []
         settings = {
-            **self._tuning(target, more_jars=bool(needs.tables or named)),
+            **self._tuning(target, more_jars=bool(needs.tables or named or self.accelerator)),
             **cluster,
             **self._modules(work),
             **self.conf,
             **self._jars(target),
         }
         settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {})
-        tables = None
-        if needs.tables:
-            tables = table_access(needs.tables, target.version, environment, settings, on_progress)
-            settings |= tables.settings
-        own_jars = bool(self.packages or own or of_kafka or tables)
+        added: dict[str, str] = {}
+        packages = {"tables": [package_of(format) for format in needs.tables]}
+        packages |= {"accelerator": [self.accelerator.package] if self.accelerator else []}
+        for what, wanted in packages.items():
+            if wanted:
+                access = package_access(wanted, target.version, environment, settings, on_progress)
+                of_user = {key: value for key, value in self.conf.items() if key not in LISTS}
+                settings, added[what] = {**settings, **access.settings, **of_user}, access.description
+        if self.accelerator is not None:
+            settings[NATIVE] = self.accelerator.native
+        own_jars = bool(self.packages or own or of_kafka or added)
         recording = self._archive_classes(environment, settings, own_jars=own_jars)
         if target.java.options:
             settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {target.java.options}".strip()
@@ -149,7 +160,8 @@ class LocalRuntime(EngineSettings):
                     self.name,
                     master=str(self.cluster) if self.cluster else None,
                     kafka=kafka.description if isinstance(kafka, KafkaAccess) else None,
-                    tables=tables.description if tables else None,
+                    tables=added.get("tables"),
+                    accelerator=added.get("accelerator"),
                 ),
                 kafka=kafka.servers if isinstance(kafka, KafkaAccess) else kafka,
                 code=self.own_code.paths() if self.own_code else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from conformance.core.wording import counted, printable
 from conformance.judging.verdict import Status
 from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
+from reports.analysis.native import NativeUse, native_uses
 from reports.analysis.published import BASELINES
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
@@ -78,6 +80,11 @@ class Column:
     @property
     def counts(self) -> Counter[Status]:
         return Counter(cell.status for cell in self.results.cells)
+
+    @cached_property
+    def native(self) -> tuple[NativeUse, ...]:
+        """What its accelerator ran; empty without one."""
+        return tuple(native_uses(self.results))
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class Target(_Record):
     """Spark's connector for Kafka with its version, and the broker; None if no case of the run reads a topic."""
     tables: str | None = None
     """The packages of table formats with their versions; None if no case of the run reads a table."""
+    accelerator: str | None = None
+    """The package of the accelerator that runs operators of its plans, with its version."""
 
     @property
     def title(self) -> str:

@@ -17,6 +17,7 @@ from conformance.core.output_file import FileKind, write_file
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
+from reports.analysis.native import native_uses
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import MARKS, final_style
@@ -34,7 +35,8 @@ def show(results: Results, console: Console) -> None:
         if number:
             _print(console, Text())
         draw(part, console)
-    for line in (*_findings(matrix), Text(), Text(summary(matrix), style=final_style(matrix.exit_code))):
+    native = [Text(str(use)) for use in native_uses(results)]
+    for line in (*_findings(matrix), *native, Text(), Text(summary(matrix), style=final_style(matrix.exit_code))):
         _print(console, line)
 
 

@@ -213,6 +213,27 @@ def test_a_column_has_the_name_its_user_gives_it(here):
     assert "From 3.5.9 to Databricks 17.3" in (here.folder / "site" / "index.html").read_text()
 
 
+def test_a_column_with_an_accelerator_is_named_after_it(here):
+    here.run("--with", "comet", "--output", "comet.jsonl", code=0)
+    (target,) = Results.read(here.folder / "comet.jsonl").header.targets
+    assert (target.name, target.apache) == ("Apache DataFusion Comet 0.12.0 on Spark 3.5.9", False)
+    assert here.options.accelerator.key == "comet"
+    here.run("--with", "comet", "--label", "ours", "--output", "ours.jsonl", code=0)
+    assert [each.name for each in Results.read(here.folder / "ours.jsonl").header.targets] == ["ours"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--with", "photon"), "unknown accelerator 'photon': expected one of comet"),
+        (("--with", "comet", "--spark", "3.0.3"), "Comet has no package for Spark 3.0"),
+        (("--with", "comet", "--connect", "sc://localhost"), "the jars of a container or a Connect server are its own"),
+    ],
+)
+def test_an_accelerator_that_cannot_run_is_refused(here, arguments, said):
+    assert said in here.run(*arguments, code=2)
+
+
 @pytest.mark.parametrize("label", ["", "spark-9", "two\nlines"])
 def test_invalid_labels(here, label):
     assert "is not a label" in here.run("--label", label, code=2)

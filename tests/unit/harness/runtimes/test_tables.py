@@ -12,8 +12,9 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import known_jars
 from harness.errors import HarnessError
-from harness.runtimes import tables
-from harness.runtimes.tables import how_to_load, package_lacking, table_access
+from harness.runtimes import line_packages
+from harness.runtimes.line_packages import package_access
+from harness.runtimes.tables import how_to_load, package_of
 from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
@@ -33,7 +34,7 @@ def asked(monkeypatch):
         wanted.append((str(module), name))
         return (Path(f"/jars/{name}.jar"), Path("/jars/antlr4-runtime-4.9.3.jar"))
 
-    monkeypatch.setattr(tables, "fetch_with_dependencies", fetch)
+    monkeypatch.setattr(line_packages, "fetch_with_dependencies", fetch)
     return wanted
 
 
@@ -52,19 +53,19 @@ def test_the_sha256_of_each_jar_that_was_tried_is_known():
 
 
 def test_a_spark_without_a_package_is_told_with_those_that_have_one():
-    assert package_lacking("delta", SPARK) is None
-    why = package_lacking("delta", SparkVersion.parse("2.4.8"))
+    assert package_of("delta").lacking(SPARK) is None
+    why = package_of("delta").lacking(SparkVersion.parse("2.4.8"))
     assert why == (
         "Delta Lake has no package for Spark 2.4: choose one of 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 4.0, 4.1, 4.2 "
         "(https://docs.delta.io/releases/)"
     )
-    early = package_lacking("delta", SparkVersion.parse("3.5.1"))
+    early = package_of("delta").lacking(SparkVersion.parse("3.5.1"))
     assert early == "the package of Delta Lake for Spark 3.5 runs from 3.5.2 on: choose a newer one"
 
 
 def test_an_engine_gets_the_jars_that_its_spark_does_not_have_and_the_settings_beside_the_users(environment, asked):
     given = {"spark.jars": "/mine.jar", "spark.sql.extensions": "acme.Rules"}
-    access = table_access(("delta",), SPARK, environment, given, lambda _: None)
+    access = package_access([package_of("delta")], SPARK, environment, given, lambda _: None)
     assert asked == [("io.delta:delta-spark_2.12:3.3.3", "delta-spark_2.12-3.3.3")]
     assert access.description == "delta-spark_2.12 3.3.3"
     assert access.settings["spark.jars"] == "/mine.jar,/jars/delta-spark_2.12-3.3.3.jar"
@@ -73,7 +74,7 @@ def test_an_engine_gets_the_jars_that_its_spark_does_not_have_and_the_settings_b
 
 
 def test_two_formats_in_one_engine(environment, asked):
-    access = table_access(("delta", "iceberg"), SPARK, environment, {}, lambda _: None)
+    access = package_access([package_of("delta"), package_of("iceberg")], SPARK, environment, {}, lambda _: None)
     assert len(asked) == 2
     assert len(access.settings["spark.jars"].split(",")) == 2
     assert len(access.settings["spark.sql.extensions"].split(",")) == 2
@@ -81,14 +82,14 @@ def test_two_formats_in_one_engine(environment, asked):
 
 def test_an_engine_without_a_package_does_not_start(environment, asked):
     with pytest.raises(HarnessError, match=r"has no package for Spark 4\.3"):
-        table_access(("delta",), SparkVersion.parse("4.3.0"), environment, {}, lambda _: None)
+        package_access([package_of("delta")], SparkVersion.parse("4.3.0"), environment, {}, lambda _: None)
     assert asked == []
 
 
 def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
-    monkeypatch.setattr(tables, "known_jars", lambda *_: {})
+    monkeypatch.setattr(line_packages, "known_jars", lambda *_: {})
     said = []
-    table_access(("delta",), SPARK, environment, {}, said.append)
+    package_access([package_of("delta")], SPARK, environment, {}, said.append)
     assert said == ["no sha256 of delta-spark_2.12-3.3.3.jar is known to this suite: it is used as Maven sends it"]
 
 

@@ -210,7 +210,7 @@ def test_no_total_counts_it(make: Make, apache: Results) -> None:
     shown = {page.key: page.body for page in (render() for render in renderings(beside, InAFolder()))}
     assert [key for key in shown if shown[key] != plain[key]] == ["about"]
     assert "Acme Spark 1" in shown["about"]
-    assert "2 compared with 4.3.0, 1 different" in shown["about"]
+    assert "2 compared with 4.3.0, <details><summary>1 different</summary>" in shown["about"]
     assert 'href="https://ci.acme.example/runs/7"' in shown["about"]
 
 

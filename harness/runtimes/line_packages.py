@@ -1,0 +1,110 @@
+"""Packages of which each Spark line needs another one, as data says: their jars for an engine, and the settings of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from conformance.core.data import read_data
+from conformance.core.versions import SparkVersion
+from harness.environments.environment import Environment
+from harness.environments.jars import Coordinate, fetch_with_dependencies, known_jars, not_shipped
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback
+from harness.runtimes.own_code import LOCAL_JARS, with_jars
+
+_HERE = "harness.runtimes"
+LISTS = (LOCAL_JARS, "spark.sql.extensions", "spark.plugins")
+"""Settings that name several things: what is added stands beside what the user names."""
+
+
+@dataclass(frozen=True)
+class LinePackage:
+    """What an entry of the data says."""
+
+    name: str
+    """What users call it: ``Delta Lake``."""
+    source: str
+    """The page that says which package is for which Spark."""
+    conf: Mapping[str, str]
+    lines: Mapping[str, str]
+    """Spark line → ``group:artifact:version``; the version of Scala follows the artifact."""
+    since: Mapping[str, str]
+    """Spark line → the first of its releases that has all classes which the package uses."""
+    checksums: str
+    """The file with the SHA-256 of the jars that were tried."""
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], checksums: str) -> LinePackage:
+        return cls(entry["name"], entry["source"], entry["conf"], entry["lines"], entry.get("since", {}), checksums)
+
+    def lacking(self, version: SparkVersion) -> str | None:
+        """Why there is no package for a Spark; None if there is."""
+        first = self.since.get(version.line)
+        if first is not None and version < SparkVersion.parse(first):
+            return f"the package of {self.name} for Spark {version.line} runs from {first} on: choose a newer one"
+        if version.line in self.lines:
+            return None
+        return f"{self.name} has no package for Spark {version.line}: choose one of {', '.join(self.lines)} ({self.source})"
+
+    def coordinate(self, version: SparkVersion, scala: str) -> Coordinate:
+        """The package of a Spark that does not lack it."""
+        group, artifact, released = self.lines[version.line].split(":")
+        return Coordinate(group, f"{artifact}_{scala}", released)
+
+
+@dataclass(frozen=True)
+class PackageAccess:
+    """What an engine needs to have packages."""
+
+    settings: Mapping[str, str]
+    """What the engine is started with."""
+    description: str
+    """The packages with their versions."""
+
+
+def package_access(
+    wanted: Sequence[LinePackage],
+    version: SparkVersion,
+    environment: Environment,
+    given: Mapping[str, str],
+    on_progress: ProgressCallback,
+) -> PackageAccess:
+    """The packages for an engine, fetched if they are not in the cache.
+
+    Args:
+        version: of its Spark.
+        environment: of the engine.
+        given: the settings that it has without them; the user's own jars, extensions and plugins stay.
+        on_progress: is told what takes long.
+
+    Raises:
+        HarnessError: no package fits this Spark, or its version of Scala is unknown.
+        JarsNotFetched: a jar cannot be fetched, or is another than the known one.
+    """
+    settings: dict[str, str] = {}
+    packages = []
+    for each in wanted:
+        if (why := each.lacking(version)) is not None:
+            raise HarnessError(why)
+        known = known_jars(_HERE, each.checksums)
+        package = each.coordinate(version, environment.scala())
+        name = f"{package.artifact}-{package.version}"
+        jars = fetch_with_dependencies(package, name, environment, known=known, shipped=True, on_progress=on_progress)
+        if f"{name}.jar" not in known:
+            on_progress(f"no sha256 of {name}.jar is known to this suite: it is used as Maven sends it")
+        added = {LOCAL_JARS: ",".join(map(str, not_shipped(jars, environment))), **each.conf}
+        for key, value in added.items():
+            before = settings.get(key, given.get(key, ""))
+            settings[key] = with_jars(before, value.split(",")) if key in LISTS else value
+        packages.append(f"{package.artifact} {package.version}")
+    return PackageAccess(settings, ", ".join(packages))
+
+
+@cache
+def entries(file: str) -> Mapping[str, Mapping[str, Any]]:
+    """The entries of a file of data beside this module, by name."""
+    found: Mapping[str, Mapping[str, Any]] = read_data(_HERE, file)
+    return found

@@ -1,0 +1,55 @@
+"""What an accelerator ran of the cases, by the plans of their micro-batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from conformance.core.observation import Observation
+from conformance.core.wording import counted
+from reports.results.reading import Results
+from reports.results.records import Target
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class NativeUse:
+    target: Target
+    answered: int
+    """The number of cases whose queries ran."""
+    native: int
+    """The number of those in which it ran an operator."""
+    stateful: int
+    """The number of cases whose queries keep state."""
+    native_stateful: int
+    operators: Mapping[str, int]
+    """Operator → the number of cases in which it ran."""
+
+    def __str__(self) -> str:
+        """``comet-spark-spark3.5_2.12 0.12.0 ran operators of 678 of 824 cases, of 600 of the 700 with state: CometProject 678, …``"""
+        most = sorted(self.operators.items(), key=lambda each: (-each[1], each[0]))
+        names = ", ".join(f"{name} {number}" for name, number in most[:_SHOWN])
+        more = f" and {counted(len(most) - _SHOWN, 'other operator')}" if len(most) > _SHOWN else ""
+        of = f"{self.native} of {counted(self.answered, 'case')}, of {self.native_stateful} of the {self.stateful} with state"
+        return f"{self.target.accelerator} ran operators of {of}" + (f": {names}{more}" if names else "")
+
+
+def native_uses(results: Results) -> Iterator[NativeUse]:
+    """Of each column with an accelerator."""
+    for target in results.header.targets:
+        if target.accelerator is None:
+            continue
+        observations = [
+            cell.observation for cell in results.cells if cell.target == target.name and cell.observation is not None
+        ]
+        ran = [seen for seen in observations if any(step.batches for step in seen.steps)]
+        with_state = [seen for seen in ran if any(batch.state for step in seen.steps for batch in step.batches)]
+        operators = Counter(name for seen in ran for name in _operators(seen))
+        native, stateful = (sum(bool(_operators(seen)) for seen in some) for some in (ran, with_state))
+        yield NativeUse(target, len(ran), native, len(with_state), stateful, operators)
+
+
+def _operators(seen: Observation) -> frozenset[str]:
+    return frozenset(name for step in seen.steps for name in step.native or ())
