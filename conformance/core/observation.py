@@ -287,7 +287,7 @@ class StepSeen(FrozenRecord):
     written: tuple[Written, ...] | None = None
     """All micro-batches with rows in the sink after the step; None if they were not asked for."""
     native: tuple[str, ...] | None = None
-    """The operators of the last micro-batch that an accelerator ran; None without an accelerator."""
+    """The operators of its micro-batches that an accelerator ran; None without an accelerator."""
 
     @property
     def behaviour(self) -> StepBehaviour:

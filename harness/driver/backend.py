@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from . import PROTOCOL
 from .request import Stream
@@ -81,8 +81,8 @@ class Backend(Protocol):
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""
 
-    def native(self, query: Any, has_executed: bool) -> Optional[List[str]]:
-        """The operators of the last micro-batch that an accelerator ran, each name once, in order; None without an accelerator."""
+    def native(self, session: Any) -> Optional[Set[str]]:
+        """The operators that an accelerator runs of the micro-batches that run now in a session; None without an accelerator."""
 
 
 def identity(spark: str, scala: str, java: str, frame: type, grouped: type) -> Dict[str, Any]:

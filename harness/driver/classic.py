@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
 from . import session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
@@ -149,10 +149,11 @@ class Classic:
             return str(frame._jdf.queryExecution().analyzed().toString())
         return str(query._jsq.explainInternal(True))
 
-    def native(self, query: Any, has_executed: bool) -> Optional[List[str]]:
+    def native(self, session: Any) -> Optional[Set[str]]:
         if self._native is None:
             return None
-        return sorted(set(re.findall(self._native, query._jsq.explainInternal(False)))) if has_executed else []
+        plans = [query._jsq.explainInternal(False) for query in session.streams.active]
+        return {name for plan in plans for name in re.findall(self._native, plan)}
 
 
 def _session_class(spark: Any) -> Any:

@@ -143,7 +143,7 @@ class Connect:
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         raise NotImplementedError("the host asks for no plan through Connect")
 
-    def native(self, query: Any, has_executed: bool) -> None:
+    def native(self, _session: Any) -> None:
         """Unknown: Connect returns no plan of a micro-batch."""
 
 

@@ -115,6 +115,8 @@ class Execution:
         self._has_executed = False
         self._by_the_clock = False
         self._watermark: str | None = None
+        self._native = backend.native(self._session)
+        """The operators that an accelerator ran in this step; None without an accelerator."""
         self._executors = backend.executors()
         self.columns: list[dict[str, str]] = []
 
@@ -152,9 +154,8 @@ class Execution:
                         ]
                     if step.plan:
                         seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
-                    native = self._backend.native(self._query, self._has_executed)
-                    if native is not None:
-                        seen["native"] = native
+                    if self._native is not None:
+                        seen["native"], self._native = sorted(self._native), set()
                     if self._conf.get(ASKED) == "true":
                         seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
                 yield seen
@@ -369,7 +370,7 @@ class Execution:
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
         self._capture.digests = self._request.digests
-        self._capture.running = self._place_next
+        self._capture.running = self._while_it_runs
         self._entries = 0
         self._has_executed = False
         self._watermark = None
@@ -449,6 +450,12 @@ class Execution:
         """Show what arrives while no micro-batch is planned: two sources are not atomic."""
         with self._backend.planning_paused(self._query):
             self._arrivals.place(staged)
+
+    def _while_it_runs(self) -> None:
+        """What happens while a micro-batch runs, before its rows are kept."""
+        if self._native is not None:
+            self._native |= self._backend.native(self._session) or set()
+        self._place_next()
 
     def _place_next(self) -> None:
         """Let the next rows of a backlog arrive, which the micro-batch that runs now does not read."""

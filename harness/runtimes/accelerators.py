@@ -56,4 +56,4 @@ def accelerator(name: str) -> Accelerator:
             f"give its jar and settings with --package and --conf ({package.source})"
         )
     others = "|".join(entry["not_native"])
-    return Accelerator(name, package, rf"\b(?!(?:{others})\b){entry['native']}\w+")
+    return Accelerator(name, package, rf"(?m)^[\s:+-]*(?:\*\(\d+\) )?(?!(?:{others})\b)({entry['native']}\w+)")

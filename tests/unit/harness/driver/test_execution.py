@@ -36,6 +36,7 @@ def backend(one):
         end_session=lambda _: None,
         executors=frozenset,
         is_alive=lambda: True,
+        native=lambda _: None,
         arrivals=lambda *_: SimpleNamespace(paced=True, stage=lambda _: [], read=lambda *_: one, close=lambda: None),
         capture=lambda *_: SimpleNamespace(attach=lambda writer, _: writer, breakpoint=None),
     )

@@ -19,7 +19,7 @@ WriteToDataSourceV2
    +- StateStoreSave [window#7]
       +- *(1) CometColumnarToRow
          +- CometHashAggregate [window#7]
-            +- CometExchange hashpartitioning(window#7, 1)
+            +- CometExchange hashpartitioning(window#7, 1), ENSURE_REQUIREMENTS, CometNativeShuffle
                +- CometProject [event_time#1]
                   +- CometSparkRowToColumnar [event_time#1]
 """
