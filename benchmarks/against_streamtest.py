@@ -16,23 +16,18 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
-from harness.environments.jars import Coordinate, fetch_with_dependencies
 from harness.environments.provision import prepare
-from harness.progress import ignore_progress
 from harness.targets.targets import Target, Targets, tuning
+from tests.engine.stream_tests import jars_of_tests, run_suites
 
 ROOT = Path(__file__).parents[1]
 CASES = [ROOT / "cases" / family for family in ("late-drops", "window-eviction", "deduplication")]
 SUITES = ("EventTimeWatermarkSuite", "StreamingDeduplicationSuite", "StreamingInnerJoinSuite")
-CENTRAL = "https://repo1.maven.org/maven2/org/apache/spark"
-_TEST_JARS = ("spark-sql", "spark-catalyst", "spark-core")
 _LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -79,7 +74,7 @@ def main() -> None:
     widths = options.side_by_side or [1, 4]
     (target,) = Targets.load().select([options.spark])
     environment = prepare(target)
-    jars = _jars(target, environment)
+    jars = jars_of_tests(target, environment)
     theirs: dict[str, list[Cost]] = {"StreamTest": [], "StreamTest, our settings": []}
     ours: dict[str, list[Cost]] = {f"ours, {width} at a time": [] for width in widths}
     for _ in range(options.rounds):
@@ -95,59 +90,21 @@ def main() -> None:
             print(f"{name}: {ratio:.2f} of the wall time of a micro-batch of {other}")
 
 
-def _jars(target: Target, environment: Environment) -> list[Path]:
-    """Spark's tests and what they need beside Spark."""
-    scala = re.search(r"spark-sql_(2\.1\d)-", " ".join(map(str, (environment.spark_home / "jars").iterdir())))
-    assert scala is not None
-    found = []
-    for artifact in _TEST_JARS:
-        name = f"{artifact}_{scala[1]}-{target.version}-tests.jar"
-        path = cache_dir() / "jars" / name
-        if not path.exists():
-            part = path.with_suffix(".part")
-            urllib.request.urlretrieve(f"{CENTRAL}/{artifact}_{scala[1]}/{target.version}/{name}", part)
-            part.replace(path)
-        found.append(path)
-    wanted = Coordinate("org.scalatest", f"scalatest_{scala[1]}", "3.2.16")
-    return [
-        *found,
-        *fetch_with_dependencies(
-            wanted, f"scalatest_{scala[1]}-3.2.16", environment, shipped=True, on_progress=ignore_progress
-        ),
-    ]
-
-
 def _stream_test(target: Target, environment: Environment, jars: Sequence[Path], *, ours: bool) -> Cost:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "log4j2.properties").write_text(_LOGGING.format(log=folder / "log"))
-        command = [
-            str(environment.java_home / "bin" / "java"),
-            "-Xmx2g",
-            "-Dspark.testing=true",
-            f"-Djava.io.tmpdir={folder}",
-        ]
-        command += [f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-XX:+IgnoreUnrecognizedVMOptions"]
-        command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
+        options = [f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
         if ours:
             settings = tuning(target.version)
-            command += settings.get("spark.driver.extraJavaOptions", "").split()
-            command += [f"-D{key}={value}" for key, value in settings.items() if not key.endswith("extraJavaOptions")]
-        command += [
-            "-cp",
-            ":".join([*map(str, jars), f"{environment.spark_home}/jars/*"]),
-            "org.scalatest.tools.Runner",
-        ]
-        command += ["-R", str(jars[0]), "-oW"]
-        command += [part for suite in SUITES for part in ("-s", f"org.apache.spark.sql.streaming.{suite}")]
+            options += settings.get("spark.driver.extraJavaOptions", "").split()
+            options += [f"-D{key}={value}" for key, value in settings.items() if not key.endswith("extraJavaOptions")]
         began = time.monotonic()
-        done = subprocess.run(
-            command, cwd=folder, env=environment.environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        said = run_suites(SUITES, environment, jars, folder, options)
         seconds = time.monotonic() - began
-        tests = re.search(r"Tests: succeeded (\d+)", done.stdout)
+        tests = re.search(r"Tests: succeeded (\d+)", said)
         if tests is None:
-            sys.exit(f"Spark's tests did not run:\n{done.stdout[-3000:]}")
+            sys.exit(f"Spark's tests did not run:\n{said[-3000:]}")
         # One progress a micro-batch; one that did nothing has no time of addBatch.
         ran = re.findall(
             r'"runId" : "(\S+)",.*?"batchId" : (\d+),.*?"durationMs" : \{(.*?)\}',
@@ -155,12 +112,6 @@ def _stream_test(target: Target, environment: Environment, jars: Sequence[Path],
             re.DOTALL,
         )
         return Cost(seconds, len({(run, batch) for run, batch, parts in ran if "addBatch" in parts}), int(tests[1]))
-
-
-_OPENED = ("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util")
-_OPENED += ("java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action")
-_OPENED += ("sun.util.calendar",)
-"""As Spark's build opens them to its tests."""
 
 
 def _ours(target: Target, cases: Sequence[Path], width: int) -> Cost:

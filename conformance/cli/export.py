@@ -17,13 +17,15 @@ from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
+from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.html.pyspark_script import pyspark_script
+from reports.html.streamtest_suite import streamtest_suite
 from reports.results.reading import Results
 
-Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script"]
+Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest"]
 
 EXAMPLES = """
 Examples:
@@ -48,12 +50,15 @@ Examples:
 
   # a case as a plain PySpark program
   conformance export script late-drops/window-still-open > open.py
+
+  # a case as a suite of Spark's own tests, in Scala
+  conformance export streamtest late-drops/window-still-open > Open.scala
 """
 
 
 def export(
-    format: Format = argument(..., "junit, summary, annotations, badge, ctrf, json or script.", "FORMAT"),
-    results: list[Path] = argument(..., "Results files of one suite; script: a case.", "FILE"),
+    format: Format = argument(..., "junit, summary, annotations, badge, ctrf, json, script or streamtest.", "FORMAT"),
+    results: list[Path] = argument(..., "Results files of one suite; script, streamtest: a case.", "FILE"),
     spark: str | None = option(None, "badge: only this version.", "VERSION"),
     from_: str | None = option(None, "summary: the older of two versions to compare.", "VERSION", None, "--from"),
     to: str | None = option(None, "summary: the newer of two versions to compare.", "VERSION", None, "--to"),
@@ -66,14 +71,14 @@ def export(
 ) -> None:
     """Write results for other programs, or a case as one.
 
-    What the results say does not change the exit code. A script needs nothing but PySpark.
+    What the results say does not change the exit code. A script needs nothing but PySpark, a suite Spark's StreamTest.
     """
     if (from_ is None) != (to is None):
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     if cases and len(cases) > 1 and format in ("annotations", "ctrf"):
         raise typer.BadParameter(f"{format} takes one folder", param_hint="--cases")
-    if format == "script":
-        _write(_script(results), format, output)
+    if format in ("script", "streamtest"):
+        _write(_script(results) if format == "script" else _streamtest(results), format, output)
         return
     read = Results.read_all(results)
     folder = cases[0].as_posix() if cases else "cases"
@@ -93,11 +98,33 @@ def export(
     _write(writers[format](), format, output)
 
 
-def _script(cases: Sequence[Path]) -> str:
+def _one_case(cases: Sequence[Path], format: Format) -> Case:
     if len(cases) != 1:
-        raise typer.BadParameter("script takes one case", param_hint="FILE")
+        raise typer.BadParameter(f"{format} takes one case", param_hint="FILE")
     case = discovery.find(str(cases[0]))
-    script = pyspark_script(case) if isinstance(case, Case) else None
+    if not isinstance(case, Case):
+        raise WrongUsage(f"{case.id} is a case on a watermark policy, which no Spark runs")
+    return case
+
+
+def _streamtest(cases: Sequence[Path]) -> str:
+    case = _one_case(cases, "streamtest")
+    answered = [cell for cell in published_results().cells if cell.case == case.id and cell.case_digest == case.digest]
+    columns = next((cell.observation.columns for cell in reversed(answered) if cell.observation), ())
+    if not columns:
+        raise WrongUsage(f"{case.id} has no published answer, which says the types of the rows that it expects")
+    suite = streamtest_suite(case, columns)
+    if suite is None:
+        raise WrongUsage(
+            f"{case.id} cannot be a StreamTest of rows in memory: it starts again otherwise than it was, has a backlog, another trigger, "
+            "source or sink, expects an error, or calls Python"
+        )
+    return suite
+
+
+def _script(cases: Sequence[Path]) -> str:
+    case = _one_case(cases, "script")
+    script = pyspark_script(case)
     if script is None:
         raise WrongUsage(
             f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
@@ -125,5 +152,6 @@ _BEGIN: Mapping[Format, bytes] = {
     "ctrf": b'{\n "reportFormat": "CTRF"',
     "json": b'{\n "format":1,',
     "script": b"# ",
+    "streamtest": b"package org.apache.spark.sql.streaming\n",
 }
 """Each format begins so: an export replaces only an earlier one."""

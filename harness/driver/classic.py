@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
@@ -17,6 +16,7 @@ from .files import HadoopFiles, LocalFiles
 from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
+from .progress import native_operators
 from .request import Stream
 from .tables import TableArrivals
 
@@ -150,10 +150,7 @@ class Classic:
         return str(query._jsq.explainInternal(True))
 
     def native(self, session: Any) -> Optional[Set[str]]:
-        if self._native is None:
-            return None
-        plans = [query._jsq.explainInternal(False) for query in session.streams.active]
-        return {name for plan in plans for name in re.findall(self._native, plan)}
+        return native_operators(self._native, session.streams.active) if self._native is not None else None
 
 
 def _session_class(spark: Any) -> Any:

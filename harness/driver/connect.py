@@ -66,8 +66,12 @@ class Connect:
 
         scala = "java_method('scala.util.Properties', 'versionNumberString')"
         java = "java_method('java.lang.System', 'getProperty', 'java.version')"
-        with _refusals():
+        try:
             scala, java = self._first.sql("SELECT {}, {}".format(scala, java)).collect()[0]
+        except Exception:  # its class varies
+            with _refusals():
+                self._first.sql("SELECT 1").collect()
+            scala = java = "none"  # a server that is no JVM answers all else
         return identity(self._first.version, scala, java, DataFrame, GroupedData)
 
     def slots(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Set
 
 if TYPE_CHECKING:
     from .arrivals import Arrivals
@@ -126,3 +126,9 @@ def _is_data(entry: Entry) -> bool:
 
 def _watermark(entry: Entry) -> str:
     return str(entry.get("eventTime", {}).get("watermark", ""))
+
+
+def native_operators(pattern: str, queries: Iterable[Any]) -> Set[str]:
+    """The operators of the micro-batches that run now which an accelerator runs. ``pattern``: finds their names in a physical plan."""
+    plans = [query._jsq.explainInternal(False) for query in queries]
+    return {name for plan in plans for name in re.findall(pattern, plan)}

@@ -76,15 +76,16 @@ def source_names(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _query_lines(pipeline: Pipeline) -> list[str]:
-    writer = _Writer()
+    writer = QueryWriter()
     frame = writer.chain(pipeline)
     return [*writer.statements, *assigned("query", frame)]
 
 
-class _Writer:
-    """Turns pipelines into chains of calls; everything else becomes a statement before the chain."""
+class QueryWriter:
+    """Turns pipelines into chains of calls; everything else becomes a statement before the chain. Scala's are nearly the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, scala: bool = False) -> None:
+        self.scala = scala
         self.statements: list[str] = []
 
     def chain(self, pipeline: Pipeline) -> list[str]:
@@ -110,7 +111,7 @@ class _Writer:
                 case "join" | "union":
                     lines += self._with_other(operation, *operation.nested)
                 case _:
-                    lines += _calls(operation)
+                    lines += _calls(operation, scala=self.scala)
         return lines
 
     def _with_other(self, operation: Operation, nested: Pipeline) -> Iterator[str]:
@@ -129,7 +130,7 @@ class _Writer:
         yield ")"
 
 
-def _calls(operation: Operation) -> Iterator[str]:
+def _calls(operation: Operation, *, scala: bool) -> Iterator[str]:
     arguments = operation.arguments
     value: Any = arguments.get(operation.name)
     match operation.name:
@@ -143,11 +144,13 @@ def _calls(operation: Operation) -> Iterator[str]:
         case "withColumn":
             yield f".withColumn({text_of(value[0])}, expr({text_of(value[1])}))"
         case "orderBy":
-            yield f".orderBy({', '.join(map(_sort_order, value))})"
+            orders = ", ".join(map(_sort_order, value))
+            yield f".orderBy({orders.replace('()', '') if scala else orders})"
         case "distinct":
             yield ".distinct()"
         case "dropDuplicates" | "dropDuplicatesWithinWatermark":
-            yield f".{operation.name}({f'[{_texts(value)}]' if value else ''})"
+            columns = f"Seq({_texts(value)})" if scala else f"[{_texts(value)}]"
+            yield f".{operation.name}({columns if value else ''})"
         case "applyInPandasWithState" if isinstance(value, dict):
             yield f".groupBy({_texts(value.get('by', ()))})"
             yield "# the function, what it emits and what it keeps: harness/driver/state_functions.py"

@@ -1,0 +1,202 @@
+"""A case as a suite of Spark's own tests: Scala for ``StreamTest``, inside Spark's build or with a release's test jars."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from conformance.core.case import PYTHON_STATE, Add, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.data import Json
+from conformance.core.observation import Column
+from conformance.core.spark_types import DataType, parse_schema
+from conformance.core.values import canonical, instant_ms
+from reports.html.pyspark_script import INDENT, QueryWriter, name_of, source_names, text_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBERS = {"tinyint": "{}.toByte", "smallint": "{}.toShort", "int": "{}", "bigint": "{}L", "boolean": "{}"}
+_TEXTS = {"string": "{}", "date": "java.sql.Date.valueOf({})", "decimal": "new java.math.BigDecimal({})"}
+_HEAD = """\
+package org.apache.spark.sql.streaming
+
+import java.sql.Timestamp
+import java.time.{{Instant, LocalDateTime}}
+
+import org.apache.spark.sql.{{Encoder, Encoders, Row}}
+import org.apache.spark.sql.catalyst.streaming.InternalOutputModes._
+import org.apache.spark.sql.execution.streaming.runtime.{{MemoryStream, StreamExecution}}
+import org.apache.spark.sql.functions.expr
+import org.apache.spark.sql.types.StructType
+
+// {id} of watermark-conformance: the rows of each step{checked}.
+class {suite} extends StreamTest {{
+  private def at(text: String): Timestamp = Timestamp.from(Instant.parse(text))
+
+  private def rowsOf(ddl: String): MemoryStream[Row] = {{
+    implicit val rows: Encoder[Row] = Encoders.row(StructType.fromDDL(ddl))
+    MemoryStream[Row](rows, spark)
+  }}
+
+  private def state(rows: Long*): AssertOnQuery =
+    AssertOnQuery(_.lastProgress.stateOperators.map(_.numRowsTotal).toSeq == rows, s"rows of the state: $rows")
+
+  private def watermark(ms: Long): AssertOnQuery =
+    AssertOnQuery(_.commitLog.getLatest().get._2.nextBatchWatermarkMs == ms, s"watermark: $ms ms")
+"""
+
+
+def suite_name(case: Case) -> str:
+    """The name of its class: ``WindowStillOpenSuite``."""
+    return "".join(word.title() for word in re.split(r"\W+", case.id.rpartition("/")[2])) + "Suite"
+
+
+def streamtest_suite(case: Case, columns: Sequence[Column]) -> str | None:
+    """Returns the source, with a final newline. ``columns``: what the query emits, which says the types of the expected rows.
+
+    There is none if ``StreamTest`` cannot do what the case does, or does it otherwise: see `_is_expressible`.
+    """
+    return "\n".join(_Suite(case, columns).lines()) + "\n" if _is_expressible(case) else None
+
+
+def _is_expressible(case: Case) -> bool:
+    """Whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
+    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+    named = any(source_names(pipeline) for pipeline in case.pipelines())
+    foreign = case.sink or case.tables or case.topics or case.in_memory or named or case.trigger != "default"
+    return not (
+        foreign
+        or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
+        or any(each.how != "graceful" or each.model_fields_set - {"how"} for each in restarts)
+        or any(not isinstance(step.action, Start | Add | Idle | Restart) for step in case.steps)
+        or any(step.expect is not None and step.expect.error is not None for step in case.steps)
+        or any(_rows(step) is None for step in case.steps)
+    )
+
+
+class _Suite:
+    def __init__(self, case: Case, columns: Sequence[Column]) -> None:
+        self._case = case
+        self._types = [parse_schema(f"a {column.type}").fields[0].type for column in columns]
+
+    def lines(self) -> Iterator[str]:
+        case = self._case
+        also = [name for name in ("watermark", "state") if any(name in _checked(step) for step in case.steps)]
+        checked = f", and the {' and the '.join(also)} after it" if also else ""
+        yield from _HEAD.format(id=case.id, suite=suite_name(case), checked=checked).splitlines()
+        yield ""
+        yield f"  test({text_of(' '.join(case.title.split()))}) {{"
+        conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1", **case.conf}
+        settings = [f"{text_of(key)} -> {text_of(value)}" for key, value in conf.items()]
+        yield "    withSQLConf("
+        yield from (f"      {each}," for each in settings[:-1])
+        yield f"      {settings[-1]}) {{"
+        for name, schema in case.streams.items():
+            yield f"      val {name_of(name)}Rows = rowsOf({text_of(schema.ddl)})"
+            yield f"      val {name_of(name)} = {name_of(name)}Rows.toDF()"
+        writer = QueryWriter(scala=True)
+        chain = writer.chain(case.query)
+        yield from (f"      {line}" for line in writer.statements)
+        yield f"      val query = {chain[0]}"
+        yield from (f"        {line}" for line in chain[1:])
+        yield f"      testStream(query, {case.output_mode.title()})("
+        actions = [line for step in case.steps for line in self._step(step)]
+        yield from (f"        {line}" for line in actions[:-1])
+        yield f"        {actions[-1].removesuffix(',')}"
+        yield "      )"
+        yield "    }"
+        yield "  }"
+        yield "}"
+
+    def _step(self, step: Step) -> Iterator[str]:
+        yield f"// step {step.number}" + (f": {step.name}" if step.name else "")
+        match step.action:
+            case Restart():
+                yield "StopStream,"
+                yield "StartStream(),"
+            case Add(streams=arrival):
+                adds = [self._add(stream, arrival.get(stream)) for stream in self._case.streams if stream in arrival]
+                if len(adds) == 1:
+                    yield f"{adds[0]},"
+                else:
+                    yield "StreamProgressLockedActions(Seq("
+                    yield from (
+                        f"{INDENT}{each}{',' if number < len(adds) else ''}" for number, each in enumerate(adds, 1)
+                    )
+                    yield ")),"
+        expect = step.expect or Expectation()
+        rows = ", ".join(self._row(row) for row in _rows(step) or ())
+        yield f"CheckNewAnswerRows(Seq({rows})),"
+        checked = _checked(step)
+        if "watermark" in checked:
+            yield f"watermark({instant_ms(expect.watermark)}L),"
+        if "state" in checked:
+            counts = expect.state if isinstance(expect.state, tuple) else (expect.state,)
+            yield f"state({', '.join(f'{count}L' for count in counts)}),"
+
+    def _add(self, stream: str, placed: Partitioned | None) -> str:
+        schema = self._case.streams[stream]
+        names = [field.name for field in schema.fields]
+        rows = [row for part in placed.partitions for row in part] if placed is not None else []
+        written = []
+        for row in rows:
+            values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
+            inside = (literal(values.get(field.name), field.type) for field in schema.fields)
+            written.append(f"Row({', '.join(inside)})")
+        return f"AddData({', '.join([f'{name_of(stream)}Rows', *written])})"
+
+    def _row(self, row: Row) -> str:
+        values = [*row.values()] if isinstance(row, Mapping) else row
+        return f"Row({', '.join(literal(value, type) for value, type in zip(values, self._types, strict=True))})"
+
+
+def _rows(step: Step) -> tuple[Row, ...] | None:
+    """The rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
+    expect = step.expect or Expectation()
+    if expect.batches is None or "rows" in expect.model_fields_set:
+        return expect.rows
+    if any(batch.rows is None for batch in expect.batches):
+        return None
+    return tuple(row for batch in expect.batches for row in batch.rows or ())
+
+
+def _checked(step: Step) -> set[str]:
+    """What the suite checks after a step, beside its rows. Before the first micro-batch there is neither."""
+    if step.expect is None or isinstance(step.action, Start):
+        return set()
+    given = {"watermark": step.expect.watermark, "state": step.expect.state}
+    return {name for name, value in given.items() if value is not None}
+
+
+def literal(value: Json, type: DataType) -> str:
+    """A value of a case in Scala, as it stands in a ``Row``."""
+    if value is None:
+        return "null"
+    exact = canonical(value, type)
+    match type.name:
+        case "timestamp" | "timestamp_ntz":
+            moment = _EPOCH + timedelta(microseconds=exact)
+            text = moment.replace(tzinfo=None).isoformat()
+            return f'at("{text}Z")' if type.name == "timestamp" else f'LocalDateTime.parse("{text}")'
+        case "struct":
+            named = (
+                value
+                if isinstance(value, Mapping)
+                else dict(zip((each.name for each in type.fields), value, strict=True))
+            )
+            return f"Row({', '.join(literal(named.get(each.name), each.type) for each in type.fields)})"
+        case "array":
+            return f"Seq({', '.join(literal(item, type.elements[0]) for item in value)})"
+        case "float" | "double":
+            number = f'"{exact}".toDouble' if isinstance(exact, str) else repr(float(exact))
+            return f"{number}.toFloat" if type.name == "float" else number
+        case name if name in _NUMBERS:
+            return _NUMBERS[name].format(json.dumps(exact))
+        case name if name in _TEXTS:
+            return _TEXTS[name].format(text_of(str(exact)))
+        case name:
+            raise NoLiteral(name)
+
+
+class NoLiteral(ValueError):
+    """Values of this type have no literal here."""

@@ -1,0 +1,58 @@
+"""Cases as suites of Spark's own tests: green where the case conforms, red for the bugs that a release has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from conformance.core.case import Case
+from conformance.core.versions import SparkVersion
+from conformance.suite import discovery
+from harness.environments.provision import prepare
+from harness.targets.targets import Targets
+from reports.html.streamtest_suite import suite_name
+from tests.engine.stream_tests import compile_suites, jars_of_tests, run_suites
+from tests.engine.typed import conformance
+from tests.support.effort import full_run_only
+
+CONFORM = (
+    "late-drops/window-still-open",
+    "late-drops/guide-example-in-append-mode",
+    "several-watermarks/lowest-watermark-counts",
+    "recovery/graceful-restart-keeps-the-watermark",
+)
+BUGS = (
+    "chained-aggregations/left-semi-join-above-an-aggregation-outlives-a-large-micro-batch",
+    "chained-aggregations/rocksdb-deduplication-by-the-keys-of-the-aggregation",
+    "deduplication/late-rows-escape-when-the-time-is-not-selected",
+    "event-time-column/window-column-gives-a-senseless-watermark",
+    "join-delays/equal-intervals-on-both-sides-of-a-range.moved-across-as-numbers",
+    "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
+    "join-delays/watermark-on-one-input-forgets-nothing",
+    "recovery/inner-join-goes-on-where-the-event-time-has-two-names",
+)
+RELEASE = "4.2.0"
+"""The newest whose test jars Maven Central has."""
+
+
+@full_run_only
+def test_a_suite_is_red_where_spark_has_the_bug_of_its_case(tmp_path: Path) -> None:
+    (target,) = Targets.load().select([RELEASE])
+    environment = prepare(target)
+    jars, classes = jars_of_tests(target, environment), tmp_path / "classes"
+    sources, names = [], {}
+    for id in (*CONFORM, *BUGS):
+        case = discovery.find(id)
+        assert isinstance(case, Case)
+        entry = case.differs_on(SparkVersion.parse(RELEASE))
+        assert (entry is not None and entry.bug) == (id in BUGS)
+        source = tmp_path / f"{suite_name(case)}.scala"
+        done = conformance(tmp_path, "export", "streamtest", id, "--output", str(source))
+        assert done.returncode == 0, done.stderr
+        sources.append(source)
+        names[suite_name(case)] = id
+    compile_suites(sources, environment, jars, classes)
+    said = run_suites([*names], environment, [classes, *jars], tmp_path)
+    red = {names[suite] for suite in re.findall(r"^(\w+):$(?:\n(?!\w+:$).*)*?\*\*\* FAILED \*\*\*", said, re.MULTILINE)}
+    assert f"Tests: succeeded {len(CONFORM)}, failed {len(BUGS)}" in said, said[-4000:]
+    assert red == {*BUGS}, said[-4000:]
