@@ -241,7 +241,7 @@ def test_a_method_of_scala_keeps_state_of_its_own_types_in_the_jars_that_its_cas
     (folder / "cases" / "counted.yaml").write_text(counted)
     processed = COUNTED.replace("METHOD", "{jvm: acme.Sums.processed, jar: sums.jar}")
     store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    settings = f'spark: "4.0+"\nconf: {{spark.sql.streaming.stateStore.providerClass: {store}}}\n'
+    settings = f'spark: ">=4.0"\nconf: {{spark.sql.streaming.stateStore.providerClass: {store}}}\n'
     (folder / "cases" / "processed.yaml").write_text(processed + settings)
     done = _run(folder, "cases", "3.5", "4.3", jars=())
     assert done.returncode == 0, done.stdout + done.stderr

@@ -17,18 +17,14 @@ from tests.support.effort import full_run_only
 
 CONFORM = (
     "late-drops/window-still-open",
-    "late-drops/guide-example-in-append-mode",
     "several-watermarks/lowest-watermark-counts",
     "recovery/graceful-restart-keeps-the-watermark",
 )
 BUGS = (
-    "chained-aggregations/left-semi-join-above-an-aggregation-outlives-a-large-micro-batch",
     "chained-aggregations/rocksdb-deduplication-by-the-keys-of-the-aggregation",
     "deduplication/late-rows-escape-when-the-time-is-not-selected",
     "event-time-column/window-column-gives-a-senseless-watermark",
-    "join-delays/equal-intervals-on-both-sides-of-a-range.moved-across-as-numbers",
     "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
-    "join-delays/watermark-on-one-input-forgets-nothing",
     "recovery/inner-join-goes-on-where-the-event-time-has-two-names",
 )
 RELEASE = "4.2.0"
