@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, Self, TypeVar
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -28,6 +29,8 @@ from harness.scheduling.cell_run import CellTask, EngineListener
 from harness.targets.targets import Target
 from reports.results.status import GLYPHS
 
+_LARGE_FILE = 10_000_000
+"""Bytes that take a second or more to read."""
 _LOUD = {"violates", "flaky", "broken", "not-run"}
 V = TypeVar("V")
 
@@ -60,7 +63,7 @@ class ProgressBar(EngineLines):
     def __init__(
         self,
         what: str,
-        total: int | None,
+        total: int,
         errors: Console,
         *columns: ProgressColumn,
         count: ProgressColumn | None = None,
@@ -92,11 +95,13 @@ class ProgressBar(EngineLines):
 
 
 class FileRead(ProgressBar):
-    """A bar over the bytes of a file, if `watched` reads them."""
+    """A bar over the bytes of a file, if `watched` reads them; a log has a line if the file is large."""
 
     def __init__(self, path: Path, errors: Console) -> None:
-        size = path.stat().st_size if path.is_file() else None
+        size = path.stat().st_size if path.is_file() else 0
         super().__init__(f"reading {path}", size, errors, count=DownloadColumn())
+        if size > _LARGE_FILE and not self.on_terminal:
+            self.says(f"reading {path}, {decimal(size)}")
 
     def watched(self, file: BinaryIO) -> BinaryIO:
         return self.progress.wrap_file(file, task_id=self.all)

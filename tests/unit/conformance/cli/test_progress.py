@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from conformance.cli import progress
 from conformance.cli.console import SafeConsole, errors_console
 from conformance.cli.progress import AnswerLine, Answers, CaseAnswers, EngineLines, FileRead
 from conformance.core.observation import Identity
@@ -64,6 +65,14 @@ def test_a_long_run_counts_its_steps(capsys):
 
 def _line(task, verdict, seconds):
     return AnswerLine(task.case.id)
+
+
+def test_a_log_says_that_a_large_file_is_read(tmp_path, monkeypatch, capsys):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    FileRead(tmp_path / "x.csv", errors_console())
+    monkeypatch.setattr(progress, "_LARGE_FILE", 3)
+    FileRead(tmp_path / "x.csv", errors_console())
+    assert capsys.readouterr().err == f"reading {tmp_path / 'x.csv'}, 4 bytes\n"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
