@@ -605,7 +605,15 @@ def _handoff(group: Handoffs, job: JobVerdict) -> Statement:
 
 
 def _steps(numbers: tuple[int, ...]) -> str:
-    return f"{'step' if len(numbers) == 1 else 'steps'} {', '.join(map(str, numbers))}"
+    """``steps 2, 4–9``; two in a row are named."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = (f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+    return f"{'step' if len(numbers) == 1 else 'steps'} {', '.join(texts)}"
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:

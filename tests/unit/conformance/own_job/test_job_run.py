@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -70,6 +71,8 @@ def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     assert verdict.without_handoff == (2, 4, 5)
     (told,) = (each.text for each in statements(verdict, None) if each.text.startswith("not handed over"))
     assert told == "not handed over before steps 2, 4, 5, since the other checkpoints did alike"
+    more = replace(verdict, without_handoff=(2, 3, 4, 5, 9, 10))
+    assert any("before steps 2–5, 9, 10, since" in each.text for each in statements(more, None))
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
     verdict.write(tmp_path / "results.jsonl")
     results = Results.read(tmp_path / "results.jsonl")
