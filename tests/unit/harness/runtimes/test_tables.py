@@ -46,10 +46,14 @@ def test_every_format_has_packages_for_lines_that_exist():
         assert all(re.fullmatch(r"[\w.]+:[\w.-]+:\d+\.\d+\.\d+", package) for package in entry["lines"].values())
 
 
-def test_the_sha256_of_each_jar_that_was_tried_is_known():
-    known = known_jars("harness.runtimes", "tables_jars.sha256")
+@pytest.mark.parametrize("name", ["tables", "accelerators"])
+def test_the_sha256_of_the_jar_of_each_package_is_known(name):
+    known = known_jars("harness.runtimes", f"{name}_jars.sha256")
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in known.values())
-    assert "delta-spark_2.12-3.3.3.jar" in known
+    for entry in read_data("harness.runtimes", f"{name}.yaml").values():
+        for line, package in entry["lines"].items():
+            _, artifact, version = package.split(":")
+            assert f"{artifact}_{'2.13' if line >= '4' else '2.12'}-{version}.jar" in known
 
 
 def test_a_spark_without_a_package_is_told_with_those_that_have_one():
