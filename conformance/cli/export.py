@@ -22,7 +22,7 @@ from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.html.pyspark_script import pyspark_script
-from reports.html.streamtest_suite import streamtest_suite
+from reports.html.streamtest_suite import NoLiteral, streamtest_suite
 from reports.results.reading import Results
 
 Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest"]
@@ -113,7 +113,10 @@ def _streamtest(cases: Sequence[Path]) -> str:
     columns = next((cell.observation.columns for cell in reversed(answered) if cell.observation), ())
     if not columns:
         raise WrongUsage(f"{case.id} has no published answer, which says the types of the rows that it expects")
-    suite = streamtest_suite(case, columns)
+    try:
+        suite = streamtest_suite(case, columns)
+    except NoLiteral as error:
+        raise WrongUsage(f"{case.id} has values of the type {error}, which the suite cannot write in Scala") from None
     if suite is None:
         raise WrongUsage(
             f"{case.id} cannot be a StreamTest of rows in memory: it starts again otherwise than it was, has a backlog, another trigger, "

@@ -13,7 +13,7 @@ from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import parse_schema
 from conformance.suite import discovery
-from reports.html.streamtest_suite import literal, streamtest_suite
+from reports.html.streamtest_suite import NoLiteral, literal, streamtest_suite
 from tests.support.observations import case, expect
 
 
@@ -38,6 +38,11 @@ from tests.support.observations import case, expect
 )
 def test_a_value_in_scala(value: Json, type: str, scala: str) -> None:
     assert literal(value, parse_schema(f"a {type}").fields[0].type) == scala
+
+
+def test_a_type_without_literals_is_named() -> None:
+    with pytest.raises(NoLiteral, match="map"):
+        literal({"a": 1}, parse_schema("a MAP<STRING, INT>").fields[0].type)
 
 
 def test_each_step_is_an_arrival_and_a_check() -> None:
