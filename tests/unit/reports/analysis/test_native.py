@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.core.observation import Observation
+from reports.analysis.columns import beside_apache, published_columns
 from reports.analysis.native import native_uses
+from reports.analysis.published import published_results
 from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support.observations import batch, observed, step
@@ -41,3 +43,14 @@ def test_a_case_counts_once_for_each_operator_that_ran_in_a_step(tmp_path: Path)
         str(use)
         == "comet 0.12.0 ran operators of 2 of 3 cases, of 1 of the 2 with state: CometProject 2, CometExchange 1"
     )
+
+
+def test_the_documentation_has_the_line_of_the_published_column() -> None:
+    (column,) = (one for one in published_columns() if one.name.startswith("comet"))
+    (use,) = column.native
+    page = (Path(__file__).parents[4] / "docs" / "spark-developers.md").read_text(encoding="utf-8")
+    assert f"{use}\n" in page
+    release = published_results((column.target.spark,))
+    found = beside_apache(column, release, {cell.case: cell.case_digest for cell in column.results.cells})
+    assert found.different == ()
+    assert f"All {found.compared} answers are those of Apache's Spark {column.target.spark}." in page
