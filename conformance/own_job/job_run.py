@@ -413,6 +413,7 @@ def write_job(
     batches: int = 4,
     silent: bool = False,
     again: bool = False,
+    plan: bool = True,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -424,6 +425,7 @@ def write_job(
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
         again: whether the latest and the earliest row of each stream arrive again, after everything else.
+        plan: whether both versions are asked for the plan of the first step; Connect tells none.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
@@ -432,7 +434,7 @@ def write_job(
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
     arriving = arrivals(sending, batches, silent=silent, again=again)
-    steps = (_step(number, arrival, all_rows=few) for number, arrival in enumerate(arriving))
+    steps = (_step(arrival, all_rows=few, plan=plan and not number) for number, arrival in enumerate(arriving))
     return _write(job, samples, steps, folder, SILENT if silent else "")
 
 
@@ -494,13 +496,13 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(number: int, arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
+def _step(arrival: Arrival, *, all_rows: bool, plan: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
     rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
     # The engine tells the plan of a step that expects something of it.
-    plan = {} if number else {"expect": {"plan": [PHYSICAL_PLAN]}}
-    return {"name": arrival.name, "add": rows, **plan}
+    expect = {"expect": {"plan": [PHYSICAL_PLAN]}} if plan else {}
+    return {"name": arrival.name, "add": rows, **expect}
 
 
 def _written(file: Path, text: str) -> Case:

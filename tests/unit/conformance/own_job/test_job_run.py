@@ -24,6 +24,7 @@ from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import from_kafka
+from harness.engine.request import looks_at_plans
 from harness.scheduling.kept_engines import KeptEngines
 from reports.html.dossier import write_verdict
 from reports.results.reading import Results
@@ -191,3 +192,11 @@ def test_streams_in_another_order_are_refused_and_other_names_told(jobs) -> None
         check_function(Job("jobs:build"), ["clicks", "orders"], jobs(TWO))
     assert check_function(Job("jobs:build"), ["orders", "clicks"], jobs(TWO)) == ()
     assert check_function(Job("jobs:build"), ["orders", "pay"], jobs(TWO)) == ("pay is the parameter clicks",)
+
+
+def test_a_version_behind_connect_is_asked_for_no_plan(tmp_path: Path) -> None:
+    sample = tmp_path / "events.jsonl"
+    sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
+    samples = [read_sample("events", sample)]
+    asked, not_asked = (write_job(Job("jobs:build"), samples, tmp_path, plan=plan) for plan in (True, False))
+    assert [looks_at_plans(case) for case in (asked, not_asked)] == [True, False]
