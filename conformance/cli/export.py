@@ -119,8 +119,8 @@ def _streamtest(cases: Sequence[Path]) -> str:
         raise WrongUsage(f"{case.id} has values of the type {error}, which the suite cannot write in Scala") from None
     if suite is None:
         raise WrongUsage(
-            f"{case.id} cannot be a StreamTest of rows in memory: it starts again otherwise than it was, has a backlog, another trigger, "
-            "source or sink, expects an error, or calls Python"
+            f"{case.id} cannot be a StreamTest of rows in memory: it changes or kills the query at a restart, or has a backlog, a "
+            "trigger, a source or a sink of its own, an expected error or Python code"
         )
     return suite
 

@@ -35,6 +35,10 @@ _LOUD = {"violates", "flaky", "broken", "not-run"}
 V = TypeVar("V")
 
 
+def _bar(count: ProgressColumn) -> tuple[ProgressColumn, ...]:
+    return TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), count
+
+
 class EngineLines(EngineListener):
     def engine_says(self, target: Target, line: str) -> None:
         self.says(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
@@ -60,18 +64,11 @@ class NoAnswers(EngineLines):
 class ProgressBar(EngineLines):
     """On a terminal a bar with the latest message beside it, which disappears at the end; else a line per message."""
 
-    def __init__(
-        self,
-        what: str,
-        total: int,
-        errors: Console,
-        *columns: ProgressColumn,
-        count: ProgressColumn | None = None,
-    ) -> None:
+    def __init__(self, what: str, total: int, errors: Console, *columns: ProgressColumn) -> None:
+        """``columns``: what stands before the time that is left; by default the name, a bar and a count."""
         self.on_terminal = errors.is_terminal
-        count = count or MofNCompleteColumn()
         self.progress = Progress(
-            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), count),
+            *columns or _bar(MofNCompleteColumn()),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=errors,
@@ -99,7 +96,7 @@ class FileRead(ProgressBar):
 
     def __init__(self, path: Path, errors: Console) -> None:
         size = path.stat().st_size if path.is_file() else 0
-        super().__init__(f"reading {path}", size, errors, count=DownloadColumn())
+        super().__init__(f"reading {path}", size, errors, *_bar(DownloadColumn()))
         if size > _LARGE_FILE and not self.on_terminal:
             self.says(f"reading {path}, {decimal(size)}")
 

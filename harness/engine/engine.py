@@ -56,7 +56,8 @@ class EngineNeeds:
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        return (replace(self, topics=False) == replace(others, topics=False)) and (self.topics or not others.topics)
+        same = replace(self, topics=False) == replace(others, topics=False)
+        return same and (self.topics or not others.topics)
 
 
 NOTHING_ELSE = EngineNeeds()

@@ -41,7 +41,7 @@ class LinePackage:
         return cls(entry["name"], entry["source"], entry["conf"], entry["lines"], entry.get("since", {}), checksums)
 
     def lacking(self, version: SparkVersion) -> str | None:
-        """Why there is no package for a Spark; None if there is."""
+        """The reason why a Spark has no package; None if it has one."""
         first = self.since.get(version.line)
         if first is not None and version < SparkVersion.parse(first):
             return f"the package of {self.name} for Spark {version.line} runs from {first} on: choose a newer one"

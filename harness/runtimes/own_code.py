@@ -60,7 +60,7 @@ class OwnCode:
         """A jar that a case names, ``jobs.jar`` or ``2.12=jobs.jar``, in the first folder that has it.
 
         Raises:
-            WrongUsage: no folder has it, or it is no jar.
+            WrongUsage: no folder contains the file, or the file is not a jar.
         """
         name = _SCALA.sub("", text)
         root = next((folder for folder in self.folders if (folder / name).is_file()), None)

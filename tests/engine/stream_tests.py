@@ -45,13 +45,18 @@ def jars_of_tests(target: Target, environment: Environment) -> list[Path]:
     ]
 
 
-def compile_suites(sources: Sequence[Path], environment: Environment, jars: Sequence[Path], into: Path) -> None:
-    """Compile Scala with the compiler that Spark ships for its shell."""
-    into.mkdir()
-    class_path = ":".join([*map(str, jars), *map(str, sorted((environment.spark_home / "jars").glob("*.jar")))])
+def scala_compiler(environment: Environment, jars: Sequence[Path] = ()) -> list[str]:
+    """The command of the compiler that Spark ships for its shell. ``jars``: on the class path of the source, beside Spark's."""
+    of_spark = f"{environment.spark_home}/jars/*"
     java = str(environment.java_home / "bin" / "java")
-    command = [java, "-cp", f"{environment.spark_home}/jars/*", "scala.tools.nsc.Main", "-classpath", class_path]
-    subprocess.run([*command, "-d", str(into), *map(str, sources)], check=True, env=environment.environ())
+    return [java, "-cp", of_spark, "scala.tools.nsc.Main", "-classpath", ":".join([*map(str, jars), of_spark])]
+
+
+def compile_suites(sources: Sequence[Path], environment: Environment, jars: Sequence[Path], into: Path) -> None:
+    """Compile Scala into a new folder of classes."""
+    into.mkdir()
+    command = [*scala_compiler(environment, jars), "-d", str(into), *map(str, sources)]
+    subprocess.run(command, check=True, env=environment.environ())
 
 
 def run_suites(

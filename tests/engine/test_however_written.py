@@ -16,6 +16,7 @@ import pytest
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
+from tests.engine.stream_tests import scala_compiler
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
 from tests.support.effort import full_run_only
 
@@ -271,10 +272,7 @@ def _environment(version: str) -> Environment:
 
 
 def _of_scala(folder: Path, environment: Environment, jar: Path, source: str = "Jobs.scala") -> None:
-    """Compile with the compiler that Spark ships for its shell."""
-    jars = f"{environment.spark_home}/jars/*"
-    java = str(environment.java_home / "bin" / "java")
-    _compiled(jar, [java, "-cp", jars, "scala.tools.nsc.Main", "-classpath", jars, str(folder / source)])
+    _compiled(jar, [*scala_compiler(environment), str(folder / source)])
 
 
 def _of_java(folder: Path, environment: Environment, jar: Path) -> None:

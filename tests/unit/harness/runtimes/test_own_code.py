@@ -64,7 +64,7 @@ def test_a_zip_has_the_modules_of_all_folders_and_the_first_wins(tmp_path):
 
 
 def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
-    write(tmp_path, "a/no.jar", "b/job.py")
+    write(tmp_path, "a/text.jar", "b/job.py")
     with zipfile.ZipFile(tmp_path / "b" / "jobs.jar", "w") as archive:
         archive.writestr("acme/Jobs.class", "")
     code = OwnCode.at([tmp_path / "a", tmp_path / "b"])
@@ -72,8 +72,8 @@ def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
     assert code.jar("jobs.jar").scala is None
     with pytest.raises(WrongUsage, match=r"a case names the jar gone\.jar, which is in none of .*/a, .*/b: build it"):
         code.jar("2.12=gone.jar")
-    with pytest.raises(WrongUsage, match=r"a case: .*no\.jar is no jar"):
-        code.jar("no.jar")
+    with pytest.raises(WrongUsage, match=r"a case: .*text\.jar is no jar"):
+        code.jar("text.jar")
 
 
 def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
