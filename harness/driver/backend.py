@@ -46,7 +46,8 @@ class Backend(Protocol):
     def is_alive(self) -> bool:
         """Whether Spark still answers; an error of a dead one says nothing about its semantics."""
 
-    def new_session(self) -> Any: ...
+    def new_session(self, files: int = 1) -> Any:
+        """A session of its own. ``files``: how many arrive in one micro-batch of its query."""
 
     def end_session(self, session: Any) -> None: ...
 

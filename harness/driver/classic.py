@@ -76,7 +76,7 @@ class Classic:
     def _is_local(self) -> bool:
         return bool(self.spark.sparkContext.master.startswith("local["))
 
-    def new_session(self) -> Any:
+    def new_session(self, _files: int = 1) -> Any:
         """Make the active session of this thread, as a user's only session would be.
 
         Some checks read the active session's settings instead of the query's: the check for chained operators of 3.1.

@@ -24,8 +24,9 @@ from .origin import raised_by_driver
 from .request import Stream
 from .session import SESSION_SETTINGS
 
-_POLLING_DELAY = "200ms"
-"""How often an idle query looks for files. The files of one micro-batch appear one by one; polling seldom rarely sees only some of them."""
+_POLLING_DELAY = "500ms"
+"""How often an idle query looks for files if those of one micro-batch are several. They appear one by one, and Spark lists the directories
+of its sources one after another: a query that looks seldom rarely sees only some of them."""
 
 
 class Connect:
@@ -43,14 +44,11 @@ class Connect:
         from pyspark.cloudpickle import register_pickle_by_value
 
         self._url = url
-        self._on_storage = storage is not None
         # The server's Python workers get our functions by value. They do not see artifacts of our session: a streaming query runs in a
         # copy of it.
         register_pickle_by_value(sys.modules[__package__])
         self._ended: List[Any] = []
         self._settings = dict(SESSION_SETTINGS)
-        if self._on_storage:
-            self._settings["spark.sql.streaming.pollingDelay"] = _POLLING_DELAY
         with _refusals():
             self._first = self.new_session()
             self._is_3 = self._first.version.startswith("3.")
@@ -89,12 +87,13 @@ class Connect:
             return False
         return True
 
-    def new_session(self) -> Any:
+    def new_session(self, files: int = 1) -> Any:
         from pyspark.sql import SparkSession
 
         # `create`, not `getOrCreate`: a new session on the server.
         session = SparkSession.builder.remote(self._url).create()
-        for key, value in self._settings.items():
+        settings = {**self._settings, "spark.sql.streaming.pollingDelay": _POLLING_DELAY} if files > 1 else self._settings
+        for key, value in settings.items():
             session.conf.set(key, value)
         return session
 

@@ -93,7 +93,7 @@ class Execution:
         prepare(request)
         self._emitted = emitted
         self._backend = backend
-        self._session = backend.new_session()
+        self._session = backend.new_session(sum(stream.files for stream in request.streams.values()))
         self._request = request
         self._operations, self._output_mode, self._trigger = request.query, request.output_mode, request.trigger
         self._conf = dict(request.conf)

@@ -1,18 +1,14 @@
 """What engines answer, kept by case."""
 
 from harness.scheduling.cell_run import CellTask, Limits
-from harness.scheduling.scheduler import Scheduler
+from harness.scheduling.scheduler import Listener, Scheduler
 
 
-class Remembering:
+class Remembering(Listener):
     """Takes no cell without an answer."""
 
     def __init__(self):
         self.seen = {}
-
-    def engine_says(self, target, line): ...
-    def engine_ready(self, target, identity, place): ...
-    def cell_started(self, task): ...
 
     def cell_done(self, run):
         assert run.failure is None, run.failure

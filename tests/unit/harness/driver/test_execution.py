@@ -32,7 +32,7 @@ def backend(one):
         files=LocalFiles(),
         makes_directories=False,
         sends_functions=False,
-        new_session=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None), readStream=None),
+        new_session=lambda _: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None), readStream=None),
         end_session=lambda _: None,
         executors=frozenset,
         is_alive=lambda: True,

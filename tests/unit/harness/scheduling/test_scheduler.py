@@ -12,7 +12,7 @@ from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
 from harness.errors import HarnessError
 from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
-from harness.scheduling.scheduler import Scheduler
+from harness.scheduling.scheduler import Listener, Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import differs
@@ -21,13 +21,10 @@ CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 TARGETS = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(3)]
 
 
-class Recorder:
+class Recorder(Listener):
     def __init__(self):
         self.runs = []
         self.started = threading.Event()
-
-    def engine_says(self, target, line): ...
-    def engine_ready(self, target, identity, place): ...
 
     def cell_started(self, task):
         self.started.set()
