@@ -92,7 +92,9 @@ class Connect:
 
         # `create`, not `getOrCreate`: a new session on the server.
         session = SparkSession.builder.remote(self._url).create()
-        settings = {**self._settings, "spark.sql.streaming.pollingDelay": _POLLING_DELAY} if files > 1 else self._settings
+        settings = (
+            {**self._settings, "spark.sql.streaming.pollingDelay": _POLLING_DELAY} if files > 1 else self._settings
+        )
         for key, value in settings.items():
             session.conf.set(key, value)
         return session
