@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import typer
 from rich.console import Console
@@ -28,12 +29,14 @@ from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
+from conformance.suite.discovery import Suite
 from conformance.variants.catalogue import KAFKA, from_kafka
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
 from reports.results.checkpoint_status import combined
+from reports.results.reading import Results
 from reports.results.status import final_style
 
 EXAMPLES = """
@@ -180,6 +183,8 @@ def check(
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
+        # Reading what is published takes seconds of one core, while the engines start.
+        published = stack.enter_context(ThreadPoolExecutor(1)).submit(_Published.about, before, after)
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         notes, answers = asked.notes, []
         for number, (query, samples) in enumerate(asked.queries, 1):
@@ -195,6 +200,7 @@ def check(
                 repeat_rows=repeat_rows,
                 source=source,
                 alone=alone,
+                published=published,
             )
             answers.append(trial.answer(output if alone else output / f"query-{number}", notes))
             notes = ()
@@ -214,6 +220,18 @@ class _Answer:
 
 
 @dataclass(frozen=True)
+class _Published:
+    """What is published about two versions, and the cases that it is about."""
+
+    results: Results
+    suite: Suite
+
+    @classmethod
+    def about(cls, before: Target, after: Target) -> Self:
+        return cls(published_results((str(before.version), str(after.version))), discovery.load())
+
+
+@dataclass(frozen=True)
 class _Trial:
     """One query with its samples, to be tried on two versions."""
 
@@ -229,6 +247,7 @@ class _Trial:
     source: SourceOption
     alone: bool
     """Whether the job has no other query."""
+    published: Future[_Published]
 
     def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
         """Compare; and write case, results and page into a folder."""
@@ -252,9 +271,16 @@ class _Trial:
             if stresses and self.repeat_rows and not stresses[0].fails_before:
                 verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict.write(output / "results.jsonl")
-        asked = published_results((str(self.before.version), str(self.after.version)))
-        uses, conf, plan = verdict.features, self.where.runtime.conf, verdict.plan
-        about = verdicts.known(asked, discovery.load(), self.before.version, self.after.version, uses, conf, plan)
+        published, conf = self.published.result(), self.where.runtime.conf
+        about = verdicts.known(
+            published.results,
+            published.suite,
+            self.before.version,
+            self.after.version,
+            verdict.features,
+            conf,
+            verdict.plan,
+        )
         answers = [*verdicts.statements(verdict, about), *self.query.statements()]
         answers += [stress.statement(verdict) for stress in stresses]
         summary = f"{title}: {verdicts.summary(verdict)}"
