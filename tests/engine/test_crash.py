@@ -28,13 +28,10 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     assert f"{len(records)} images" in done.stdout
 
 
+@full_run_only
 @pytest.mark.parametrize(
     ("sink", "log"),
-    [
-        ("files", "sink/_spark_metadata"),
-        pytest.param("delta", "sink/_delta_log", marks=full_run_only),
-        pytest.param("iceberg", "sink/metadata", marks=full_run_only),
-    ],
+    [("files", "sink/_spark_metadata"), ("delta", "sink/_delta_log"), ("iceberg", "sink/metadata")],
 )
 def test_a_sink_has_each_row_once_wherever_the_query_was_killed(tmp_path, sink, log):
     """Also between the commit of the sink and that of Spark, where the sink skips what is replayed."""

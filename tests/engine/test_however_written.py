@@ -232,6 +232,7 @@ steps:
 """
 
 
+@full_run_only
 def test_a_method_of_scala_keeps_state_of_its_own_types_in_the_jars_that_its_case_names(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
         _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")

@@ -13,23 +13,21 @@ import pytest
 from tests.engine.jobs.agreement import Answer, check, disagreements
 from tests.engine.jobs.catalogue import AFTERS, BEFORE, JOBS, Job
 from tests.engine.jobs.plain import Plain, PlainSpark, Resumed
-from tests.support.effort import FULL
+from tests.support.effort import full_run_only
 
 # One worker has all of them, because one JVM answers for many jobs.
 pytestmark = pytest.mark.xdist_group("jobs of users")
 
-TRIED = JOBS if FULL else JOBS[1:2]
-TO = AFTERS if FULL else AFTERS[-1:]
-
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], Plain]:
-    return PlainSpark(tmp_path_factory.mktemp("plain")).compare(TRIED, BEFORE, TO)
+    return PlainSpark(tmp_path_factory.mktemp("plain")).compare(JOBS, BEFORE, AFTERS)
 
 
+@full_run_only
 @pytest.mark.parametrize(
     ("job", "after"),
-    [pytest.param(job, after, id=f"{job.name} to {after}") for job in TRIED for after in TO],
+    [pytest.param(job, after, id=f"{job.name} to {after}") for job in JOBS for after in AFTERS],
 )
 def test_a_verdict_is_what_plain_pyspark_does(
     job: Job, after: str, plain: Mapping[tuple[str, str], Plain], tmp_path: Path

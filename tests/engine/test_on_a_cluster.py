@@ -113,6 +113,7 @@ def test_the_commands_of_the_pages(tmp_path, cluster, hdfs, unpacked):
     assert "between 3.5.9 and ours" in (tmp_path / "report" / "index.html").read_text()
 
 
+@full_run_only
 def test_a_job_runs_on_the_cluster_with_one_version_and_here_with_the_other(tmp_path, cluster):
     """As the page says, with a job that only counts; its checkpoint moves from the cluster to this machine."""
     (command,) = re.findall(r"^(conformance check .*)$", PAGES[1].read_text(encoding="utf-8"), re.MULTILINE)
@@ -130,6 +131,7 @@ def test_a_job_runs_on_the_cluster_with_one_version_and_here_with_the_other(tmp_
     ]
 
 
+@full_run_only
 def test_executors_import_what_a_job_of_ones_own_imports(tmp_path, target, cluster):
     code, cases = own_job(tmp_path)
     check_own_job(LocalRuntime(tmp_path, cluster=Cluster.parse(cluster.master), own_code=code), target, cases)

@@ -226,6 +226,7 @@ def test_a_checkpoint_moves_between_a_classic_session_and_connect(tmp_path, newe
         assert TOKEN not in shown
 
 
+@full_run_only
 def test_the_servers_workers_get_the_functions_of_a_job_of_ones_own(tmp_path, newest, server):
     code, cases = own_job(tmp_path)
     check_own_job(ConnectRuntime(tmp_path, Endpoint.parse(server.url), own_code=code), newest, cases)

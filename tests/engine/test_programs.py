@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.environments import provision
 from harness.targets.targets import Targets
+from tests.support.effort import full_run_only
 
 FUNCTION = """
 from pyspark.sql import functions as F
@@ -144,6 +145,7 @@ events.writeStream.foreach(Rows(__file__)).start()
 """
 
 
+@full_run_only
 def test_functions_of_sinks_are_called_only_if_the_case_says_so(tmp_path: Path) -> None:
     (tmp_path / "writes.py").write_text(WRITES)
     steps = "[{add: {events: [[1], [2]]}, expect: {rows: [[1], [2]]}}]"
@@ -178,6 +180,7 @@ counts.option("checkpointLocation", sys.argv[1]).trigger(once=True).start().awai
 """
 
 
+@full_run_only
 def test_a_checkpoint_that_a_query_of_a_program_wrote_is_resumed_with_that_query(tmp_path: Path) -> None:
     (target,) = Targets.load().select(["3.5.9"])
     environment = provision.prepare(target)

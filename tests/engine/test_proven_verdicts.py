@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.effort import full_run_only
+
 JOBS = '''
 from pyspark.sql import functions as F
 
@@ -78,6 +80,7 @@ def test_the_reason_of_a_refusal_is_what_differs_and_a_workaround_is_one_that_wo
     }
 
 
+@full_run_only
 def test_a_job_that_does_not_read_its_sample_is_no_answer(check) -> None:
     code, found = check("reads_another_stream")
     # Its checkpoints are not even handed over.
