@@ -253,6 +253,8 @@ class Expectation(Frozen):
     """What a step must produce. Without ``rows``, no rows are expected; other absent keys are not checked."""
 
     rows: tuple[Row, ...] = ()
+    in_order: Literal[True] | None = None
+    """Whether the rows come in the order in which they are written."""
     batches: tuple[ExpectedBatch, ...] | None = None
     watermark: Json = None
     dropped: int | tuple[int, ...] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -211,6 +212,12 @@ class SeenStep:
         """The last micro-batch that ran, in this step or earlier."""
         return next(reversed((*self.before, *self.seen.batches)), None)
 
+    @property
+    def counted(self) -> tuple[BatchSeen, ...]:
+        """The micro-batches whose rows are those of the step: all of them, in complete mode the last."""
+        complete = self.case.output_mode_in(self.seen.number) == "complete"
+        return self.seen.batches[-1:] if complete else self.seen.batches
+
     def at(self, batch: BatchSeen) -> FindingLocation:
         return FindingLocation.of_step(self.case, self.seen.number, (batch.id,))
 
@@ -227,12 +234,22 @@ def compare(step: SeenStep) -> Iterator[Finding | str]:
 
 
 def _rows(step: SeenStep) -> Iterator[Finding | str]:
-    """The rows of all micro-batches of the step count; in complete mode, those of the last."""
     wanted, batches = step.expected.expectation, step.seen.batches
     if step.expected.rows_from_batches and wanted.batches is not None and len(wanted.batches) == len(batches):
         return  # each is compared by itself
-    complete = step.case.output_mode_in(step.seen.number) == "complete"
-    yield from _compare_rows(wanted.rows, batches[-1:] if complete else batches, step, step.place)
+    yield from _compare_rows(wanted.rows, step.counted, step, step.place)
+
+
+def _in_order(step: SeenStep) -> Iterator[Finding | str]:
+    """The order is compared only of the rows that are expected: others are what is wrong."""
+    schema = step.schema
+    observed = [row for batch in step.counted for row in batch.rows]
+    with suppress(NotARow):
+        expected = [schema.expected_row(row) for row in step.expected.expectation.rows]
+        keys = [[schema.comparable(row) for row in rows] for rows in (expected, observed)]
+        if keys[0] != keys[1] and Counter(keys[0]) == Counter(keys[1]):
+            wanted, seen = ([list(schema.as_written(row)) for row in rows] for rows in (expected, observed))
+            yield from _unequal(step.place, "order of rows", wanted, seen)
 
 
 def _compare_rows(
@@ -419,6 +436,7 @@ def same_json(expected: Json, observed: Json) -> bool:
 CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | str]]] = {
     "batches": _batches,
     "rows": _rows,
+    "in_order": _in_order,
     "watermark": _watermark,
     "dropped": _dropped,
     "state": _state,

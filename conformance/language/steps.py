@@ -119,6 +119,10 @@ _KEYS = {
         "Rows that the micro-batches of the step emitted, in any order (complete mode: those of the last batch). "
         "If absent, no rows are expected.",
     ),
+    "inOrder": Key(
+        constant(True),
+        "Whether the rows come in the order in which they are written here, of a query that sorts.",
+    ),
     "batches": Key(
         ListOf(Definition(_BATCH, "batch"), "a list of batches"),
         "One entry per micro-batch of the step, in order.",
@@ -327,7 +331,13 @@ def check_steps(case: Node, report: Report) -> None:
     expectations = [child(step, "expect") for step in steps]
     for entry in items_of(child(case, "differs")):
         expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
+    modes = [child(case, "outputMode"), *(child(step, "restart", "change", "outputMode") for step in steps)]
+    sorts = "complete" in map(text_of, modes)
     for expect in expectations:
+        if not sorts:
+            report.forbid(
+                expect, "inOrder", "`inOrder` requires `outputMode: complete`: Spark sorts the rows of no other"
+            )
         for key in (entry.key for entry in entries_of(expect)) if isinstance(child(expect, "error"), Entries) else ():
             if key.value != "error":
                 report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")

@@ -134,11 +134,15 @@ class _BatchRun:
             case logical.EmptySide():
                 return self._partitions(node.child)
             case logical.Sort():
-                rows = self.rows(node.child)
-                for row in rows:
-                    for key in node.keys:
-                        evaluate(key, row)  # it may fail; the order of the rows is never compared
-                return [iter(rows)]
+                sorted_by = [
+                    ([evaluate(key.expression, row) for key in node.keys], row) for row in self.rows(node.child)
+                ]
+                try:
+                    for place, key in reversed([*enumerate(node.keys)]):
+                        sorted_by.sort(key=lambda of: key.rank(of[0][place]), reverse=not key.ascending)
+                except TypeError:
+                    raise Unpredictable("a sort by values with nulls inside") from None
+                return [iter([row for _, row in sorted_by])]
             case logical.Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]

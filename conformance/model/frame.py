@@ -16,7 +16,7 @@ from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
-from conformance.model.plan import JoinType, Plan, TimeMode, Timeout, is_streaming, walk, watermarks
+from conformance.model.plan import JoinType, Plan, SortKey, TimeMode, Timeout, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 
 MOST_COLUMNS = 1_000
@@ -178,10 +178,11 @@ class Frame:
             raise Unpredictable("a limit beyond int")
         return self.of(logical.Limit(self.plan, rows))
 
-    def order_by(self, *keys: str | exp.Expr) -> Frame:
-        """Sort by expressions of the columns, in either direction."""
+    def order_by(self, *keys: tuple[str | exp.Expr, bool, bool]) -> Frame:
+        """Sort by expressions of the columns; whether each is ascending, and whether its nulls come first."""
         try:
-            return self.of(logical.Sort(self.plan, tuple(self._expression(key).expression for key in keys)))
+            sorted_by = (SortKey(self._expression(key).expression, *directions) for key, *directions in keys)
+            return self.of(logical.Sort(self.plan, tuple(sorted_by)))
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, NamedExpression
@@ -152,11 +152,25 @@ class Limit(_WithColumnsOfChild):
     rows: int
 
 
+class SortKey(NamedTuple):
+    """A key by which rows are sorted."""
+
+    expression: Expression
+    ascending: bool
+    nulls_first: bool
+
+    def rank(self, value: Value) -> tuple[object, ...]:
+        """What Python sorts by, backwards unless ascending. NaN is the largest number, as in Spark."""
+        if value is None:
+            return (0 if self.nulls_first == self.ascending else 2,)
+        return (1, value != value, value)
+
+
 @dataclass(frozen=True, eq=False)
 class Sort(_WithColumnsOfChild):
-    """``orderBy`` and SQL ORDER BY: matters where Spark refuses it, or a key fails, since rows are compared in any order."""
+    """``orderBy`` and SQL ORDER BY."""
 
-    keys: tuple[Expression, ...]
+    keys: tuple[SortKey, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +326,7 @@ def expressions_of(node: Plan) -> tuple[Expression, ...]:
         case Aggregate():
             return tuple(item.expression for item in (*node.keys, *node.outputs))
         case Sort():
-            return node.keys
+            return tuple(key.expression for key in node.keys)
         case _:
             return ()
 

@@ -94,7 +94,12 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         frame = frame.distinct_rows()
     if order := tree.args.get("order"):
         columns = {item.unalias(): exp.column(item.alias_or_name) for item in tree.expressions if item.alias_or_name}
-        frame = frame.order_by(*(columns.get(item.this, item.this) for item in order.expressions))
+        frame = frame.order_by(
+            *(
+                (columns.get(item.this, item.this), not item.args.get("desc"), bool(item.args.get("nulls_first")))
+                for item in order.expressions
+            )
+        )
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame

@@ -105,9 +105,7 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
     "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
     "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "orderBy": lambda _, frame, of: frame.order_by(
-        *(sort_order(order).expression for order in of.arguments["orderBy"])
-    ),
+    "orderBy": lambda _, frame, of: frame.order_by(*map(sort_order, of.arguments["orderBy"])),
     "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
     "distinct": lambda _, frame, of: frame.drop_duplicates() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),

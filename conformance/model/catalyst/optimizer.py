@@ -186,7 +186,7 @@ def _need(plan: Plan, columns: frozenset[int], needed: dict[int, frozenset[int]]
         case logical.Limit() | logical.EmptySide():
             _need(plan.child, columns, needed)
         case logical.Sort():
-            _need(plan.child, columns | _read(plan.keys), needed)
+            _need(plan.child, columns | _read(key.expression for key in plan.keys), needed)
         case logical.StateFunction() | logical.StatefulProcessor():
             _need(plan.child, frozenset(attribute.id for attribute in plan.child.columns), needed)
         case logical.Join():

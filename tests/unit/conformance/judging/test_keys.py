@@ -63,6 +63,16 @@ class TestRows:
         assert judged({"rows": [ROW]}, *batches, output_mode="complete").status == "violates"
         assert judged({"rows": []}, output_mode="complete").status == "conforms"
 
+    def test_in_the_order_of_a_sort_if_that_is_expected(self) -> None:
+        first, second = window("12:10", "12:20", 2), window("12:00", "12:10", 1)
+        expected = {"rows": [["12:10", "12:20", 2], ROW], "in_order": True}
+        assert judged(expected, batch(0, first, second), output_mode="complete").status == "conforms"
+        (finding,) = judged(expected, batch(0, second, first), output_mode="complete").findings
+        assert isinstance(finding, ValueDiffers)
+        assert finding.aspect == "order of rows"
+        assert finding.observed == [ROW, ["12:10", "12:20", 2]]
+        assert aspects(judged(expected, batch(0, second), output_mode="complete")) == ["rows"]
+
     @pytest.mark.parametrize("mode", ["append", "update"])
     def test_other_modes_show_every_batch(self, mode: str) -> None:
         batches = (batch(0, window("12:00", "12:10", 1)), batch(1, window("12:00", "12:10", 2)))
