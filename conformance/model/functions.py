@@ -323,6 +323,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "length": ScalarFunction(len, INT),
     "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
     "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, TIMESTAMP),
+    "cast number to timestamp": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
     "cast to timestamp": ScalarFunction(_to_timestamp, TIMESTAMP),
     "cast to timestamp_ntz": ScalarFunction(_to_timestamp_ntz, TIMESTAMP_NTZ),
     "cast timestamp to timestamp_ntz": ScalarFunction(lambda us, zone: us + offset_us(us, zone), TIMESTAMP_NTZ),

@@ -304,7 +304,7 @@ class _ExpressionParser:
             self._rules.require("TIMESTAMP_NTZ")
         value = self.read(tree.this)
         if name == "cast to timestamp" and value.type.name in WHOLE:
-            name = "timestamp_seconds"
+            name = "cast number to timestamp"
         elif value.type in (TIMESTAMP, TIMESTAMP_NTZ) and name != f"cast to {value.type.name}":
             name = name.replace("cast", f"cast {value.type.name}")
         elif name == "cast to timestamp" and value.kind != "literal" and type(tree) is exp.Cast:
