@@ -1,10 +1,10 @@
 """Judge the answers in results of ``conformance run`` and ``conformance upgrade`` again, by the cases and the entries of today.
 
-    python -m tools.judge_again results.jsonl upgrades.jsonl FOLDER
+    python -m tools.judge_again results.jsonl reports/baselines/upgrades.jsonl.xz FOLDER
 
 No engine runs. Each file is written to the folder under its name, with the cells of the cases of today, and each cell with another
 status is named. Cases that are no more, and cases in a variant, are left out. What cannot be judged any more, because results keep no
-metrics of the progress, is ``not-run``. Exits with 1 if a cell is not as its case says.
+metrics of the progress, and of published upgrades only statuses, is ``not-run``. Exits with 1 if a cell is not as its case says.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Interface, Upgrade
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, without_answer
+from conformance.judging.checkpoint_verdict import (
+    CheckpointHandoff,
+    UpgradeStatus,
+    VersionPair,
+    judge_upgrade,
+    without_answer,
+)
+from conformance.judging.checkpoint_verdict import not_applicable as outside_of
 from conformance.judging.step_comparison import needs_progress
-from conformance.judging.verdict import judge, not_run
+from conformance.judging.verdict import judge, not_applicable, not_run
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from reports.results.checkpoint_status import EXPECTED
 from reports.results.reading import Results
-from reports.results.records import Cell, UpgradeCell
+from reports.results.records import Cell, DocumentedUpgrade, UpgradeCell
 from reports.results.status import DOES_NOT_CONFORM
-from tools.publish_upgrades import judged_again, pair_of
 
 NOT_KEPT = "The case has changed since, and too little of the answer was kept to judge it again."
 
@@ -37,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     wrong = False
     for file in files:
-        before = Results.read(file)
+        before = Results.read(file, condensed=True)
         today = judged(before, suite)
         today.write(folder / file.name)
         changes = tuple(changed(before, today))
@@ -76,18 +82,67 @@ def changed(before: Results, after: Results) -> Iterator[str]:
             yield f"{' · '.join(map(str, cell.key))}: {known[cell.key]} → {cell.status}"
 
 
-def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:
+def cell_again(cell: Cell, case: Case, version: SparkVersion) -> Cell | None:
+    """The cell as the case of today judges it; None if what is kept of it is too little to judge.
+
+    That is so if the case has changed, and the cell has no answer or one of several that differ, or the case asks for metrics of
+    the progress, which results do not keep.
+    """
+    if (outside := not_applicable(case, version)) is not None:
+        return Cell.of(case, cell.target, outside)
+    if cell.observation is not None and cell.status != "flaky":
+        verdict = judge(case, version, cell.observation)
+        if not (verdict.findings and all(map(needs_progress, verdict.findings))):
+            return Cell.of(case, cell.target, verdict, [cell.observation], cell.duration_ms, reused=cell.reused)
+    return cell if cell.case_digest == case.digest else None
+
+
+def upgrade_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
+    """The same of a checkpoint. Entries of ``upgrades.yaml`` are not in the digest of a case.
+
+    Where only the status was kept, it is too little if the case has changed, or documents something else.
+    """
+    names = cell.origin, cell.to
+    pair, handoff = pair_of(names), CheckpointHandoff(case, cell.cut)
+    if (outside := outside_of(handoff, pair)) is not None:
+        return UpgradeCell.of(case, names, outside)
+    same = cell.case_digest == case.digest
     if cell.observation is None:
-        return cell if cell.case_digest == case.digest else Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
-    verdict = judge(case, version, cell.observation)
-    if verdict.findings and all(map(needs_progress, verdict.findings)):
-        verdict = not_run(case, version, NOT_KEPT)
-        return cell if cell.case_digest == case.digest else Cell.of(case, cell.target, verdict)
-    return Cell.of(case, cell.target, verdict, [cell.observation], cell.duration_ms, reused=cell.reused)
+        entry = case.upgrade_between(pair.origin, pair.to, cell.cut, pair.interfaces)
+        return cell if same and _as_documented(cell.status, entry) else None
+    verdict = judge_upgrade(handoff, pair, cell.observation)
+    # What the query did with the workaround is not kept, only whether it was right.
+    verdict = replace(verdict, proven=verdict.entry is not None and cell.entry is not None and cell.entry.proven)
+    if cell.status in EXPECTED and verdict.findings and all(map(needs_progress, verdict.findings)):
+        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry, proven=verdict.proven)
+        return cell if same and cell.entry == entry_of_today else None
+    return UpgradeCell.of(case, names, verdict, cell.observation, cell.duration_ms)
+
+
+def pair_of(names: tuple[str, str]) -> VersionPair:
+    """The versions of two targets, and the interface through which each was reached."""
+    origin, to = (SparkVersion.parse(name.removeprefix("spark-").removesuffix("-connect")) for name in names)
+    return VersionPair(origin, to, (_interface(names[0]), _interface(names[1])))
+
+
+def _interface(name: str) -> Interface:
+    return "connect" if name.endswith("-connect") else "classic"
+
+
+def _as_documented(status: UpgradeStatus, entry: Upgrade | None) -> bool:
+    """Whether a cell with the status does as the entry says; true of a status that does not depend on one."""
+    refused = entry is not None and entry.error is not None
+    return {"resumes": entry is None, "differs": entry is not None and not refused, "refused": refused}.get(
+        status, True
+    )
+
+
+def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:
+    return cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
 
 
 def _upgrade(cell: UpgradeCell, case: Case) -> UpgradeCell:
-    again = judged_again(cell, case)
+    again = upgrade_again(cell, case)
     if again is not None:
         return again
     names = cell.origin, cell.to

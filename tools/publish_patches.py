@@ -21,8 +21,7 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.judging.step_comparison import needs_progress
-from conformance.judging.verdict import judge, not_applicable, not_run
+from conformance.judging.verdict import not_applicable, not_run
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from reports.analysis.published import PATCHES, patch_file, patch_results, published_results
@@ -30,6 +29,7 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
 from reports.results.status import GREEN, NO_RESULT
 from reports.results.writing import ResultsWriter
+from tools.judge_again import cell_again
 
 NOT_COVERED = "No published run covers the case as it is now."
 
@@ -103,25 +103,18 @@ def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
     outside = not_applicable(case, version)
     if outside is not None:
         return Cell.of(case, target.name, outside)
-    seen = known.observation if known is not None else None
-    if known is None or seen is None:
-        return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
-    verdict = judge(case, version, seen)
-    metrics = bool(verdict.findings) and all(map(needs_progress, verdict.findings))
-    if known.case_digest == case.digest:
-        # Metrics of the progress were judged when it ran; results do not keep them. Nor is one of several runs the whole answer.
-        if known.status not in GREEN or metrics or verdict.status == known.status:
-            found = known.model_copy(update={"observation": _slim(seen)})
-        else:
-            found = Cell.of(case, target.name, verdict, [_slim(seen)], known.duration_ms, reused=known.reused)
-        if found.status not in GREEN:
-            print(f"not as the case says: {case.id} on {target.spark}: {found.status}", file=sys.stderr)
-        return found
-    if verdict.status not in GREEN:
-        why = "its metrics are not kept" if metrics else verdict.status
-        print(f"an answer to an earlier case, left out: {case.id} on {target.spark}: {why}", file=sys.stderr)
-        return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
-    return Cell.of(case, target.name, verdict, [_slim(seen)], known.duration_ms, reused=known.reused)
+    unknown = Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
+    if known is None or known.observation is None:
+        return unknown
+    found = cell_again(known, case, version)
+    where = f"{case.id} on {target.spark}"
+    if found is None or (found.status not in GREEN and known.case_digest != case.digest):
+        why = "too little of it is kept" if found is None else found.status
+        print(f"an answer to an earlier case, left out: {where}: {why}", file=sys.stderr)
+        return unknown
+    if found.status not in GREEN:
+        print(f"not as the case says: {where}: {found.status}", file=sys.stderr)
+    return found.model_copy(update={"observation": found.observation and _slim(found.observation)})
 
 
 def _answers(cells: Mapping[str, Cell]) -> dict[str, Cell]:

@@ -14,31 +14,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from conformance.core.case import Case, Interface, Upgrade
+from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
-    UpgradeStatus,
-    VersionPair,
     handoffs,
-    judge_upgrade,
     not_applicable,
     without_answer,
 )
-from conformance.judging.step_comparison import needs_progress
 from conformance.suite import discovery
 from reports.analysis.published import UPGRADES
 from reports.results.checkpoint_status import EXPECTED
 from reports.results.errors import CellKey
 from reports.results.reading import Results
-from reports.results.records import DocumentedUpgrade, Header, Target, UpgradeCell
+from reports.results.records import Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
-
-_OBSERVED = frozenset({"resumes", "differs", "refused", "unsupported", "violates"})
-"""Statuses that say what an engine did."""
+from tools.judge_again import pair_of, upgrade_again
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -95,11 +88,7 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Upg
                 continue
             if cell.status == "not-run":
                 continue
-            if cell.observation is None and cell.status in _OBSERVED and cell.case_digest != case.digest:
-                print(f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.to}", file=sys.stderr)
-                continue
-            # Entries of ``upgrades.yaml`` are not in the digest of a case.
-            found = judged_again(cell, case)
+            found = upgrade_again(cell, case)
             if found is None:
                 print(f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.to}", file=sys.stderr)
                 continue
@@ -124,46 +113,10 @@ def unproven(cell: UpgradeCell) -> UpgradeCell:
     return cell.model_copy(update={"entry": entry})
 
 
-def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
-    """The cell as the case of today judges it; None if what is kept of it is too little to judge.
-
-    That is so if the case now documents something else, or asks for metrics of the progress, which results do not keep, and the
-    cell was judged by an earlier case.
-    """
-    pair = pair_of((cell.origin, cell.to))
-    if cell.observation is None:
-        entry = case.upgrade_between(pair.origin, pair.to, cell.cut, pair.interfaces)
-        still = _status_of(entry).get(cell.status, True)
-        return cell.model_copy(update={"case_digest": case.digest}) if still else None
-    verdict = judge_upgrade(CheckpointHandoff(case, cell.cut), pair, cell.observation)
-    # What the query did with the workaround is not kept, only whether it was right.
-    verdict = replace(verdict, proven=verdict.entry is not None and cell.entry is not None and cell.entry.proven)
-    if cell.status in EXPECTED and verdict.findings and all(map(needs_progress, verdict.findings)):
-        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry, proven=verdict.proven)
-        return cell if (cell.case_digest, cell.entry) == (case.digest, entry_of_today) else None
-    return UpgradeCell.of(case, (cell.origin, cell.to), verdict, cell.observation, cell.duration_ms)
-
-
-def _status_of(entry: Upgrade | None) -> Mapping[UpgradeStatus, bool]:
-    """Of the statuses that depend on an entry, whether a cell has it that does as the entry says."""
-    refused = entry is not None and entry.error is not None
-    return {"resumes": entry is None, "differs": entry is not None and not refused, "refused": refused}
-
-
 def slim(cell: UpgradeCell) -> UpgradeCell:
     """The cell without what was observed, and without the message of its error, which names paths of a machine."""
     error = cell.error and cell.error.model_copy(update={"message": ""})
     return cell.model_copy(update={"observation": None, "error": error})
-
-
-def pair_of(names: tuple[str, str]) -> VersionPair:
-    """The versions of two targets, and the interface through which each was reached."""
-    origin, to = (SparkVersion.parse(name.removeprefix("spark-").removesuffix("-connect")) for name in names)
-    return VersionPair(origin, to, (_interface(names[0]), _interface(names[1])))
-
-
-def _interface(name: str) -> Interface:
-    return "connect" if name.endswith("-connect") else "classic"
 
 
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:

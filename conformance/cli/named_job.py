@@ -28,7 +28,7 @@ QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
 
 
 @dataclass(frozen=True)
-class Named:
+class JobQueries:
     """The queries of a job, and where they run."""
 
     queries: tuple[QueryWithSamples, ...]
@@ -88,7 +88,7 @@ class NamedJob:
         notes: Sequence[str],
         *,
         silent: bool = False,
-    ) -> Named:
+    ) -> JobQueries:
         """The queries of the job, each with its samples; a program is asked on a version which it starts.
 
         Args:
@@ -108,10 +108,10 @@ class NamedJob:
             errors_console(notes, f"{self.text}: asking {target.version} what it reads and starts")
             timeout = where.concurrency.step_timeout
             seen = programs.survey(program, target, kept, files, timeout, EngineLines().says)
-            return Named(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept), ())
+            return JobQueries(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept), ())
         query, samples, more = self._query(where, files, own_code)
         kept = stack.enter_context(where.keeping_engines())
-        return Named(((query, samples),), replace(where, kept=kept), (*notes, *more))
+        return JobQueries(((query, samples),), replace(where, kept=kept), (*notes, *more))
 
     def _query(
         self, where: EngineUse, files: job_options.SampleFiles, own_code: OwnCode

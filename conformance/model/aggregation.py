@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 
-from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.intervals import DAY_US, NotAnInterval, parse_interval
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
 from conformance.model.columns import Attribute, Row, Value, origins, with_origin_of
 from conformance.model.errors import Unpredictable
@@ -28,6 +28,7 @@ from conformance.model.operators import (
 )
 from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
+from conformance.model.time_zones import check_same_offset
 
 Key = tuple[Value, ...]
 Contribution = tuple[Operands, ...]
@@ -240,6 +241,8 @@ def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) ->
         instant, length = evaluate(time, row), _gap_us(evaluate(gap, row))
         if instant is not None and length is not None and length > 0:
             end = rules.session_end_us(instant, length)
+            if length >= DAY_US:
+                check_same_offset(session.expression.value, instant, end)
             with_session.append(with_origin_of(row, {**row, session.column.id: (instant, end)}))
     return with_session
 

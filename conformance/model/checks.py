@@ -204,6 +204,11 @@ class QuerySettings:
         return self.conf.get(conf, "true").lower() != "false"
 
     @property
+    def time_zone(self) -> str:
+        """The time zone of the session, by name."""
+        return self.conf.get(TIME_ZONE, "UTC")
+
+    @property
     def evolves(self) -> bool:
         """Whether source evolution is on, which wants a name for each source."""
         return self.conf.get(EVOLUTION, "false").lower() == "true"

@@ -13,7 +13,7 @@ from typing import Literal
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BOOLEAN, INT, Attribute, Row, Value
 from conformance.model.errors import Unpredictable
-from conformance.model.functions import FUNCTIONS
+from conformance.model.functions import BY_TIME_ZONE, FUNCTIONS
 
 Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
 
@@ -23,8 +23,9 @@ class Expression:
     """A node. ``args`` are its operands; ``name`` and ``value`` depend on the kind.
 
     column: ``value`` is its id · literal: ``value`` · field: ``value`` is the position in the struct ·
-    call: ``name`` of a function · aggregate: ``name`` of an aggregate function · window: ``value`` is (size, slide, start)
-    in µs · session: the operands are the time and the gap · window_time: ``value`` is the rule that computes it.
+    call: ``name`` of a function, ``value`` is the time zone of those in ``BY_TIME_ZONE``, None for UTC ·
+    aggregate: ``name`` of an aggregate function · window: ``value`` is (size, slide, start) in µs ·
+    session: the operands are the time and the gap, ``value`` is the time zone · window_time: ``value`` is the rule that computes it.
     """
 
     kind: Kind
@@ -140,7 +141,8 @@ def evaluate(expression: Expression, row: Row) -> Value:
             operands = [evaluate(arg, row) for arg in expression.args]
             if expression.name not in NULL_TOLERANT and any(operand is None for operand in operands):
                 return None
-            value = function.value(*operands)
+            zone = (expression.value,) if expression.name in BY_TIME_ZONE else ()
+            value = function.value(*operands, *zone)
             if expression.name in ARITHMETIC and isinstance(value, int):
                 bound = 2**31 if expression.type == INT else 2**63
                 if not -bound <= value < bound:

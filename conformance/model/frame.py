@@ -15,7 +15,7 @@ from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
-from conformance.model.parsing import Parsed, parse, read, resolve, syntax
+from conformance.model.parsing import Parsed, read, resolve, syntax
 from conformance.model.plan import JoinType, Plan, SortKey, TimeMode, Timeout, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 
@@ -30,16 +30,20 @@ class Frame:
     plan: Plan
     rules: Rules
     ids: Ids
+    time_zone: str = "UTC"
+    """Of the session, as its conf names it."""
 
     @classmethod
-    def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids, name: str | None = None) -> Frame:
+    def read(
+        cls, stream: str, schema: Schema, rules: Rules, ids: Ids, name: str | None = None, time_zone: str = "UTC"
+    ) -> Frame:
         """The rows of a stream. ``name``: of its source, None without one."""
         if name is not None:
             rules.require("named sources", "name")
         columns = tuple(Attribute(ids.next(), field.name, field.type) for field in schema.fields)
         if any(field.type.name == "timestamp_ntz" for field in schema.fields):
             rules.require("TIMESTAMP_NTZ")
-        return cls(logical.StreamSource(stream, columns, name), rules, ids)
+        return cls(logical.StreamSource(stream, columns, name), rules, ids, time_zone)
 
     def of(self, plan: Plan) -> Frame:
         return replace(self, plan=plan)
@@ -63,16 +67,16 @@ class Frame:
         return self.of(logical.Watermark(self.plan, tagged, columns))
 
     def where(self, condition: str | exp.Expr) -> Frame:
-        return self.of(logical.Filter(self.plan, self._expression(condition).expression))
+        return self.of(logical.Filter(self.plan, self.expression(condition).expression))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
         if len(texts) > MOST_COLUMNS:
             raise Unpredictable(f"a select list of more than {MOST_COLUMNS:,} columns")
-        return self.of(logical.Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
+        return self.of(logical.Project(self.plan, tuple(self._named(self.expression(text)) for text in texts)))
 
     def with_column(self, name: str, text: str) -> Frame:
         """Replace the column of that name, or add one."""
-        added = replace(self._named(self._expression(text), name))
+        added = replace(self._named(self.expression(text), name))
         names = [column.name.lower() for column in self.plan.columns]
         place = names.index(name.lower()) if name.lower() in names else len(names)
         kept = unchanged(self.plan.columns)
@@ -94,8 +98,8 @@ class Frame:
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
-        named = tuple(self._key(self._expression(key)) for key in keys)
-        computed = tuple(self._named(self._expression(output)) for output in outputs)
+        named = tuple(self._key(self.expression(key)) for key in keys)
+        computed = tuple(self._named(self.expression(output)) for output in outputs)
         plain = {key.expression.value for key in named if key.expression.kind == "column"}
         grouped = plain | {key.column.id for key in named}
         if not all(_outside_aggregates(item.expression) <= grouped for item in computed):
@@ -106,7 +110,7 @@ class Frame:
         self._check_apart(other)
         scope = (*self.plan.columns, *other.plan.columns)
         tree = syntax(on) if isinstance(on, str) else on
-        condition = read(tree, scope, self.rules).expression
+        condition = self.expression(tree, scope).expression
         if condition.is_random:
             raise self.rules.refusal("random join condition")
         if self.rules.between_computes_its_operand and (computed := self._operands_of_between(tree, scope)):
@@ -125,7 +129,7 @@ class Frame:
         """The values that the optimiser computes before a join, since BETWEEN uses them twice (`RewriteWithExpression`)."""
         operands: dict[exp.Expr, NamedExpression] = {}
         for operand in (between.this for between in tree.find_all(exp.Between)):
-            expression = read(operand, scope, self.rules).expression
+            expression = self.expression(operand, scope).expression
             if expression.kind in ("call", "window_time") and expression.references:
                 id = self.ids.next()
                 operands[operand] = NamedExpression(expression, Attribute(id, f"_common_expr_{id}", expression.type))
@@ -181,7 +185,7 @@ class Frame:
     def order_by(self, *keys: tuple[str | exp.Expr, bool, bool]) -> Frame:
         """Sort by expressions of the columns; whether each is ascending, and whether its nulls come first."""
         try:
-            sorted_by = (SortKey(self._expression(key).expression, *directions) for key, *directions in keys)
+            sorted_by = (SortKey(self.expression(key).expression, *directions) for key, *directions in keys)
             return self.of(logical.Sort(self.plan, tuple(sorted_by)))
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
@@ -231,10 +235,10 @@ class Frame:
             raise Unpredictable("state functions by other than columns")
         return tuple(columns[key.value] for key in keys)
 
-    def _expression(self, text: str | exp.Expr) -> Parsed:
-        if isinstance(text, str):
-            return parse(text, self.plan.columns, self.rules)
-        return read(text, self.plan.columns, self.rules)
+    def expression(self, text: str | exp.Expr, scope: Sequence[Attribute] | None = None) -> Parsed:
+        """An expression over the columns in scope, by default those of the frame."""
+        of = self.plan.columns if scope is None else scope
+        return read(syntax(text) if isinstance(text, str) else text, of, self.rules, self.time_zone)
 
     def _key(self, parsed: Parsed) -> NamedExpression:
         """A grouping key. Spark sees an event time among the keys only if it is a column or a window of one."""

@@ -9,7 +9,7 @@ import struct
 from calendar import monthrange
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 from fnmatch import fnmatchcase
 from operator import itemgetter
@@ -19,6 +19,7 @@ from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
 from conformance.model.errors import Unpredictable
+from conformance.model.time_zones import check_same_offset, instant_of, offset_us, truncated
 
 _BITS = 0xFFFFFFFF
 
@@ -63,6 +64,7 @@ def _mixed(seed: int, length: int) -> int:
 MOST_CHARACTERS = 10_000
 """The characters of a text or of a type that a query makes, up to which the model predicts."""
 INTERVAL = DataType("interval")
+TIMESTAMP_NTZ = DataType("timestamp_ntz")
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*WHOLE, "float", "double", "decimal")
 UNITS_US = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY_US}
@@ -95,12 +97,16 @@ def _sum_type(kinds: Sequence[DataType]) -> DataType:
     return TIMESTAMP if "timestamp" in names else INTERVAL if set(names) == {"interval"} else _number(kinds)
 
 
-def _add(left: Value, right: Value) -> Value:
+def _add(left: Value, right: Value, zone: tzinfo | None = None) -> Value:
     if isinstance(right, Interval) and isinstance(left, int):
-        return _moved(left, right)
+        return _moved(left, right, zone)
     if isinstance(left, Interval) and isinstance(right, int):
-        return _moved(right, left)
+        return _moved(right, left, zone)
     return left + right
+
+
+def _subtract(left: Value, right: Value, zone: tzinfo | None = None) -> Value:
+    return _moved(left, -right, zone) if isinstance(right, Interval) and isinstance(left, int) else left - right
 
 
 def _remainder(left: Value, right: Value) -> Value:
@@ -111,14 +117,23 @@ def _remainder(left: Value, right: Value) -> Value:
     return -remainder if left < 0 else remainder
 
 
-def _moved(instant_us: int, by: Interval) -> int:
+def _moved(instant_us: int, by: Interval, zone: tzinfo | None) -> int:
+    offset = offset_us(instant_us, zone)
+    later_us = instant_us
     if by.months:
-        moment = _EPOCH + timedelta(microseconds=instant_us)
+        moment = _EPOCH + timedelta(microseconds=instant_us + offset)
         months = moment.year * 12 + moment.month - 1 + by.months
         year, month = divmod(months, 12)
         day = min(moment.day, monthrange(year, month + 1)[1])
-        instant_us = (moment.replace(year=year, month=month + 1, day=day) - _EPOCH) // timedelta(microseconds=1)
-    return instant_us + by.days * DAY_US + by.micros
+        later_us = (moment.replace(year=year, month=month + 1, day=day) - _EPOCH) // timedelta(microseconds=1) - offset
+    days_later_us = later_us + by.days * DAY_US
+    check_same_offset(zone, instant_us, later_us, days_later_us, days_later_us + by.micros)
+    return days_later_us + by.micros
+
+
+def _difference(left: int, right: int, zone: tzinfo | None) -> Interval:
+    check_same_offset(zone, left, right)
+    return Interval(micros=left - right, ansi=True)
 
 
 def _case(*operands: Value) -> Value:
@@ -129,7 +144,7 @@ def _case(*operands: Value) -> Value:
     return operands[-1]
 
 
-def _to_timestamp_by(pattern: str, text: str) -> int:
+def _to_timestamp_by(pattern: str, text: str, zone: tzinfo | None) -> int:
     """Text that the pattern does not read is NULL or an error, depending on ANSI mode."""
     try:
         moment = datetime.strptime(text, pattern).replace(tzinfo=UTC)
@@ -137,7 +152,7 @@ def _to_timestamp_by(pattern: str, text: str) -> int:
         raise Unpredictable("to_timestamp of text that its pattern does not read") from None
     if moment.strftime(pattern) != text:
         raise Unpredictable("to_timestamp of text with fewer digits than its pattern")
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return instant_of((moment - _EPOCH) // timedelta(microseconds=1), zone)
 
 
 def _unknown(name: str) -> Callable[..., Value]:
@@ -149,12 +164,24 @@ def _unknown(name: str) -> Callable[..., Value]:
     return value
 
 
-def _to_timestamp(value: Value) -> Value:
-    """CAST(… AS TIMESTAMP) of an instant, or of text with a zone."""
+def _to_timestamp(value: Value, zone: tzinfo | None) -> Value:
+    """CAST(… AS TIMESTAMP) of an instant or of text, which may name a zone."""
     if isinstance(value, int):
         return value
     try:
-        return canonical(value.replace("T", " ") if isinstance(value, str) else value, TIMESTAMP)
+        return instant_of(_to_timestamp_ntz(value), zone)
+    except Unpredictable:
+        return _read(value, TIMESTAMP)
+
+
+def _to_timestamp_ntz(value: Value) -> Value:
+    """CAST(… AS TIMESTAMP_NTZ) of what a clock shows or of text without a zone."""
+    return value if isinstance(value, int) else _read(value, TIMESTAMP_NTZ)
+
+
+def _read(text: Value, kind: DataType) -> Value:
+    try:
+        return canonical(text.replace("T", " ") if isinstance(text, str) else text, kind)
     except NotAValue:
         raise Unpredictable("CAST of text that is not an instant") from None
 
@@ -165,11 +192,16 @@ def _to_string(value: Value) -> str:
     return str(value)
 
 
-def _time_to_string(instant_us: int) -> str:
+def _time_to_string(instant_us: int, zone: tzinfo | None = None) -> str:
     """Without the zeros at the end of a fraction."""
-    moment = _EPOCH + timedelta(microseconds=instant_us)
+    moment = _shown(instant_us, zone)
     fraction = f".{moment.microsecond:06}".rstrip("0").rstrip(".")
     return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
+
+
+def _shown(instant_us: int, zone: tzinfo | None) -> datetime:
+    """What a clock of the zone shows."""
+    return _EPOCH + timedelta(microseconds=instant_us + offset_us(instant_us, zone))
 
 
 def _to_int(value: Value) -> int:
@@ -261,7 +293,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     ">=": ScalarFunction(lambda a, b: a >= b, _compared),
     "<=>": ScalarFunction(lambda a, b: a == b, _compared),
     "+": ScalarFunction(_add, _sum_type),
-    "-": ScalarFunction(lambda a, b: _moved(a, -b) if isinstance(b, Interval) else a - b, _sum_type),
+    "-": ScalarFunction(_subtract, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
     "%": ScalarFunction(_remainder, _number),
     "/": ScalarFunction(_divided, lambda kinds: _number(kinds) and DOUBLE),
@@ -291,8 +323,12 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "length": ScalarFunction(len, INT),
     "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
     "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, TIMESTAMP),
+    "cast number to timestamp": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
     "cast to timestamp": ScalarFunction(_to_timestamp, TIMESTAMP),
-    "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, DataType("timestamp_ntz")),
+    "cast to timestamp_ntz": ScalarFunction(_to_timestamp_ntz, TIMESTAMP_NTZ),
+    "cast timestamp to timestamp_ntz": ScalarFunction(lambda us, zone: us + offset_us(us, zone), TIMESTAMP_NTZ),
+    "cast timestamp_ntz to timestamp": ScalarFunction(instant_of, TIMESTAMP),
+    "cast timestamp_ntz to string": ScalarFunction(_time_to_string, STRING),
     "cast to string": ScalarFunction(_to_string, STRING),
     "cast to int": ScalarFunction(_to_int, INT),
     "cast to bigint": ScalarFunction(_to_int, BIGINT),
@@ -306,10 +342,10 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "to_timestamp": ScalarFunction(_to_timestamp, TIMESTAMP),
     "to_timestamp by pattern": ScalarFunction(_to_timestamp_by, TIMESTAMP),
     "unix_timestamp": ScalarFunction(lambda us: us // 1_000_000, BIGINT),
-    "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), INTERVAL),
+    "time difference": ScalarFunction(_difference, INTERVAL),
     "make_dt_interval": ScalarFunction(_day_time_interval, INTERVAL),
-    "date_format": ScalarFunction(lambda pattern, us: (_EPOCH + timedelta(microseconds=us)).strftime(pattern), STRING),
-    "date_trunc": ScalarFunction(lambda unit, us: us - us % UNITS_US[unit.lower()], TIMESTAMP),
+    "date_format": ScalarFunction(lambda pattern, us, zone: _shown(us, zone).strftime(pattern), STRING),
+    "date_trunc": ScalarFunction(lambda unit, us, zone: truncated(us, UNITS_US[unit.lower()], zone), TIMESTAMP),
     "current_timestamp": ScalarFunction(_unknown("current_timestamp"), TIMESTAMP),
     "now": ScalarFunction(_unknown("now"), TIMESTAMP),
     "rand": ScalarFunction(_unknown("rand"), DOUBLE),
@@ -320,10 +356,11 @@ FUNCTIONS: dict[str, ScalarFunction] = {
 """Scalar functions by their name in Spark SQL, or by operator."""
 
 BY_TIME_ZONE = frozenset(
-    {"cast timestamp to string", "cast to timestamp", "cast to timestamp_ntz", "date_format", "date_trunc"}
-    | {"to_timestamp", "to_timestamp by pattern"}
+    {"cast timestamp to string", "cast timestamp to timestamp_ntz", "cast timestamp_ntz to timestamp"}
+    | {"cast to timestamp", "to_timestamp", "to_timestamp by pattern", "date_format", "date_trunc"}
+    | {"+", "-", "time difference"}
 )
-"""Functions that depend on the time zone of the session."""
+"""Functions whose last operand is the time zone of the session, as `TimeZoneAwareExpression` keeps it."""
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:

@@ -190,7 +190,9 @@ class _Column:
 
 
 _NUMBERS_AND_TIMES = frozenset(
-    f"cast {of}to {name}" for of in ("", "timestamp ") for name in ("int", "bigint", "float", "double", "timestamp")
+    f"cast {of}to {name}"
+    for of in ("", "number ", "timestamp ")
+    for name in ("int", "bigint", "float", "double", "timestamp")
 )
 """Casts that Spark looks through, as if they lost nothing."""
 

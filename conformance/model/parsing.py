@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 
 from sqlglot import exp
 
@@ -14,8 +15,19 @@ from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, W
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
-from conformance.model.functions import AGGREGATES, DISTINCT, INTERVAL, MOST_CHARACTERS, UNITS_US, type_of
+from conformance.model.functions import (
+    AGGREGATES,
+    BY_TIME_ZONE,
+    DISTINCT,
+    INTERVAL,
+    MOST_CHARACTERS,
+    TIMESTAMP_NTZ,
+    UNITS_US,
+    WHOLE,
+    type_of,
+)
 from conformance.model.rules import Rules
+from conformance.model.time_zones import zone_named
 from conformance.query.syntax import NotReadable, expression
 
 OPERATORS: Mapping[type[exp.Expr], str] = {
@@ -100,17 +112,17 @@ def syntax(text: str) -> exp.Expr:
         raise Unpredictable(f"the syntax of {text[:100]!r}") from None
 
 
-def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
-    """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``."""
-    return read(syntax(text), scope, rules)
+def parse(text: str, scope: Sequence[Attribute], rules: Rules, zone: str = "UTC") -> Parsed:
+    """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``. ``zone``: of the session."""
+    return read(syntax(text), scope, rules, zone)
 
 
-def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
+def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules, zone: str = "UTC") -> Parsed:
     """As ``parse``, from a syntax tree."""
     alias = None
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
-    expression = _ExpressionParser(scope, rules).read(tree)
+    expression = _ExpressionParser(scope, rules, zone).read(tree)
     source = next((column for column in scope if expression.kind == "column" and column.id == expression.value), None)
     return Parsed(expression, tree, alias, source)
 
@@ -137,9 +149,10 @@ def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> E
 
 
 class _ExpressionParser:
-    def __init__(self, scope: Sequence[Attribute], rules: Rules) -> None:
+    def __init__(self, scope: Sequence[Attribute], rules: Rules, zone: str) -> None:
         self._scope = scope
         self._rules = rules
+        self._zone = zone
 
     def read(self, tree: exp.Expr) -> Expression:
         kind = type(tree)
@@ -169,7 +182,19 @@ class _ExpressionParser:
         refused = "comparison of intervals"
         if name in ORDERINGS and all(arg.type == INTERVAL for arg in args) and refused in self._rules.refusals:
             raise self._rules.refusal(refused, "interval")
-        return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
+        return self._called(name, *args)
+
+    def _called(self, name: str, *args: Expression) -> Expression:
+        """A call of a function, which keeps the time zone that it depends on."""
+        kind = type_of(name, [arg.type for arg in args])
+        of_times = {"timestamp", "timestamp_ntz"} & {kind.name, *(arg.type.name for arg in args)}
+        zone = self._time_zone() if name in BY_TIME_ZONE and of_times else None
+        return Expression("call", kind, args, name, zone)
+
+    def _time_zone(self) -> tzinfo | None:
+        if self._zone != "UTC":
+            self._rules.require("time zones of java.time")
+        return zone_named(self._zone)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
         if name == "median":
@@ -278,11 +303,13 @@ class _ExpressionParser:
         if name == "cast to timestamp_ntz":
             self._rules.require("TIMESTAMP_NTZ")
         value = self.read(tree.this)
-        if value.type == TIMESTAMP and not name.startswith("cast to timestamp"):
-            name = name.replace("cast", "cast timestamp")
+        if name == "cast to timestamp" and value.type.name in WHOLE:
+            name = "cast number to timestamp"
+        elif value.type in (TIMESTAMP, TIMESTAMP_NTZ) and name != f"cast to {value.type.name}":
+            name = name.replace("cast", f"cast {value.type.name}")
         elif name == "cast to timestamp" and value.kind != "literal" and type(tree) is exp.Cast:
             name = "to_timestamp"  # sqlglot reads CAST as TryCast
-        return Expression("call", type_of(name, [value.type]), (value,), name)
+        return self._called(name, value)
 
     _trycast = _cast
 
@@ -290,7 +317,10 @@ class _ExpressionParser:
         unit = tree.args["unit"].name
         if unit.lower() not in UNITS_US:
             raise Unpredictable(f"date_trunc by {unit}")
-        return self._call("date_trunc", exp.Literal.string(unit), tree.this)
+        time = self.read(tree.this)
+        if time.type != TIMESTAMP:
+            raise Unpredictable(f"date_trunc of {time.type}")
+        return self._called("date_trunc", Expression("literal", STRING, value=unit), time)
 
     def _arraysize(self, tree: exp.ArraySize) -> Expression:
         """``size`` of what is never null: before 4.0 that of NULL is -1."""
@@ -308,7 +338,7 @@ class _ExpressionParser:
         time = self.read(of)
         if time.type != TIMESTAMP:
             raise Unpredictable(f"date_format of {time.type}")
-        return Expression("call", STRING, (Expression("literal", STRING, value=pattern), time), "date_format")
+        return self._called("date_format", Expression("literal", STRING, value=pattern), time)
 
     def _strtotime(self, tree: exp.StrToTime) -> Expression:
         """``to_timestamp`` with a pattern."""
@@ -316,13 +346,13 @@ class _ExpressionParser:
         text = self.read(tree.this)
         if text.type != STRING:
             raise Unpredictable(f"to_timestamp with a pattern of {text.type}")
-        return Expression("call", TIMESTAMP, (pattern, text), "to_timestamp by pattern")
+        return self._called("to_timestamp by pattern", pattern, text)
 
     def _strtounix(self, tree: exp.StrToUnix) -> Expression:
         time = self.read(tree.this)
         if time.type != TIMESTAMP or not time.is_deterministic:
             raise Unpredictable(f"unix_timestamp of {time.type}, or of the current time")
-        return Expression("call", type_of("unix_timestamp", [time.type]), (time,), "unix_timestamp")
+        return self._called("unix_timestamp", time)
 
     def _pattern(self, tree: exp.TimeToStr | exp.StrToTime, function: str) -> str:
         """A pattern as sqlglot turns it into that of Python."""
@@ -370,7 +400,8 @@ class _ExpressionParser:
             raise Unpredictable(f"the call {tree.sql('spark')}")
         self._rules.require("session_window")
         time = self._time(self.read(tree.expressions[0]))
-        return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")
+        zone = None if self._zone == "UTC" else self._time_zone()
+        return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window", zone)
 
     def _time(self, of: Expression) -> Expression:
         """The time argument of a window function; for a window its time (SPARK-40821)."""

@@ -24,7 +24,6 @@ from conformance.model.checks import (
     NO_DATA,
     PARTITIONS,
     POLICY,
-    TIME_ZONE,
     QuerySettings,
     check_names,
     check_real_time,
@@ -36,7 +35,6 @@ from conformance.model.checks import (
 )
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
-from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.join_bounds import bounds
 from conformance.model.operators import BatchProgress
 from conformance.model.plan import Plan, beneath, expressions, operator_name, stateful, streams, walk
@@ -235,15 +233,13 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
     functions = [node for node in walk(plan) if isinstance(node, logical.StateFunction | logical.StatefulProcessor)]
-    if functions and settings.conf.get(TIME_ZONE, "UTC") != "UTC":
+    if functions and settings.time_zone != "UTC":
         raise Unpredictable("a state function in a time zone other than UTC")
     modes = {node.timeout if isinstance(node, logical.StateFunction) else node.time_mode for node in functions}
     # Source: `shouldRunAnotherBatch` of the operators.
     if settings.trigger != "once" and modes & {"ProcessingTimeTimeout", "ProcessingTime"}:
         raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
-    if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
-        raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
     if "collect_set" in calls and not calls & {"array_sort", "size"}:
         raise Unpredictable("the order of collect_set")
     for node in walk(plan):

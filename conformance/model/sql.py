@@ -12,7 +12,6 @@ from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate, unchanged
 from conformance.model.frame import Frame
 from conformance.model.operators import MOST_ROWS
-from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
 from conformance.query import syntax
 
@@ -49,7 +48,7 @@ def _marked(frame: Frame, clause: syntax.WatermarkClause) -> Frame:
         return frame.with_watermark(clause.of, clause.delay)
     if clause.name.startswith("("):
         raise frame.rules.refusal("several names in WATERMARK", clause.name)
-    parsed = parse(clause.of, frame.plan.columns, frame.rules)
+    parsed = frame.expression(clause.of)
     added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause.name, parsed.expression.type))
     columns = (added, *unchanged(frame.plan.columns))
     return frame.of(Project(frame.plan, columns)).with_watermark(clause.name, clause.delay)
@@ -150,7 +149,7 @@ def _has_windows_over_windows(frame: Frame) -> bool:
 
 def _range(tree: exp.Anonymous, near: Frame) -> Frame:
     """``range(1, 5)``: a column ``id`` with the numbers from the first to the second, exclusive."""
-    bounds = [evaluate(read(item, (), near.rules).expression, {}) for item in tree.expressions]
+    bounds = [evaluate(near.expression(item, ()).expression, {}) for item in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
     if bounds[1] - bounds[0] > MOST_ROWS:
@@ -161,7 +160,7 @@ def _range(tree: exp.Anonymous, near: Frame) -> Frame:
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
     names = [column.name for column in tree.args["alias"].columns]
-    read_rows = [[read(cell, (), near.rules).expression for cell in row.expressions] for row in tree.expressions]
+    read_rows = [[near.expression(cell, ()).expression for cell in row.expressions] for row in tree.expressions]
     if not read_rows or any(len(row) != len(names) or any(not cell.is_constant for cell in row) for row in read_rows):
         raise Unpredictable("VALUES of other than constants")
     columns = tuple(Attribute(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))

@@ -51,9 +51,10 @@ from conformance.model.rules import Rules
 
 
 class _FrameBuilder:
-    def __init__(self, case: Case, rules: Rules) -> None:
+    def __init__(self, case: Case, rules: Rules, time_zone: str) -> None:
         self._case = case
         self._rules = rules
+        self._time_zone = time_zone
         self._ids = Ids()
         self._views: dict[str, Frame] = {}
 
@@ -62,7 +63,8 @@ class _FrameBuilder:
         if first.name != "from":
             raise Unpredictable(f"the operation {first.name}")
         stream = first.arguments["from"]
-        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids, first.arguments.get("name"))
+        schema, name = self._case.streams[stream], first.arguments.get("name")
+        frame = Frame.read(stream, schema, self._rules, self._ids, name, self._time_zone)
         for operation in rest:
             step = OPERATIONS.get(operation.name)
             if step is None:
@@ -278,7 +280,7 @@ class CaseSimulation:
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
-        frame = _FrameBuilder(self._case, self._rules).pipeline(self._pipeline)
+        frame = _FrameBuilder(self._case, self._rules, self._settings.time_zone).pipeline(self._pipeline)
         self._types = tuple(column.type for column in frame.plan.columns)
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")

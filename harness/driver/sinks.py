@@ -81,7 +81,7 @@ class WrittenSink:
         self._files.remove(self.path + "/" + self.log)
 
     def batches(self) -> Dict[str, int]:
-        """The micro-batch of each file, by the name of the file; a micro-batch without a file under a name of its own."""
+        """The micro-batch of each file, by the name of the file."""
         raise NotImplementedError
 
     def reader(self) -> Any:
@@ -136,7 +136,6 @@ class FileSink(WrittenSink):
         """An entry ``9.compact`` has those before it, too."""
         of_file: Dict[str, int] = {}
         for batch, name in sorted((int(name.partition(".")[0]), name) for name in self._entries()):
-            of_file["batch {}".format(batch)] = batch
             for entry in self._lines(name):
                 of_file.setdefault(entry["path"].rpartition("/")[2], batch)
         return of_file
@@ -153,7 +152,6 @@ class DeltaSink(WrittenSink):
         for name in self._entries():
             actions = self._lines(name) if name.endswith(".json") else []
             for batch in [int(action["txn"]["version"]) for action in actions if "txn" in action]:
-                of_file["batch {}".format(batch)] = batch
                 of_file.update(
                     {action["add"]["path"].rpartition("/")[2]: batch for action in actions if "add" in action}
                 )
@@ -176,11 +174,8 @@ class IcebergSink(WrittenSink):
         written = "summary['spark.sql.streaming.epochId'] AS batch"
         snapshots = self.reader().load(self.path + "#snapshots").selectExpr("snapshot_id", written).collect()
         of_snapshot = {row.snapshot_id: int(row.batch) for row in snapshots if row.batch is not None}
-        of_file = {"batch {}".format(batch): batch for batch in of_snapshot.values()}
         entries = self.reader().load(self.path + "#entries").selectExpr("snapshot_id", "data_file.file_path AS path")
-        for row in entries.collect():
-            of_file[row.path.rpartition("/")[2]] = of_snapshot.get(row.snapshot_id, _NO_BATCH)
-        return of_file
+        return {row.path.rpartition("/")[2]: of_snapshot.get(row.snapshot_id, _NO_BATCH) for row in entries.collect()}
 
 
 SINKS: Dict[Optional[str], Callable[..., WrittenSink]] = {"files": FileSink, "delta": DeltaSink, "iceberg": IcebergSink}

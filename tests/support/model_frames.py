@@ -13,9 +13,9 @@ SECOND = 1_000_000
 VERSIONS = ("3.0.3", "3.5.9", "4.3.0")
 
 
-def events(version="4.3.0", ids=None):
+def events(version="4.3.0", ids=None, time_zone="UTC"):
     rules = rules_of(SparkVersion.parse(version))
-    return Frame.read("events", parse_schema("t TIMESTAMP, n INT, s STRING"), rules, ids or Ids())
+    return Frame.read("events", parse_schema("t TIMESTAMP, n INT, s STRING"), rules, ids or Ids(), time_zone=time_zone)
 
 
 def watermarked(version="4.3.0", ids=None):

@@ -15,7 +15,8 @@ from reports.results.records import Footer, Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
-from tools.publish_upgrades import judged_again, of_today, publish, slim
+from tools.judge_again import upgrade_again
+from tools.publish_upgrades import of_today, publish, slim
 
 FOOTER = Footer(counts={}, finished=FINISHED)
 PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
@@ -38,7 +39,7 @@ def cell(of_case: Case) -> UpgradeCell:
 
 
 def again(seen: UpgradeCell, today: Case) -> UpgradeCell:
-    found = judged_again(seen, today)
+    found = upgrade_again(seen, today)
     assert found is not None
     return found
 
@@ -151,7 +152,7 @@ def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_o
     assert green.status == "resumes"
     asks = case(rows, expect(rows=[], progress={"eventTime.avg": 0}), id="f/a", query=QUERY)
     today = asks.model_copy(update={"digest": "1" * 64})
-    assert judged_again(green, today) is None
+    assert upgrade_again(green, today) is None
     assert tuple(of_today([Results(header(), (), FOOTER, upgrades=(green,))], {"f/a": today})) == ()
     assert "left out, as the case has changed: f/a, spark-3.5.9 to spark-4.3.0" in capsys.readouterr().err
 
@@ -166,4 +167,4 @@ def test_a_refusal_that_no_entry_documents_any_more_is_not_published_as_document
     """Entries of ``upgrades.yaml`` are not in the digest of a case."""
     bare = slim(cell(of("f/a", *then)))
     assert bare.status == "refused"
-    assert judged_again(bare, of("f/a", *now)) is None
+    assert upgrade_again(bare, of("f/a", *now)) is None

@@ -109,6 +109,7 @@ def test_each_side_has_its_own_bound():
         ("leftTime > rightTime - INTERVAL 3 SECONDS", True, True),
         ("rightTime - leftTime < INTERVAL 3 SECONDS", False, False),
         ("leftTime > date_trunc('HOUR', rightTime)", False, False),
+        ("leftTime > CAST(CAST(rightTime AS LONG) AS TIMESTAMP)", True, True),
     ],
 )
 def test_the_checks_at_the_start_do_not_compute(condition, at_the_start, in_a_micro_batch):
