@@ -27,6 +27,9 @@ _FOR = re.compile(r"\bfor\s*\(\s*(\w+)\s*<-\s*" + _SEQ + r"\s*\)\s*\{")
 _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)([^}]*)\}|(\w+))")
 _REPLACE = re.compile(r'\.replace\("([^"]*)",\s*"([^"]*)"\)')
 _SPACE = re.compile(r"\s*")
+_PACKAGE = re.compile(r"^package ([\w.]+)", re.MULTILINE)
+_METHOD = re.compile(r"^( *)(?:[\w\[\]]+ )*def\s+(\w+)", re.MULTILINE)
+_STARTS_QUERY = re.compile(r"\.writeStream\b|\b(testStream|start|toTable|runStreamingQuery)\(")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class ScalaTest:
     """The name that ScalaTest prints, where the file says it."""
     text: str
     """The source of the call."""
+    package: str = ""
+    """The package of its file."""
+    starts_query: bool = False
+    """Whether it starts a streaming query, itself or through methods of its file."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,8 @@ def scala_tests(source: str) -> Iterator[ScalaTest]:
     code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
     suites = [(match.start(), match[1]) for match in _SUITE.finditer(code)]
     helpers = tuple(_helpers(code))
+    package = next((match[1] for match in _PACKAGE.finditer(source)), "")
+    starts_query = _starts_query(code)
     loops = tuple(_loops(source, code))
     made: dict[str, list[str]] = {}
     declared = [(call, name, helper) for call, name in _calls(source, code) for helper in [_around(call, helpers)]]
@@ -74,19 +83,35 @@ def scala_tests(source: str) -> Iterator[ScalaTest]:
         if helper is not None and helper.parameter in _placeholders(name):
             continue
         suite = next((suite for at, suite in reversed(suites) if at < call.start()), "")
-        text = source[call.start() : _end_of_call(code, call.end(1))]
+        end = _end_of_call(code, call.end(1))
+        text, starts = source[call.start() : end], bool(starts_query.search(code, call.start(), end))
         for written in dict.fromkeys(_written_out(name, _loops_around(call, loops))):
             for template in made.get(call[1]) or ["{}"]:
-                yield ScalaTest(suite, template.replace("{}", written), text)
+                yield ScalaTest(suite, template.replace("{}", written), text, package, starts)
+
+
+def _starts_query(code: str) -> re.Pattern[str]:
+    """What source contains that starts a streaming query: methods of Spark, and methods of this file that call one of these."""
+    methods = list(_METHOD.finditer(code))
+    ends = [re.compile(rf"\n {{0,{len(method[1])}}}[^\s)}}]").search(code, method.end()) for method in methods]
+    texts = [
+        (method[2], code[method.end() : end.start() if end else len(code)])
+        for method, end in zip(methods, ends, strict=True)
+    ]
+    starts, known = _STARTS_QUERY, 0
+    while len(names := {name for name, text in texts if starts.search(text)}) > known:
+        known = len(names)
+        starts = re.compile("|".join((_STARTS_QUERY.pattern, *(rf"\b{name}\(" for name in sorted(names)))))
+    return starts
 
 
 def _calls(source: str, code: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each call of a method that declares a test, and the name it gives."""
+    """Each call of a method that declares a test, and the name it gives; a path is no name."""
     for call in _DECLARES.finditer(code):
         if re.search(r"\bdef\s+$", code[max(0, call.start() - 40) : call.start()]):
             continue
         name, after = _name(source, _skip_space(source, call.end()))
-        if name and source[after : after + 1] in (",", ")"):
+        if name.strip("/") == name != "" and source[after : after + 1] in (",", ")"):
             yield call, name
 
 

@@ -1,4 +1,7 @@
-"""Lists the tests of a Spark release that are about watermarks, and compares them with cases/spark-tests.yaml.
+"""Lists the tests of a Spark release that are about watermarks, state or recovery, and compares them with cases/spark-tests.yaml.
+
+Listed is a test that speaks of watermarks; each test of the suites about them; and each test in a package `streaming` that starts a
+query, unless its suite is about something else: a source, a sink, continuous processing, the methods of the query object.
 
     python -m tools.spark_tests                     the newest release on Maven Central that has its test sources there
     python -m tools.spark_tests 4.2.0               this release
@@ -37,7 +40,15 @@ WHOLE_SUITES = re.compile(
     r"StreamingDeduplication(WithinWatermark)?|ResolveEventTimeWatermark|StreamingJoinHelper|WatermarkTracker|"
     r"TransformWithStateChaining|Timer)(Base|Suite)"
 )
-"""Suites of which every test is listed; of the others those that speak of watermarks."""
+"""Suites of which every test is listed, whether or not it starts a query."""
+OTHER_SUITES = re.compile(
+    r"(AcceptsLatestSeenOffset|FileStreamSource|PythonStreamingDataSource\w*|Rate\w+|StreamingDataSourceV2|TextSocketStream|"  # sources
+    r"ConsoleWriteSupport|FileStreamS(ink|tress)|Foreach(BatchSink|Writer)|MemorySink|ReportSinkMetrics|StreamingSinkEvolution|"  # sinks
+    r"Continuous\w*|"  # another engine, without watermarks and state
+    r"(Client|Memory)?StreamingQuery(Listeners?\w*|Manager)?|DataStream\w+|HDFSMetadataLog|ProcessingTimeExecutor|"  # the API
+    r"TwsTester\w*)Suite"  # no query
+)
+"""Suites of the packages `streaming` of which only tests that speak of watermarks are listed."""
 
 Entries = Mapping[str, Mapping[str, str]]
 
@@ -52,8 +63,10 @@ class Comparison:
     """Ids of entries whose test the release does not have."""
 
 
-def about_watermarks(test: ScalaTest) -> bool:
-    return bool(WHOLE_SUITES.fullmatch(test.suite) or re.search("watermark", test.name + test.text, re.IGNORECASE))
+def is_listed(test: ScalaTest) -> bool:
+    if WHOLE_SUITES.fullmatch(test.suite) or re.search("watermark", test.name + test.text, re.IGNORECASE):
+        return True
+    return test.starts_query and "streaming" in test.package.split(".") and not OTHER_SUITES.fullmatch(test.suite)
 
 
 def all_tests(jars: Iterable[Path]) -> Iterator[ScalaTest]:
@@ -81,7 +94,7 @@ def compare(tests: Iterable[ScalaTest], catalogue: Entries) -> Comparison:
     new = [
         test
         for test in found
-        if about_watermarks(test) and not any(is_of(test, entry) for entry in by_suite.get(test.suite, ()))
+        if is_listed(test) and not any(is_of(test, entry) for entry in by_suite.get(test.suite, ()))
     ]
     tests_by_suite: dict[str, list[ScalaTest]] = {}
     for test in found:
@@ -176,10 +189,9 @@ def main(arguments: list[str] | None = None, catalogue_file: Path = CATALOGUE, c
         print(*(test.text for test in tests if is_of(test, catalogue[given.show])), sep="\n\n")
         return 0
     found = compare(tests, catalogue)
-    listed = sum(map(about_watermarks, tests))
+    listed = sum(map(is_listed, tests))
     print(
-        f"{release}: {len(tests)} tests, {listed} about watermarks; "
-        f"{len(found.new)} not in the catalogue, {len(found.gone)} gone"
+        f"{release}: {len(tests)} tests, {listed} listed; {len(found.new)} not in the catalogue, {len(found.gone)} gone"
     )
     for test in found.new:
         print(f"  new   {test.suite}: {test.name}")

@@ -190,9 +190,11 @@ class Query:
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
         name = "operators other than in the state metadata"
-        if len(before.states) != len(stateful(self.plan)):
+        in_metadata, now = _operators(before.written_by.plan), _operators(self.plan)
+        if len(before.states) != len(stateful(self.plan)) or (name in self._rules.refusals and in_metadata != now):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
-            raise self._rules.refusal("state gone" if nothing_written else name)
+            what = f"[{in_metadata}]; Stateful operators in current batch: [{now}]"
+            raise self._rules.refusal("state gone" if nothing_written else name, what)
         self._run.check_reads_state_of(before.written_by)
         if self._last_eviction is None:
             first = self.checkpoint.committed[0].written_by
@@ -276,3 +278,9 @@ def _together(batches: Sequence[BatchData]) -> BatchData:
     """All waiting rows in one micro-batch."""
     streams_read = dict.fromkeys(stream for batch in batches for stream in batch)
     return {stream: [row for batch in batches for row in batch.get(stream, ())] for stream in streams_read}
+
+
+def _operators(plan: Plan) -> str:
+    """The operators with state as the error about others names them."""
+    names = enumerate(map(operator_name, stateful(plan)))
+    return ", ".join(f"(OperatorId: {id} -> OperatorName: {name})" for id, name in names)

@@ -10,7 +10,8 @@ import yaml
 
 from conformance.language.catalogue import Catalogue
 from conformance.suite.coverage import coverage
-from tools.spark_tests import ARTIFACTS, all_tests, compare, main
+from tools.scala_tests import scala_tests
+from tools.spark_tests import ARTIFACTS, all_tests, compare, is_listed, main
 
 SOURCE = """
 class EventTimeWatermarkSuite extends StreamTest {
@@ -63,10 +64,46 @@ def test_a_name_that_stays_open_is_any_entry_of_its_suite_that_fits(jars: Path) 
     assert "watermark in $mode" in [test.name for test in compare(all_tests(jars.glob("*.jar")), without).new]
 
 
+STREAMING = """
+package org.apache.spark.sql.execution.streaming.state
+
+class StateSuite extends StreamTest {
+  private def check(frame: DataFrame): Unit = {
+    def row(n: Int) = n
+    testStream(frame)(CheckAnswer(1))
+  }
+  def indirectly(): Unit = check(frame)
+  def restore(): Unit = store.load()
+  test("starts a query") { testStream(frame)(CheckAnswer(1)) }
+  test("starts a query through a method") { check(frame) }
+  test("starts a query through two methods") {
+    testRestore("/state/1")
+    indirectly()
+  }
+  test("starts none") { restore() /* testStream(frame) */ }
+}
+class FileStreamSourceSuite extends StreamTest {
+  test("is about a source") { testStream(frame)(CheckAnswer(1)) }
+  test("is about a source and a watermark") { testStream(frame)(CheckAnswer(1)) }
+}
+"""
+
+
+def test_a_test_that_starts_a_query_in_a_streaming_package_is_listed() -> None:
+    assert [test.name for test in scala_tests(STREAMING) if is_listed(test)] == [
+        "starts a query",
+        "starts a query through a method",
+        "starts a query through two methods",
+        "is about a source and a watermark",
+    ]
+    elsewhere = STREAMING.replace(".execution.streaming.state", ".errors")
+    assert [test.name for test in scala_tests(elsewhere) if is_listed(test)] == ["is about a source and a watermark"]
+
+
 def test_the_command_names_what_is_new(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--jars", str(jars)], catalogue) == 1
     assert capsys.readouterr().out == (
-        f"{jars}: 5 tests, 4 about watermarks; 2 not in the catalogue, 1 gone\n"
+        f"{jars}: 5 tests, 4 listed; 2 not in the catalogue, 1 gone\n"
         "  new   EventTimeWatermarkSuite: a new one\n"
         "  new   StreamSuite: keeps a watermark\n"
         "  gone  T003 StreamSuite: an old one\n"
@@ -109,7 +146,7 @@ def test_the_sources_of_a_release_are_downloaded(
     central: str, catalogue: Path, capsys: pytest.CaptureFixture[str], release: list[str]
 ) -> None:
     assert main(release, catalogue, central) == 1
-    assert capsys.readouterr().out.startswith("Spark 9.9.10: 5 tests, 4 about watermarks; 2 not in the catalogue")
+    assert capsys.readouterr().out.startswith("Spark 9.9.10: 5 tests, 4 listed; 2 not in the catalogue")
 
 
 def test_a_release_without_test_sources_is_named(

@@ -147,3 +147,17 @@ def test_what_is_refused_is_said_also_where_the_rest_is_not_known() -> None:
             started(semi(SparkVersion.parse(text)))
     with pytest.raises(Unpredictable, match="left semi join that moves"):
         started(semi(SparkVersion(3, 5, 9)))
+
+
+def test_a_restart_with_another_operator_is_refused_and_both_are_named() -> None:
+    version = SparkVersion.parse("4.3.0")
+    before = started(events(version).drop_duplicates("t"))
+    played(before, [[(0, "a")]])
+    after = started(windowed(version), checkpoint=before.checkpoint)
+    with pytest.raises(Refused) as refused:
+        played(after, [[(SECOND, "a")]])
+    assert refused.value.name == "operators other than in the state metadata"
+    assert refused.value.message.endswith(
+        "in the metadata: [(OperatorId: 0 -> OperatorName: dedupe)]; "
+        "Stateful operators in current batch: [(OperatorId: 0 -> OperatorName: stateStoreSave)]."
+    )
