@@ -125,14 +125,9 @@ def _one_case(cases: Sequence[Path], format: Format) -> Case:
 def _write_bug_report(case: Case, folder: Path | None) -> None:
     if folder is None:
         raise typer.BadParameter("bug-report writes a folder; name it", param_hint="--output")
+    begins = _BEGIN["script"], _BEGIN["streamtest"]
     for name, text in bug_report_files(case, (published_results(), *patch_results())).items():
-        write_file(
-            folder / name,
-            text,
-            FileKind(
-                "a file of a bug report", lambda start: start.startswith((_BEGIN["script"], _BEGIN["streamtest"]))
-            ),
-        )
+        write_file(folder / name, text, FileKind("a file of a bug report", lambda start: start.startswith(begins)))
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
@@ -145,8 +140,8 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     """
     report = BugReport.of(case, results)
     if report is None:
-        known = ", ".join(bug.case or bug.key[0] or bug.key[1] or "" for bug in listed_bugs().values() if bug.cause)
-        raise WrongUsage(f"{case.id} shows no bug whose cause is known; causes are known of: {known}")
+        known = "\n  ".join(str(bug.case) for bug in listed_bugs().values() if bug.cause)
+        raise WrongUsage(f"no bug is reported with {case.id}; these cases are reports:\n  {known}")
     files: dict[str, str] = {}
     missing: list[str] = []
     makers: Mapping[str, Callable[[], str]] = {

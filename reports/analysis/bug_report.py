@@ -11,7 +11,7 @@ from conformance.judging.finding import described
 from conformance.judging.verdict import judge
 from reports.results.known_bug import ListedBug, fixes, listed_bugs
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedDifference
+from reports.results.records import Cell
 
 
 @dataclass(frozen=True)
@@ -19,22 +19,24 @@ class BugReport:
     case: Case
     listed: ListedBug
     entry: Differs | None
-    """Where the case documents the bug; None if it expects what is reported, because Spark's documentation does not exclude it."""
+    """Where the case documents the bug; None if it expects what is reported."""
     answers: tuple[tuple[SparkVersion, Cell], ...]
     """The published answers to the case as it is, by release, oldest first."""
 
     @classmethod
     def of(cls, case: Case, results: Iterable[Results]) -> BugReport | None:
-        """Returns the report of the newest bug that the case shows; None if the catalogue has no cause of it.
+        """Returns the report of the newest bug that the case shows; None if the catalogue reports no bug with it.
 
         ``results``: those whose answers say which releases have it.
         """
-        bugs = sorted((entry for entry in case.differs if entry.bug), key=lambda entry: falling_into(entry.spark)[-1])
-        entry = bugs[-1] if bugs else None
-        keys = [(None, None, case.id), *([(entry.link, entry.introduced_by, None)] if entry is not None else [])]
-        listed = next((found for key in keys if (found := listed_bugs().get(key)) is not None), None)
-        if listed is None or listed.cause is None:
+        listed = next((bug for bug in listed_bugs().values() if bug.cause is not None and bug.case == case.id), None)
+        if listed is None:
             return None
+        entry = max(
+            (entry for entry in case.differs if entry.bug),
+            key=lambda entry: falling_into(entry.spark)[-1],
+            default=None,
+        )
         return cls(case, listed, entry, tuple(sorted(_answers(case, results), key=lambda answer: answer[0])))
 
     @property
@@ -45,15 +47,13 @@ class BugReport:
     @property
     def fixed_in(self) -> tuple[SparkVersion, ...]:
         """The releases that fixed it, one for each line; none if the newest release has it."""
-        return fixes(str(entry.spark) for entry in self._entries()) if self.entry is not None else ()
+        return fixes([str(self.entry.spark)]) if self.entry is not None else ()
 
     @property
     def unfixed(self) -> tuple[SparkVersion, ...]:
         """The newest releases of lines that keep the bug although a later line is without it."""
-        if not self.fixed_in:
-            return ()
         newest = {version.line: version for version in releases()}.values()
-        return tuple(version for version in newest if any(version in entry.spark for entry in self._entries()))
+        return tuple(version for version in newest if self.fixed_in and self.entry and version in self.entry.spark)
 
     @property
     def found(self) -> tuple[SparkVersion, str] | None:
@@ -65,19 +65,10 @@ class BugReport:
                 return version, "\n".join(described(verdict.findings))
         return None
 
-    def _entries(self) -> Iterator[Differs]:
-        own = self.entry
-        if own is not None:
-            yield from (each for each in self.case.differs if each.bug and _same(each, own))
-
     def _has_it(self, cell: Cell) -> bool:
-        if self.entry is None:
-            return cell.status == "conforms"
-        return cell.status == "bug" and cell.differs is not None and _same(cell.differs, self.entry)
-
-
-def _same(one: Differs | DocumentedDifference, other: Differs) -> bool:
-    return (one.link, one.introduced_by) == (other.link, other.introduced_by)
+        if self.entry is None or cell.differs is None:
+            return self.entry is None and cell.status == "conforms"
+        return cell.status == "bug" and cell.differs.spark == str(self.entry.spark)
 
 
 def _answers(case: Case, results: Iterable[Results]) -> Iterator[tuple[SparkVersion, Cell]]:

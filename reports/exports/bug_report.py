@@ -27,7 +27,7 @@ def jira(report: BugReport, script: str | None, suite: str | None, missing: Iter
 def _lines(report: BugReport, script: str | None, suite: str | None, missing: Iterable[str]) -> Iterator[str]:
     case, listed, entry = report.case, report.listed, report.entry
     yield from (f"# {listed.title}", "")
-    yield "- Issue type: " + ("Bug" if entry is not None else "Documentation")
+    yield f"- Issue type: {'Bug' if entry is not None else 'Improvement'}"
     yield "- Component: Structured Streaming"
     yield f"- Affects versions: {_named(report.affected)}"
     if report.fixed_in:
@@ -43,7 +43,8 @@ def _lines(report: BugReport, script: str | None, suite: str | None, missing: It
     yield from ("## What should happen" if entry is not None else "## Why", "", f"{' '.join(case.title.split())}.", "")
     yield from (case.why.rstrip() if case.why else "", "", "## How to reproduce", "")
     if script is not None:
-        yield from (f"`{script}` needs PySpark alone: `pip install pyspark=={report.affected[-1]}`.", "")
+        newest = "".join(f": `pip install pyspark=={version}`" for version in report.affected[-1:])
+        yield from (f"`{script}` needs PySpark alone{newest}.", "")
     if suite is not None:
         fails = "It fails on the affected versions." if entry is not None else "It passes: it states what happens."
         yield from (f"`{suite}` is a test for `{_SUITES}`. {fails}", "")

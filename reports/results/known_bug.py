@@ -77,7 +77,7 @@ class ListedBug(FrozenRecord):
     introduced_by: Ticket | None = None
     """The ticket that introduced the bug, if no ticket reports it."""
     case: str | None = None
-    """The case that shows the bug; identifies one without tickets."""
+    """The case to report it with; identifies a bug without tickets."""
     title: Annotated[str, Field(pattern=r"^[^\s.].*[^.\s]$")] | None = None
     """What goes wrong, as the title of a report."""
     cause: Cause | None = None
@@ -87,8 +87,8 @@ class ListedBug(FrozenRecord):
     def _is_about_one_bug(self) -> ListedBug:
         if (self.ticket and self.introduced_by) or not (self.ticket or self.introduced_by or self.case):
             raise ValueError("needs either `ticket` or `introduced_by` or, without both, `case`")
-        if (self.title is None) != (self.cause is None):
-            raise ValueError("needs `title` and `cause` together")
+        if self.cause is not None and not (self.title and self.case):
+            raise ValueError("needs `title` and `case` beside `cause`")
         return self
 
     @property

@@ -11,6 +11,7 @@ from tests.support.whole_suite import whole_suite
 ENTRY = {"ticket": "SPARK-1", "workaround": {"text": "Do it.", "source": "SPARK-1"}}
 PLACE = {"file": "sql/core/src/A.scala", "method": "A.b", "lines": "1-2"}
 CAUSE = {"text": "It is so.", "release": "4.2.0", "places": [PLACE]}
+TITLED = {"title": "It is so", "case": "a/b"}
 CASES = {case.id: case for case in whole_suite().cases}
 
 
@@ -20,7 +21,9 @@ def test_every_entry_is_about_a_bug_of_the_cases_and_its_cases_exist() -> None:
     }
     assert [key for key in listed_bugs() if key[2] is None and key[:2] not in bugs] == []
     named = [one.workaround.case for one in listed_bugs().values() if one.workaround is not None]
-    assert [case for case in (*named, *(key[2] for key in listed_bugs())) if case and case not in CASES] == []
+    assert [
+        case for case in (*named, *(bug.case for bug in listed_bugs().values())) if case and case not in CASES
+    ] == []
 
 
 def test_every_bug_of_the_newest_release_has_its_cause() -> None:
@@ -64,15 +67,15 @@ def test_a_bug_knows_its_workaround() -> None:
         ({"workaround": {"text": "Do.", "source": "SPARK-1", "setting": "x"}}, "setting"),
         ({"workaround": {"text": 1, "source": "SPARK-1"}}, r"(?s)text.*valid string"),
         ({"more": "x"}, r"(?s)more.*Extra inputs"),
-        ({"cause": CAUSE}, "`title` and `cause` together"),
-        ({"title": "It is so", "cause": CAUSE | {"places": []}}, r"(?s)places.*at least 1"),
-        ({"title": "It is so", "cause": CAUSE | {"release": "4.2"}}, "release"),
-        ({"title": "It is so", "cause": CAUSE | {"places": [PLACE | {"lines": "12"}]}}, "lines"),
-        ({"title": "It is so", "cause": CAUSE | {"places": [PLACE | {"file": "A.py"}]}}, "file"),
+        ({"cause": CAUSE}, "`title` and `case` beside"),
+        (TITLED | {"cause": CAUSE | {"places": []}}, r"(?s)places.*at least 1"),
+        (TITLED | {"cause": CAUSE | {"release": "4.2"}}, "release"),
+        (TITLED | {"cause": CAUSE | {"places": [PLACE | {"lines": "12"}]}}, "lines"),
+        (TITLED | {"cause": CAUSE | {"places": [PLACE | {"file": "A.py"}]}}, "file"),
     ],
 )
 def test_a_wrong_entry_is_refused(change: dict[str, object], problem: str) -> None:
-    read_bugs([ENTRY | {"title": "It is so", "cause": CAUSE}])
+    read_bugs([ENTRY | TITLED | {"cause": CAUSE}])
     with pytest.raises(ValueError, match=problem):
         read_bugs([ENTRY | change])
 
