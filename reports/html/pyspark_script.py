@@ -276,6 +276,13 @@ def start(query, mode):
         .start()
     )
 
+
+def show_progress():
+    progress = running.lastProgress or {}
+    watermark = progress.get("eventTime", {}).get("watermark")
+    state = [operator["numRowsTotal"] for operator in progress.get("stateOperators", [])]
+    print(f"step {step}: the last micro-batch ran with watermark {watermark}; rows of the state: {state}")
+
 """
 _CRASH = """\
 commits = f"{work}/checkpoint/commits"
@@ -358,7 +365,7 @@ class _Script:
                 yield "running.processAllAvailable()"
             else:
                 yield from self._start()
-            yield ""
+            yield from ("show_progress()", "")
         yield "running.stop()"
 
     def _start(self) -> Iterator[str]:

@@ -54,12 +54,12 @@ def suite_name(case: Case) -> str:
 def streamtest_suite(case: Case, columns: Sequence[Column]) -> str | None:
     """Returns the source, with a final newline. ``columns``: what the query emits, which says the types of the expected rows.
 
-    There is none if ``StreamTest`` cannot do what the case does, or does it otherwise: see `_is_expressible`.
+    There is none if ``StreamTest`` cannot do what the case does, or does it otherwise: see `is_expressible`.
     """
-    return "\n".join(_Suite(case, columns).lines()) + "\n" if _is_expressible(case) else None
+    return "\n".join(_Suite(case, columns).lines()) + "\n" if is_expressible(case) else None
 
 
-def _is_expressible(case: Case) -> bool:
+def is_expressible(case: Case) -> bool:
     """Whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     named = any(source_names(pipeline) for pipeline in case.pipelines())

@@ -1,7 +1,7 @@
-"""A known bug that a version shows: its ticket, the release that fixed it, the one that is clean, and a workaround.
+"""A known bug that a version shows: its ticket, the release that fixed it, the one that is clean, its cause and a workaround.
 
-Workarounds are listed in ``workarounds.yaml`` by ticket, apart from the cases, because a workaround changes no expectation: a case
-with a better one is still the same case.
+Causes and workarounds are listed in ``known_bugs.yaml`` by ticket, apart from the cases, because they change no expectation: a case with
+a better one is still the same case.
 """
 
 from __future__ import annotations
@@ -21,24 +21,16 @@ from conformance.core.wording import ticket
 from reports.results.records import Cell, DocumentedDifference
 
 Ticket: TypeAlias = Annotated[str, StringConstraints(pattern=r"^SPARK-[0-9]+$")]
+Sentences: TypeAlias = Annotated[str, Field(pattern=r"^[^.].*\.$")]
 
 
 class Workaround(FrozenRecord):
-    """What to do about a bug, and who says so: an entry of ``workarounds.yaml``."""
+    """What to do about a bug, and who says so."""
 
-    ticket: Ticket | None = None
-    introduced_by: Ticket | None = None
-    """The ticket that introduced the bug, if no ticket reports it."""
-    text: Annotated[str, Field(alias="workaround", pattern=r"^[^.].*\.$")]
+    text: Sentences
     setting: Annotated[str, Field(pattern=r"^spark\.[\w.]+=\S+$")] | None = None
     """``spark.x=y``, if the workaround is a setting."""
     said_by: Annotated[str, Field(alias="source", pattern=r"^(SPARK-[0-9]+|https://\S+|case:\S+)$")]
-
-    @model_validator(mode="after")
-    def _is_about_one_bug(self) -> Workaround:
-        if (self.ticket is None) == (self.introduced_by is None):
-            raise ValueError("needs either `ticket` or `introduced_by`")
-        return self
 
     @property
     def source(self) -> str:
@@ -54,25 +46,81 @@ class Workaround(FrozenRecord):
         return f"{self.text} {self.setting}" if self.setting else self.text
 
 
+class SourceLines(FrozenRecord):
+    """A place in Spark's source."""
+
+    file: Annotated[str, Field(pattern=r"^(sql|core|common)/\S+\.(scala|java)$")]
+    method: Annotated[str, Field(pattern=r"^\w+\.\w+$")]
+    """With its class: ``StateStoreRDD.compute``."""
+    lines: Annotated[str, Field(pattern=r"^[1-9][0-9]*-[1-9][0-9]*$")] | None = None
+    """The first and the last, ``155-163``; None if they were not read."""
+
+    @property
+    def anchor(self) -> str:
+        """``#L155-L163``; empty without lines."""
+        return f"#L{self.lines.replace('-', '-L')}" if self.lines else ""
+
+
+class Cause(FrozenRecord):
+    """Why Spark does it, and where its source says so."""
+
+    text: Sentences
+    release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
+    """The release whose source has the places."""
+    places: Annotated[tuple[SourceLines, ...], Field(min_length=1)]
+
+
+class ListedBug(FrozenRecord):
+    """What is known of a bug beside what its cases say: an entry of ``known_bugs.yaml``."""
+
+    ticket: Ticket | None = None
+    introduced_by: Ticket | None = None
+    """The ticket that introduced the bug, if no ticket reports it."""
+    case: str | None = None
+    """The case to report it with; identifies a bug without tickets."""
+    title: Annotated[str, Field(pattern=r"^[^\s.].*[^.\s]$")] | None = None
+    """What goes wrong, as the title of a report."""
+    cause: Cause | None = None
+    workaround: Workaround | None = None
+
+    @model_validator(mode="after")
+    def _is_about_one_bug(self) -> ListedBug:
+        if (self.ticket and self.introduced_by) or not (self.ticket or self.introduced_by or self.case):
+            raise ValueError("needs either `ticket` or `introduced_by` or, without both, `case`")
+        if self.cause is not None and not (self.title and self.case):
+            raise ValueError("needs `title` and `case` beside `cause`")
+        return self
+
+    @property
+    def key(self) -> BugKey:
+        return self.ticket, self.introduced_by, None if self.ticket or self.introduced_by else self.case
+
+
+BugKey: TypeAlias = tuple[str | None, str | None, str | None]
+"""The ticket that reports a bug, the one that introduced it, and the case that shows it if there is neither."""
+
+
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
     """Returns the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
-    return _catalogue().get((link, introduced_by)) if link or introduced_by else None
+    found = listed_bugs().get((link, introduced_by, None))
+    return found.workaround if found is not None else None
 
 
 @cache
-def _catalogue() -> Mapping[tuple[str | None, str | None], Workaround]:
-    return read_workarounds(read_data("reports.results", "workarounds.yaml"))
+def listed_bugs() -> Mapping[BugKey, ListedBug]:
+    """Returns the catalogue of known bugs."""
+    return read_bugs(read_data("reports.results", "known_bugs.yaml"))
 
 
-def read_workarounds(listed: Any) -> dict[tuple[str | None, str | None], Workaround]:
-    """Returns the entries by ticket and by the ticket that introduced the bug, of which each has one.
+def read_bugs(listed: Any) -> dict[BugKey, ListedBug]:
+    """Returns the entries by what identifies their bug, each of which has one.
 
     Raises ValueError: an entry is invalid, or two are about the same bug.
     """
-    entries = TypeAdapter(list[Workaround]).validate_python(listed)
-    by_bug = {(entry.ticket, entry.introduced_by): entry for entry in entries}
+    entries = TypeAdapter(list[ListedBug]).validate_python(listed)
+    by_bug = {entry.key: entry for entry in entries}
     if len(by_bug) < len(entries):
-        raise ValueError("two workarounds are about the same bug")
+        raise ValueError("two entries are about the same bug")
     return by_bug
 
 

@@ -16,7 +16,7 @@ JOIN = ("append mode", "outer join", "several watermarks")
 PLAN = f"{PHYSICAL_PLAN}\nStreamingSymmetricHashJoin [a#1], [b#2], LeftOuter\n:- EventTimeWatermark t#1\n+- FileScan json [u#2]"
 """Of a join with a watermark on one input."""
 WORKAROUND = "Define a watermark on both inputs."
-"""Of SPARK-58904, in ``reports/results/workarounds.yaml``."""
+"""Of SPARK-58904, in ``reports/results/known_bugs.yaml``."""
 
 
 def verdict() -> tuple[JobVerdict, Known]:

@@ -1,0 +1,81 @@
+"""What a report of a bug of Spark says beside what its catalogue says: which releases have it, and what they did instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from conformance.core.case import Case, Differs
+from conformance.core.versions import SparkVersion, falling_into, releases
+from conformance.judging.finding import described
+from conformance.judging.verdict import judge
+from reports.results.known_bug import ListedBug, fixes, listed_bugs
+from reports.results.reading import Results
+from reports.results.records import Cell
+
+
+@dataclass(frozen=True)
+class BugReport:
+    case: Case
+    listed: ListedBug
+    entry: Differs | None
+    """Where the case documents the bug; None if it expects what is reported."""
+    answers: tuple[tuple[SparkVersion, Cell], ...]
+    """The published answers to the case as it is, by release, oldest first."""
+
+    @classmethod
+    def of(cls, case: Case, results: Iterable[Results]) -> BugReport | None:
+        """Returns the report of the newest bug that the case shows; None if the catalogue reports no bug with it.
+
+        ``results``: those whose answers say which releases have it.
+        """
+        listed = next((bug for bug in listed_bugs().values() if bug.cause is not None and bug.case == case.id), None)
+        if listed is None:
+            return None
+        entry = max(
+            (entry for entry in case.differs if entry.bug),
+            key=lambda entry: falling_into(entry.spark)[-1],
+            default=None,
+        )
+        return cls(case, listed, entry, tuple(sorted(_answers(case, results), key=lambda answer: answer[0])))
+
+    @property
+    def affected(self) -> tuple[SparkVersion, ...]:
+        """The releases whose published answer has the bug."""
+        return tuple(version for version, cell in self.answers if self._has_it(cell))
+
+    @property
+    def fixed_in(self) -> tuple[SparkVersion, ...]:
+        """The releases that fixed it, one for each line; none if the newest release has it."""
+        return fixes([str(self.entry.spark)]) if self.entry is not None else ()
+
+    @property
+    def unfixed(self) -> tuple[SparkVersion, ...]:
+        """The newest releases of lines that keep the bug although a later line is without it."""
+        newest = {version.line: version for version in releases()}.values()
+        return tuple(version for version in newest if self.fixed_in and self.entry and version in self.entry.spark)
+
+    @property
+    def found(self) -> tuple[SparkVersion, str] | None:
+        """What the newest affected release did that the case without the bug does not expect; None without an answer that says it."""
+        plain = self.case.model_copy(update={"differs": tuple(each for each in self.case.differs if not each.bug)})
+        for version, cell in reversed(self.answers):
+            if self.entry is not None and self._has_it(cell) and cell.observation is not None:
+                verdict = judge(plain, version, cell.observation)
+                return version, "\n".join(described(verdict.findings))
+        return None
+
+    def _has_it(self, cell: Cell) -> bool:
+        if self.entry is None or cell.differs is None:
+            return self.entry is None and cell.status == "conforms"
+        return cell.status == "bug" and cell.differs.spark == str(self.entry.spark)
+
+
+def _answers(case: Case, results: Iterable[Results]) -> Iterator[tuple[SparkVersion, Cell]]:
+    """Of releases of Apache's alone; no other column counts as a release."""
+    for each in results:
+        versions = {target.name: target.version for target in each.header.targets if target.apache}
+        for cell in each.cells:
+            version = versions.get(cell.target)
+            if cell.case == case.id and cell.case_digest == case.digest and version is not None:
+                yield version, cell
