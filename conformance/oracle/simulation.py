@@ -216,8 +216,8 @@ class CaseSimulation:
             change.trigger or self._settings.trigger,
             {**self._settings.conf, **(change.conf or {})},
         )
-        if change.query is not None and _time_modes(change.query) != _time_modes(self._pipeline):
-            raise Unpredictable("a processor with another time mode than its checkpoint")
+        if change.query is not None and _modes(change.query) != _modes(self._pipeline):
+            raise Unpredictable("a processor with another time mode or output mode than its checkpoint")
         self._pipeline = change.query or self._pipeline
         self._query = None
         if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
@@ -432,7 +432,8 @@ def _instant(millis: int) -> str:
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def _time_modes(pipeline: Pipeline) -> list[str]:
-    """The time modes of the processors over state, each of which keeps its own over a restart."""
+def _modes(pipeline: Pipeline) -> list[tuple[str, str]]:
+    """Time mode and output mode of the processors over state, each of which keeps its own over a restart."""
     processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
-    return [processor.arguments["transformWithState"].get("timeMode", "None") for processor in processors]
+    arguments = (processor.arguments["transformWithState"] for processor in processors)
+    return [(one.get("timeMode", "None"), one.get("outputMode", "")) for one in arguments]
