@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import resource
 from pathlib import Path
 from threading import Thread
 from typing import NoReturn
@@ -85,6 +86,22 @@ def test_a_file_that_changed_since_is_named(tmp_path: Path) -> None:
     written(path, statuses={("late/a", "spark-3.5.9"): "violates"})
     with pytest.raises(UnusableResults, match="the file changed while it was read; try again when no run writes it"):
         first.observation  # noqa: B018
+
+
+def test_a_disk_with_too_little_room_for_the_plain_copy_is_named(tmp_path: Path) -> None:
+    """The system then writes a part and says how much, and refuses only what comes next."""
+    (*_, last) = Results.read(written(tmp_path / "r.xz")).cells
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(
+            UnusableResults, match=r"cannot be copied to .* \(File too large\); make room there"
+        ) as problem:
+            last.observation  # noqa: B018
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert problem.value.exit_code == 3
+    assert last.observation is not None
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
