@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 import weakref
 from collections import Counter
@@ -132,11 +131,11 @@ class ResultsFile:
         if self._plain is None:
             with open_results(self.path) as file:
                 try:
-                    copy = tempfile.TemporaryFile()  # noqa: SIM115
+                    copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
                     weakref.finalize(self, copy.close)
-                    # Where little room is left, the system writes a part; only a file with a buffer writes the rest.
-                    shutil.copyfileobj(file, copy, 1 << 20)
-                    copy.flush()
+                    for part in iter(lambda: file.read(1 << 20), b""):
+                        while part:  # where little room is left, the system writes a part of it
+                            part = part[copy.write(part) :]
                 except OSError as error:
                     raise not_copied(self.path, error.strerror or str(error)) from None
             if _identity(self.path.stat()) != self._identity:
