@@ -355,7 +355,9 @@ class CommandSoak:
             with suppress(OSError), filler.open("wb") as file:
                 file.write(b"\0" * max(0, free - room))
         if disturbance == "read-only" and self.mounted:
-            subprocess.run(["mount", "-o", "remount,ro", str(self.disk)], check=True)
+            remount = ["mount", "-o", "remount,ro", str(self.disk)]
+            while subprocess.run(remount, capture_output=True, check=False).returncode:
+                time.sleep(0.05)  # a process that is ending has its files open still
         elif disturbance == "read-only" and os.geteuid():
             (self.disk / "out").chmod(0o555)
         try:

@@ -52,6 +52,7 @@ def miniatures(modes: dict[str, str]) -> type:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as the console script begins
+    sys.dont_write_bytecode = True  # a compiled module on a full disk would be cut off
     settings = json.loads(sys.argv.pop(1))
     if (largest := settings["largest_file"]) is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
