@@ -190,7 +190,8 @@ class CommandSoak:
         moment = self.draw.uniform(0.0, 1.0)
         wanted = self.draw.randrange(1 << 30)
         described = " & ".join(shlex.join(each.arguments) + f" {json.dumps(each.modes)}" for each in asked)
-        self.steps.append(f"{disturbance}{'' if clock is None else f', clock {clock}'}: {described}")
+        at = f" after {moment:.2f} s" if disturbance.startswith("SIG") else ""
+        self.steps.append(f"{disturbance}{at}{'' if clock is None else f', clock {clock}'}: {described}")
         if self.printing:
             print(f"{len(self.steps)}. {self.steps[-1]}", flush=True)
         try:
@@ -305,10 +306,14 @@ class CommandSoak:
             codes = [command.ended() for command in commands]
             self.check_processes(killed == signal.SIGKILL)
         self.commands += len(commands)
-        for number, (command, code) in enumerate(zip(commands, codes, strict=True)):
+        codes = [
             self.check_ended(command, code, disturbance, killed if number == 0 else None)
+            for number, (command, code) in enumerate(zip(commands, codes, strict=True))
+        ]
         self.check_files(known, commands, codes, disturbance)
         self.check_left(killed)
+        for command in commands:
+            command.said.unlink()
 
     def start(self, asked: Asked, clock: int | None, limit: int | None, whole: bool) -> Command:
         said = self.logs / f"{len(self.steps)}-{asked.arguments[0]}-{uuid.uuid4().hex[:6]}"
@@ -389,8 +394,11 @@ class CommandSoak:
             if cut.exists():
                 os.truncate(cut, draw.randrange(cut.stat().st_size + 1))
 
-    def check_ended(self, command: Command, code: int, disturbance: str, killed: signal.Signals | None) -> None:
+    def check_ended(self, command: Command, code: int, disturbance: str, killed: signal.Signals | None) -> int:
+        """Returns the exit code; that of the signal if Python was still starting, which then says what it likes and exits with 1."""
         asked, said = command.asked, command.said.read_text(encoding="utf-8", errors="replace")
+        if killed == signal.SIGINT and "Traceback" in said and "conformance/cli/" not in said:
+            return -killed
         allowed = set(asked.codes)
         if killed is not None:
             allowed |= {-killed} if killed == signal.SIGKILL else {-killed, STOPPED}
@@ -400,10 +408,9 @@ class CommandSoak:
                 allowed.add(3)
         if code not in allowed:
             self.fail(command, code, f"exit code {code} is none of {sorted(allowed)}")
-        started = killed is None or "conformance/cli/main.py" in said
-        if "a defect of this program" in said or ("Traceback (most recent call last)" in said and started):
+        if "a defect of this program" in said or "Traceback (most recent call last)" in said:
             self.fail(command, code, "a traceback or a defect")
-        command.said.unlink()
+        return code
 
     def check_files(
         self, before: Mapping[str, bytes], commands: list[Command], codes: list[int], disturbance: str
