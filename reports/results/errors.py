@@ -61,6 +61,11 @@ def not_readable(path: Path, why: str) -> UnusableResults:
     return UnusableResults(path, f"the file cannot be read ({why})", RESULTS_WANTED, exit_code=2)
 
 
+def not_copied(path: Path, why: str) -> UnusableResults:
+    problem = f"its plain content cannot be copied to the folder of temporary files ({why})"
+    return UnusableResults(path, problem, "make room there, or set TMPDIR to another folder")
+
+
 def changed_while_read(path: Path) -> UnusableResults:
     return UnusableResults(path, "the file changed while it was read", "try again when no run writes it")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 import weakref
 from collections import Counter
@@ -37,6 +36,7 @@ from reports.results.errors import (
     interrupted,
     missing_cells,
     missing_shards,
+    not_copied,
     not_readable,
     not_results,
 )
@@ -129,10 +129,15 @@ class ResultsFile:
 
     def _decompressed(self) -> IO[bytes]:
         if self._plain is None:
-            copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-            weakref.finalize(self, copy.close)
             with open_results(self.path) as file:
-                shutil.copyfileobj(file, copy, 1 << 20)
+                try:
+                    copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+                    weakref.finalize(self, copy.close)
+                    for part in iter(lambda: file.read(1 << 20), b""):
+                        while part:  # where little room is left, the system writes a part of it
+                            part = part[copy.write(part) :]
+                except OSError as error:
+                    raise not_copied(self.path, error.strerror or str(error)) from None
             if _identity(self.path.stat()) != self._identity:
                 raise changed_while_read(self.path)
             self._plain = copy

@@ -267,4 +267,7 @@ def main(mode):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except OSError as error:  # a full disk, or nobody reads any more
+        sys.exit(f"the engine failed: {error}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[4]
 STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 STOPPED_WHILE_IT_WRITES = """
 import os, signal, sys
@@ -67,3 +69,22 @@ def test_a_command_under_nohup_goes_on(tmp_path: Path) -> None:
     done = run(STOPPED_WHILE_IT_WRITES, tmp_path / "file", int(signal.SIGHUP), ignored=True)
     assert "Traceback" not in done.stderr
     assert (tmp_path / "file").read_text() == "half of itthe other half"
+
+
+def test_ctrl_c_while_the_program_is_imported_is_no_traceback() -> None:
+    """Python itself sends the signal, in the middle of the imports of what `pyproject.toml` names as the program."""
+    module, _, function = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"][
+        "conformance"
+    ].partition(":")
+    script = f"""\
+import os, signal, sys
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, CtrlC())
+from {module} import {function}
+{function}()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

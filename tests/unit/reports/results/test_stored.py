@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 from typing import NoReturn
@@ -85,6 +87,26 @@ def test_a_file_that_changed_since_is_named(tmp_path: Path) -> None:
     written(path, statuses={("late/a", "spark-3.5.9"): "violates"})
     with pytest.raises(UnusableResults, match="the file changed while it was read; try again when no run writes it"):
         first.observation  # noqa: B018
+
+
+COMBINED_WITH_LITTLE_ROOM = """
+import resource, sys
+from conformance.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+main(["combine", sys.argv[1], "-o", "/dev/null"])
+"""
+
+
+def test_a_disk_with_too_little_room_for_the_plain_copy_is_named(tmp_path: Path) -> None:
+    """The system then writes a part and says how much, and refuses only what comes next."""
+    path = written(tmp_path / "r.xz")
+    command = [sys.executable, "-c", COMBINED_WITH_LITTLE_ROOM, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        3,
+        f"conformance: {path}: its plain content cannot be copied to the folder of temporary files (File too large); "
+        "make room there, or set TMPDIR to another folder\n",
+    )
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
