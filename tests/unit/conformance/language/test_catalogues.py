@@ -83,12 +83,12 @@ BEHAVIOURS = {
 }
 
 # category: visible as BB, BB*, INT, OTHER
-LAST_SPARK_TEST = 820
+LAST_SPARK_TEST = 824
 SPARK_TESTS = {
     "arbitrary-state": (7, 10, 71, 94),
     "chained-aggregation": (12, 3, 0, 0),
     "config": (3, 1, 2, 0),
-    "dedup": (10, 4, 3, 20),
+    "dedup": (14, 4, 3, 20),
     "eviction": (3, 4, 0, 0),
     "join-delay": (37, 1, 7, 7),
     "late-drops": (1, 3, 0, 0),

