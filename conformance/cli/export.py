@@ -201,7 +201,7 @@ _BEGIN: Mapping[Format, bytes] = {
     "annotations": b"::",
     "badge": b'{"schemaVersion": 1, "label": "watermark conformance',
     "ctrf": b'{\n "reportFormat": "CTRF"',
-    "json": b'{\n "format":1,',
+    "json": b'{\n "format": 1,',
     "script": b"# ",
     "streamtest": b"package org.apache.spark.sql.streaming\n",
 }

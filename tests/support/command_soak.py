@@ -329,6 +329,7 @@ class CommandSoak:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         settings = json.dumps({"modes": asked.modes, "clock": clock, "largest_file": limit})
+        said.touch()  # a process may be killed before it has begun
         command = [settings, *asked.arguments]
         if whole:
             with said.open("wb") as file:
