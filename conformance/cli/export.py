@@ -93,7 +93,7 @@ def export(
         if format == "bug-report":
             _write_bug_report(case, output)
         else:
-            _write(_script(case) if format == "script" else _streamtest(case, published_results()), format, output)
+            _write(_script(case) if format == "script" else streamtest(case, published_results()), format, output)
         return
     read = Results.read_all(results)
     folder = cases[0].as_posix() if cases else "cases"
@@ -146,7 +146,7 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     missing: list[str] = []
     makers: Mapping[str, Callable[[], str]] = {
         "reproduce.py": lambda: _script(case),
-        f"{suite_name(case)}.scala": lambda: _streamtest(case, results[0]),
+        f"{suite_name(case)}.scala": lambda: streamtest(case, results[0]),
     }
     for name, make in makers.items():
         try:
@@ -157,7 +157,8 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     return {**files, "JIRA.md": jira(report, script, suite, missing), "versions.md": versions(report)}
 
 
-def _streamtest(case: Case, published: Results) -> str:
+def streamtest(case: Case, published: Results) -> str:
+    """Returns the suite, by the published answers; raises WrongUsage with the reason if the case has none."""
     answered = [cell for cell in published.cells if cell.case == case.id and cell.case_digest == case.digest]
     columns = next((cell.observation.columns for cell in reversed(answered) if cell.observation), ())
     if not columns:

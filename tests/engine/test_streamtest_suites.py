@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.cli.export import streamtest
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
+from reports.analysis.published import published_results
 from reports.html.streamtest_suite import is_expressible, suite_name
 from reports.results.known_bug import listed_bugs
 from tests.engine.stream_tests import compile_suites, jars_of_tests, run_suites
-from tests.engine.typed import conformance
 from tests.support.effort import full_run_only
 
 CONFORM = (
@@ -43,7 +44,7 @@ def test_a_suite_is_red_where_spark_has_the_bug_of_its_case(tmp_path: Path) -> N
     (target,) = Targets.load().select([RELEASE])
     environment = prepare(target)
     jars, classes = jars_of_tests(target, environment), tmp_path / "classes"
-    sources, names = [], {}
+    sources, names, published = [], {}, published_results()
     red_ones = {*bugs()}
     assert len(red_ones) > 7
     for id in (*CONFORM, *sorted(red_ones)):
@@ -52,8 +53,7 @@ def test_a_suite_is_red_where_spark_has_the_bug_of_its_case(tmp_path: Path) -> N
         entry = case.differs_on(SparkVersion.parse(RELEASE))
         assert (entry is not None and entry.bug) == (id in red_ones)
         source = tmp_path / f"{suite_name(case)}.scala"
-        done = conformance(tmp_path, "export", "streamtest", id, "--output", str(source))
-        assert done.returncode == 0, done.stderr
+        source.write_text(streamtest(case, published), encoding="utf-8")
         sources.append(source)
         names[suite_name(case)] = id
     compile_suites(sources, environment, jars, classes)
