@@ -77,7 +77,7 @@ BEHAVIOURS = {
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
-        stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot
+        stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot changelog-on-and-off
         exactly-once-sinks changed-table
     """,
 }

@@ -1,0 +1,89 @@
+"""Every stateful operator has a published answer of a checkpoint for each usual pair of versions that both run it.
+
+As Flink's restore tests: a new operator, a new version or a new pair has no silent gap.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from conformance.core.case import Case
+from conformance.query.reading import Aggregation, Deduplication, Join, Stateful, StateFunction, read_query
+from conformance.suite import discovery
+from harness.targets import targets
+from reports.analysis.published import published_results
+from reports.results.reading import Results
+
+Pair = tuple[str, str]
+RESUMED = frozenset({"resumes", "differs", "refused", "unsupported"})
+"""The statuses of checkpoints that an engine was given."""
+
+
+def operators(case: Case) -> frozenset[str]:
+    """The kinds of stateful operators in a case, apart by the state store that it chooses."""
+    store = " in RocksDB" if any("rocksdb" in str(value).lower() for value in case.conf.values()) else ""
+    readings = [read_query(pipeline, case.streams) for pipeline in case.pipelines()]
+    kinds = {kind(operator) for reading in readings for operator in reading.stateful}
+    kinds.update("limit" for reading in readings if reading.limits)
+    return frozenset(f"{name}{store}" for name in kinds)
+
+
+def kind(operator: Stateful) -> str:
+    match operator:
+        case Join():
+            return f"{operator.kind} join"
+        case Deduplication():
+            return "deduplication within the watermark" if operator.within_watermark else "deduplication"
+        case StateFunction():
+            return operator.operation
+        case Aggregation():
+            windows = {window.kind for window in operator.windows}
+            if "session" in windows:
+                return "session aggregation"
+            return "window aggregation" if windows else "aggregation"
+
+
+def missing(results: Results, cases: Iterable[Case], pairs: Iterable[Pair]) -> Iterator[str]:
+    """The operators of which no checkpoint of a pair was resumed, though a case with them leaves one for it."""
+    of_case = {case.id: operators(case) for case in cases}
+    left: dict[Pair, set[str]] = defaultdict(set)
+    resumed: dict[Pair, set[str]] = defaultdict(set)
+    for checkpoint in results.upgrades:
+        pair, found = (checkpoint.origin, checkpoint.to), of_case.get(checkpoint.case, frozenset())
+        if checkpoint.status == "not-run":
+            left[pair] |= found
+        elif checkpoint.status in RESUMED:
+            resumed[pair] |= found
+    yield from (f"{pair[0]} → {pair[1]}: {one}" for pair in pairs for one in sorted(left[pair] - resumed[pair]))
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return published_results()
+
+
+@pytest.fixture(scope="module")
+def cases() -> tuple[Case, ...]:
+    return discovery.load().cases
+
+
+def test_every_stateful_operator_has_a_checkpoint_for_each_usual_pair(
+    results: Results, cases: tuple[Case, ...]
+) -> None:
+    pairs = [(before.name, after.name) for before, after in targets.pairs(targets.Targets.load())]
+    assert len(pairs) >= 20
+    assert {(one.origin, one.to) for one in results.upgrades} >= set(pairs)
+    assert list(missing(results, cases, pairs)) == []
+
+
+def test_an_operator_without_a_checkpoint_is_named(results: Results, cases: tuple[Case, ...]) -> None:
+    inner = {case.id for case in cases if "inner join" in operators(case)}
+    not_run = tuple(
+        one.model_copy(update={"status": "not-run"}) if one.case in inner else one for one in results.upgrades
+    )
+    named = list(missing(replace(results, upgrades=not_run), cases, [("spark-3.5.9", "spark-4.3.0")]))
+    assert "spark-3.5.9 → spark-4.3.0: inner join" in named
