@@ -35,7 +35,14 @@ INSTALL = "Install the suite in an environment of its own"
 OUR_OWN = frozenset(
     {
         *(".github/install.sh", "pytest", "pre-commit", "uv", "coverage", "mkdocs", "docker", "git", "gh", "twine"),
-        *("python .github", "python -m tools", "python -P", "venv/bin/pip", ". venv/bin/activate"),
+        *(
+            'sudo env "PATH=$PATH" python -m tests.support',
+            "python .github",
+            "python -m tools",
+            "python -P",
+            "venv/bin/pip",
+            ". venv/bin/activate",
+        ),
     }
 )
 # What belongs to the shell.
@@ -237,9 +244,9 @@ def test_the_action_takes_no_option_for_a_path_and_no_path_for_an_option(tmp_pat
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_no_module_is_looked_for_in_the_checkout(path: Path) -> None:
-    """``python -m`` looks in the working directory first; ``tools`` are our own, and run only in our own checkout."""
+    """``python -m`` looks in the working directory first; ``tools`` and ``tests`` are our own, and run only in our own checkout."""
     found = re.findall(r"python3? (?:-\w )*-m \w+", path.read_text(encoding="utf-8"))
-    assert [line for line in found if "-P" not in line and not line.endswith("-m tools")] == []
+    assert [line for line in found if "-P" not in line and not line.endswith(("-m tools", "-m tests"))] == []
 
 
 def test_no_input_of_the_component_is_part_of_a_script() -> None:

@@ -78,6 +78,7 @@ def test_ctrl_c_while_the_program_is_imported_is_no_traceback() -> None:
     ].partition(":")
     script = f"""\
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal, even if these tests run in the background
 class CtrlC:
     def find_spec(self, name, *_):
         if name == "typer":
