@@ -183,9 +183,9 @@ def check(
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
+        asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_Published.about, before, after)
-        asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         notes, answers = asked.notes, []
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1

@@ -256,7 +256,7 @@ class Settings:
     """What no expression of the query may contain, since the settings give it another meaning."""
 
     def __call__(self, case: Case) -> Iterator[VariantOutput]:
-        if self.without is not None and self.without.search(json.dumps([each.wire() for each in case.pipelines()])):
+        if self.without is not None and _occurs(self.without, case):
             return
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
         changed = set().union(*(restart.change.conf or {} for restart in restarts))
@@ -274,6 +274,11 @@ class Settings:
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}
             yield VariantOutput(case.model_copy(update=given))
+
+
+def _occurs(pattern: re.Pattern[str], case: Case) -> bool:
+    """Whether an expression of a query of the case contains a match."""
+    return any(pattern.search(json.dumps(pipeline.wire())) for pipeline in case.pipelines())
 
 
 _LOCAL_TIME = re.compile(r"TIMESTAMP\s*'[^'Z+]*'", re.IGNORECASE)
@@ -297,10 +302,8 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
     Does not apply to a case without event times, to a query with constant times, or to state functions, which emit times as
     numbers.
     """
-    for pipeline in case.pipelines():
-        opaque = any(operation.name in OPAQUE | PYTHON_STATE for operation in pipeline.walk())
-        if opaque or _ABSOLUTE.search(json.dumps(pipeline.wire())):
-            return
+    if any(operation.name in OPAQUE | PYTHON_STATE for operation in case.operations()) or _occurs(_ABSOLUTE, case):
+        return
 
     def later(stream: str, rows: Partitioned) -> Partitioned:
         schema = case.streams[stream]

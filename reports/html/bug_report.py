@@ -24,7 +24,7 @@ def jira(report: BugReport, script: str | None, suite: str | None, missing: Iter
     Args:
         script: the name of the file with the program that shows the bug, if there is one.
         suite: the name of the file with the test, if there is one.
-        missing: why there is no program or no test.
+        missing: the reasons why the program or the test is missing.
     """
     template = _MARKDOWN.get_template("bug_report.md")
     return template.render(report=report, found=report.found, script=script, suite=suite, missing=missing)

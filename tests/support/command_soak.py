@@ -279,7 +279,7 @@ class CommandSoak:
         return self.asked[self.known[name].serials[0]].arguments[1]
 
     def differ(self, one: str, here: str, other: str, there: str) -> bool | None:
-        """Whether a version in one file answered otherwise than a version in another; None if an answer is missing."""
+        """Whether the answers of two versions in different files differ; None if an answer is missing."""
         kinds = set()
         for name, version in ((one, f"spark-{here}"), (other, f"spark-{there}")):
             answered = self.known[name]

@@ -269,5 +269,5 @@ def main(mode):
 if __name__ == "__main__":
     try:
         main(sys.argv[1])
-    except OSError as error:  # a full disk, or nobody reads any more
+    except OSError as error:  # the disk is full, or the reader has ended
         sys.exit(f"the engine failed: {error}")

@@ -90,7 +90,7 @@ SEEN = [
     ("America/Havana", "CAST(CAST('2024-11-03 00:30:00' AS TIMESTAMP_NTZ) AS TIMESTAMP)", "2024-11-03 04:30"),
     (KOLKATA, "CAST('2024-11-03 00:30:00' AS TIMESTAMP_NTZ)", "2024-11-03 00:30"),
     (KOLKATA, "CAST(CAST('2024-11-03 00:30Z' AS TIMESTAMP) AS TIMESTAMP_NTZ)", "2024-11-03 06:00"),
-    # There is no midnight on this day.
+    # The clocks skip midnight on this day.
     ("America/Sao_Paulo", "date_trunc('DAY', CAST('2018-11-04 15:00Z' AS TIMESTAMP))", "2018-11-04 03:00"),
     # 20:00 on 30 January is the 31st in Kolkata, and a month later the 29th of February.
     (KOLKATA, "CAST('2024-01-30 20:00Z' AS TIMESTAMP) + INTERVAL 1 MONTH", "2024-02-28 20:00"),
