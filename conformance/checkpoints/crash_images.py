@@ -1,8 +1,8 @@
 """Checkpoints that a crash in a micro-batch may leave, from a recording of its file operations.
 
-A process that is killed leaves what it has done: a prefix of the operations; these are all there. A power failure may lose bytes of any
-file that was not synced, and storage without atomic renames a rename that the query took for done; these are one file each, and a sample
-of several files together.
+A process that is killed leaves what it has done: a prefix of the operations; these are all there, also with the next rows, which may
+arrive before the restart. A power failure may lose bytes of any file that was not synced, and storage without atomic renames a rename
+that the query took for done; these are one file each, and a sample of several files together.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from random import Random
@@ -137,14 +137,15 @@ def _renamed(name: str, path: str, to: str) -> str:
     return to + name[len(path) :] if _within(name, path) else name
 
 
-Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "power", "failed", "late", "stale"]
+Fault: TypeAlias = Literal["killed", "arrived", "torn", "empty", "lost", "unsynced", "power", "failed", "late", "stale"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What the crash did.
 
-``killed``: nothing else, every operation before it is done. ``torn``: the last file has half of its bytes; ``empty``: it has none.
-``lost``: the micro-batch is committed, but one of its files is not there, nor is its checksum: a rename was lost. ``unsynced``: it is
-committed, but one of its files has half of its bytes. ``power``: after an operation, any of the files written so far are as they were
-before the micro-batch, empty or cut off anywhere.
+``killed``: nothing else, every operation before it is done. ``arrived``: the same, and the next rows arrive before the restart.
+``torn``: the last file has half of its bytes; ``empty``: it has none. ``lost``: the micro-batch is committed, but one of its files is not
+there, nor is its checksum: a rename was lost. ``unsynced``: it is committed, but one of its files has half of its bytes. ``power``: after
+an operation, any of the files written so far are as they were before the micro-batch, empty or cut off anywhere, any of the removed files
+may be back, and an earlier file may be damaged.
 
 The others are what Spark's own ``FailureInjectionCheckpointFileManager`` (SPARK-51714) does to files of the state, and which it tests with
 RocksDB. ``failed``: a file was not created, so the micro-batch failed; other tasks finished. ``late``: a file was closed only after the
@@ -155,7 +156,7 @@ the first attempt.
 POWER_FAILURES = 12
 """Images of the fault ``power`` for each micro-batch: there are more than can be tried, so they are drawn, from one seed."""
 
-_CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
+_CHECKPOINT, _STREAMS, _STAGING = "checkpoint/", "streams/", "streams/.staging/"
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,11 @@ class CrashImage:
     def name(self) -> str:
         """The name in results: ``killed-12``."""
         return f"{self.fault}-{self.number}"
+
+    def with_rows(self, rows: Mapping[str, FileContent]) -> CrashImage:
+        """The same crash, after which these files of rows arrive."""
+        content = replace(self.content, files={**self.content.files, **rows})
+        return replace(self, fault="arrived", content=content)
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,17 @@ class Recording:
         end = min((at for at in (*arrivals, *later) if at > committed), default=len(self.operations))
         return slice(start, end)
 
+    def next_rows(self, window: slice) -> Mapping[str, FileContent]:
+        """The files of the rows that arrive after a window; none if these rows are no files."""
+        planned = (at for at in range(window.stop, len(self.operations)) if _plans(self.operations[at]))
+        there = self.content_after(window.stop).files
+        later = self.content_after(next(planned, window.stop)).files
+        return {
+            path: file
+            for path, file in later.items()
+            if path.startswith(_STREAMS) and not path.startswith(_STAGING) and path not in there
+        }
+
     def _at(self, path: str, batch: int) -> int:
         for at, operation in enumerate(self.operations):
             if operation.result == path and operation.kind in ("rename", "write"):
@@ -210,22 +227,39 @@ class Recording:
         raise ValueError(f"the recording has no micro-batch {batch}")
 
 
-def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """The images of the operations in a window of the recording, each once: equal directories are one image."""
+def crash_images(
+    recording: Recording, window: slice, rows: Mapping[str, FileContent] | None = None
+) -> Iterator[CrashImage]:
+    """The images of the operations in a window of the recording, each once: equal directories are one image.
+
+    ``rows``: the files of rows that may arrive before the restart.
+    """
     images: dict[tuple[str, str], CrashImage] = {}
     for image in _all(recording, window):
+        if rows and image.fault == "killed":
+            with_rows = image.with_rows(rows)
+            images.setdefault((with_rows.content.digest, ""), with_rows)
         images.setdefault((image.content.digest, image.overlay.digest if image.overlay else ""), image)
     yield from images.values()
 
 
-def images_between(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """The images of a query that stops between two micro-batches, as it may without any crash: before the next one is planned."""
+def images_between(
+    recording: Recording, window: slice, rows: Mapping[str, FileContent] | None = None
+) -> Iterator[CrashImage]:
+    """The images of a query that stops between two micro-batches, as it may without any crash: before the next one is planned.
+
+    ``rows``: if given, also those after which these files of rows arrive, and then also that before the first micro-batch.
+    """
     before = _committing(recording.operations[: window.start])
+    if rows:
+        content = recording.content_after(window.start)
+        yield CrashImage("killed", 0, "nothing of it is done", content, before).with_rows(rows)
     for at in range(window.start + 1, window.stop + 1):
         done, following = recording.operations[:at], recording.operations[at : window.stop]
         begun = _committing(done)
         if begun > before and not _plans(done[-1]) and (not following or _plans(following[0])):
-            yield CrashImage("killed", at - window.start, str(done[-1]), recording.content_after(at), begun)
+            image = CrashImage("killed", at - window.start, str(done[-1]), recording.content_after(at), begun)
+            yield from (image, image.with_rows(rows)) if rows else (image,)
 
 
 def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
@@ -255,22 +289,43 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
     yield from _of_first_attempt(recording, window)
 
 
+_FATES = ("whole", "whole", "as before", "empty", "cut off")
+"""What a power failure leaves of a file that was written: nothing of it may be lost, its rename, all of its bytes, the last of them."""
+_FATES_OF_REMOVED = ("whole", "as before")
+
+
 def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """Drawn from all: when the power fails, and what is left then of each file of the checkpoint that was written in the window."""
+    """Drawn from all: when the power fails, and what is left then of each file of the checkpoint that the window has written or removed,
+    in one image of four also of an earlier file."""
     operations, before, draw = recording.operations[window], recording.content_after(window.start), Random(0)
+    earlier = sorted(path for path in before.files if path.startswith(_CHECKPOINT))
     images = min(POWER_FAILURES * len(_committing(operations)), len(operations))
     for number in sorted(draw.sample(range(1, len(operations) + 1), images)):
         content, damage = recording.content_after(window.start + number), []
-        for path in sorted({operation.result for operation in operations[:number]} & content.files.keys()):
-            file, fate = content.files[path], draw.choice(("whole", "whole", "as before", "empty", "cut off"))
-            if fate == "whole" or not path.startswith(_CHECKPOINT):
-                continue
-            share = draw.random() if fate == "cut off" else 0.0
-            left = before.files.get(path) if fate == "as before" else file.part(share)
-            content = content.with_file(path, left)
-            damage.append(f"{path} {'gone' if left is None else f'{len(left.content)} of {len(file.content)} bytes'}")
+        paths = [*content.files, *(path for path in earlier if path not in content.files)]
+        touched = {path for path in paths if content.files.get(path) != before.files.get(path)}
+        if earlier and draw.random() < 1 / 4:
+            touched.add(draw.choice(earlier))
+        for path in sorted(path for path in touched if path.startswith(_CHECKPOINT)):
+            file = content.files.get(path)
+            fate = draw.choice(_FATES if file is not None else _FATES_OF_REMOVED)
+            left = file
+            if fate == "as before":
+                left = before.files.get(path)
+            elif file is not None and fate != "whole":
+                left = file.part(draw.random() if fate == "cut off" else 0.0)
+            if left != file:
+                content = content.with_file(path, left)
+                damage.append(f"{path} {_left(left, file)}")
         emitted = _committing(recording.operations[: window.start + number])
         yield CrashImage("power", number, f"after {operations[number - 1]}: {', '.join(damage)}", content, emitted)
+
+
+def _left(left: FileContent | None, file: FileContent | None) -> str:
+    """What a power failure left of a file: ``gone``, ``there again``, ``3 of 7 bytes``."""
+    if left is None:
+        return "gone"
+    return f"{len(left.content)} of {len(file.content)} bytes" if file is not None else "there again"
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:

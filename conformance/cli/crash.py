@@ -33,7 +33,7 @@ from reports.terminal.crashes import show
 EXAMPLES = """
 Examples:
 
-  # every crash in one micro-batch of a window aggregation
+  # crashes in one micro-batch of a window aggregation
   conformance crash cases/late-drops/window-still-open.yaml
 
   # a first impression, in half a minute
@@ -95,9 +95,10 @@ def crash(
 ) -> None:
     """Restart a query from checkpoints that a crash may leave.
 
-    Records the file operations of one micro-batch and builds images of a crash in it: each prefix of the operations, with the last file
-    torn or empty, with one file lost or cut off after the commit, with several files lost, empty or cut off by a power failure (a sample),
-    or with a file of the state that was not created, or that comes back from the first attempt after the second.
+    Records the file operations of one micro-batch and builds images of a crash in it: each prefix of the operations, also with rows that
+    arrive before the restart, with the last file torn or empty, with one file lost or cut off after the commit, with several files lost,
+    empty, cut off or back by a power failure (a sample), or with a file of the state that was not created, or that comes back from the
+    first attempt after the second.
     The query is restarted from each. It must continue with the same rows, or refuse with an error that says what is wrong.
 
     Needs Linux. Exits with 0 if it never emits other rows and loses none, 1 if it does, 3 without an answer. An error that does not say

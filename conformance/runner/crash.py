@@ -18,7 +18,7 @@ from conformance.checkpoints.crash_images import (
     crash_images,
     images_between,
 )
-from conformance.core.case import Add, Backlog, Case, Restart, SourceOption, Start, Step
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, SourceOption, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
@@ -102,11 +102,34 @@ class CrashPoint:
         return cls(case, step)
 
     @property
-    def resumed(self) -> Case:
-        """The case as the query goes on after the crash: it starts, and the later steps follow."""
+    def more_may_arrive(self) -> bool:
+        """Whether the next step adds rows, which may as well arrive between crash and restart."""
+        return self.step < len(self.case.steps) and isinstance(self.case.steps[self.step].action, Add)
+
+    def resumed(self, arrived: int) -> Case:
+        """The case as the query goes on after the crash, when the rows up to a step have arrived: it starts, and later steps follow."""
         steps = list(self.case.steps)
-        steps[self.step - 1] = Step(number=self.step, action=Start())
+        for number in range(self.step, arrived + 1):
+            steps[number - 1] = Step(number=number, action=Start())
         return self.case.model_copy(update={"steps": tuple(steps)})
+
+    @property
+    def at_once(self) -> CrashPoint:
+        """The same point where the rows of its step and of the next arrive for one micro-batch."""
+        steps = list(self.case.steps)
+        arrivals = [
+            step.action.streams for step in steps[self.step - 1 : self.step + 1] if isinstance(step.action, Add)
+        ]
+        merged = {
+            name: Partitioned(partitions=tuple(file for of in arrivals if name in of for file in of[name].partitions))
+            for name in {name for of in arrivals for name in of}
+        }
+        steps[self.step - 1] = Step(number=self.step, action=Add(streams=merged))
+        return replace(self, case=self.case.model_copy(update={"steps": tuple(steps)}))
+
+    def arrived(self, image: CrashImage) -> int:
+        """The last step whose rows are there when the query restarts."""
+        return self.step + 1 if image.fault == "arrived" else self.step
 
 
 @dataclass(frozen=True)
@@ -116,7 +139,7 @@ class Recorded:
     point: CrashPoint
     images: tuple[CrashImage, ...]
     boundaries: tuple[CrashImage, ...]
-    """The images between two micro-batches."""
+    """The images between two micro-batches, where a query may stop without a crash; also with the next rows, and then before the first."""
     emitted: Emitted
     """The rows that the sink got, from the micro-batch on."""
     operations: int
@@ -191,22 +214,29 @@ class Restarts:
             raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
         window = recording.window(first, step.batches[-1].id)
         emitted = {batch.id: batch.behaviour.rows for step in seen[-1].steps for batch in step.batches}
+        rows = recording.next_rows(window) if point.more_may_arrive else {}
         return Recorded(
             point,
-            tuple(crash_images(recording, window)),
-            tuple(images_between(recording, window)),
+            tuple(crash_images(recording, window, rows)),
+            tuple(images_between(recording, window, rows)),
             {id: rows for id, rows in emitted.items() if id >= first},
             window.stop - window.start,
         )
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
-        between = (self._undisturbed(image, recorded) for image in recorded.boundaries)
-        references = [
-            Reference(recorded.emitted),
-            *(Reference(restart.emitted, frozenset(restart.before)) for restart in between if restart is not None),
-        ]
+        uninterrupted = Reference(recorded.emitted)
+        references = {arrived: [uninterrupted] for arrived in (False, True)}
+        together = [image for image in recorded.boundaries if image.fault == "arrived"][:1]
+        stops = [(image, recorded) for image in recorded.boundaries]
+        # A file source takes files that it has logged and not planned together with the next ones, whatever its limit.
+        stops += [(image, replace(recorded, point=recorded.point.at_once)) for image in together]
+        for image, of in stops:
+            restart = self._undisturbed(image, of)
+            if restart is not None:
+                stopped = Reference(restart.emitted, frozenset(restart.before))
+                references[image.fault == "arrived"].append(stopped)
         for image in recorded.images:
-            yield image, self._judge(image, recorded, references)
+            yield image, self._judge(image, recorded, references[image.fault == "arrived"])
 
     def _undisturbed(self, image: CrashImage, recorded: Recorded) -> Restarted | None:
         """The restart from an image; None if it ends with an error or changes rows."""
@@ -240,7 +270,7 @@ class Restarts:
         for _ in range(ATTEMPTS - 1):
             with suppress(TooBusy):
                 seen = self._resumed(image, point)
-                if seen[-1].error is not None or _aligned(point, seen[-1]):
+                if seen[-1].error is not None or _aligned(point, point.arrived(image), seen[-1]):
                     return seen
         return self._resumed(image, point)
 
@@ -248,7 +278,7 @@ class Restarts:
         """Resumes once, from a directory that nothing has touched."""
         self._place(image.content)
         if image.overlay is None:
-            return (self._observe(self._resuming(point, len(point.case.steps))),)
+            return (self._observe(self._resuming(point, len(point.case.steps), point.arrived(image))),)
         # The query starts, and stops before the next step.
         saved = self.folder / "replayed"
         replay = self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
@@ -260,8 +290,8 @@ class Restarts:
         self._place(content)
         return replay, self._observe(self._resuming(point, len(point.case.steps)))
 
-    def _resuming(self, point: CrashPoint, last: int) -> CaseRequest:
-        request = self._request(point.resumed, Segment(point.step, last))
+    def _resuming(self, point: CrashPoint, last: int, arrived: int | None = None) -> CaseRequest:
+        request = self._request(point.resumed(arrived or point.step), Segment(point.step, last))
         # Each micro-batch has as many files as in the whole case, and topics have the records that arrived before the crash.
         whole = self._request(point.case, arrived=point.step)
         return request.model_copy(update={"streams": whole.streams, "arrived": whole.arrived, "tell": True})
@@ -287,11 +317,12 @@ def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
     check_alignment(case, whole)
 
 
-def _aligned(point: CrashPoint, seen: Observation) -> bool:
-    """Whether the rows of the steps after the crash came in the micro-batches that they were meant for."""
-    later = point.case.model_copy(update={"steps": point.case.steps[point.step :]})
+def _aligned(point: CrashPoint, arrived: int, seen: Observation) -> bool:
+    """Whether the rows that came after the restart came in the micro-batches that they were meant for; ``arrived``: the last step whose
+    rows came before."""
+    later = point.case.model_copy(update={"steps": point.case.steps[arrived:]})
     try:
-        check_alignment(later, seen.model_copy(update={"steps": seen.steps[1:]}))
+        check_alignment(later, seen.model_copy(update={"steps": seen.steps[1 + arrived - point.step :]}))
     except MisalignedBatches:
         return False
     return True

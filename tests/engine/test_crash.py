@@ -11,7 +11,7 @@ from tests.engine.typed import conformance
 from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
-COMMAND, OF_A_SINK = re.findall(
+COMMAND, OF_A_SINK, WITH_REMOVALS = re.findall(
     r"```sh\n(conformance crash .*)\n```", (ROOT / "docs" / "crash-images.md").read_text(encoding="utf-8")
 )
 
@@ -26,6 +26,19 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     # Torn, lost and unsynced files are among them, and some of these are refused: a check that finds nothing finds no damage either.
     assert {record.status for record in records if record.fault != "killed"} > {"continues"}
     assert f"{len(records)} images" in done.stdout
+
+
+@full_run_only
+def test_logs_are_compacted_and_purged_in_the_micro_batch_that_crashes(tmp_path):
+    words = re.sub(r"--at-most \d+", "--fault killed --fault arrived", WITH_REMOVALS)
+    done = conformance(ROOT, *shlex.split(words)[1:], "-o", str(tmp_path / "crashes.jsonl"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = CrashRecords.read(tmp_path / "crashes.jsonl").records
+    assert {record.status for record in records} == {"continues"}
+    operations = "\n".join(record.operation for record in records)
+    assert re.search(r"remove checkpoint/offsets/\d", operations)
+    assert re.search(r"remove checkpoint/commits/\d", operations)
+    assert re.search(r"to checkpoint/sources/0/\d+\.compact", operations)
 
 
 @full_run_only

@@ -13,10 +13,13 @@ from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from tests.support import observations
 
-Mode = Literal["right", "commits-first", "forgets", "counts-twice", "dies", "null-pointer", "silent-after-a-stop"]
+Mode = Literal[
+    "right", "commits-first", "forgets", "counts-twice", "dies", "null-pointer", "silent-after-a-stop", "replays-all"
+]
 """``commits-first``: the commit is written before the state, and missing state counts as none. ``forgets``: missing state counts as none.
 ``counts-twice``: a replay starts from the state of the first attempt. ``dies``: on torn state. ``null-pointer``: it cannot tell what is
-wrong with the state. ``silent-after-a-stop``: the first new micro-batch after a stop emits nothing, as if the watermark waited."""
+wrong with the state. ``silent-after-a-stop``: the first new micro-batch after a stop emits nothing, as if the watermark waited.
+``replays-all``: a replay reads all that has arrived, whatever its offsets say."""
 
 
 class Refused(Exception):
@@ -93,6 +96,8 @@ class CrashEngine:
                 raise Refused(f"micro-batch {committed} is committed and has no offsets")
             if planned > committed:
                 batch = planned
+                if self.mode == "replays-all" and batch + 1 < len(arrived):
+                    arrived[batch] += arrived[batch + 1]
             elif planned + 1 < len(arrived):
                 batch = planned + 1
                 _put(root / "checkpoint/offsets" / str(batch), str(batch))

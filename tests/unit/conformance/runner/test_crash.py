@@ -91,6 +91,40 @@ def test_a_replay_that_does_not_start_from_the_old_state_counts_rows_twice(crash
     assert any("emitted other rows when it ran again" in verdict.difference for _, verdict in judged)
 
 
+def test_rows_that_arrive_before_the_restart_are_read_once(crashed):
+    recorded, judged = crashed("right", step=2)
+    assert statuses(judged, "arrived").keys() == {"continues"}
+    arrived = [image for image in recorded.images if image.fault == "arrived"]
+    assert len(arrived) == sum(image.fault == "killed" for image in recorded.images)
+    # They are the rows of the third step; those of the fourth arrive after the restart.
+    assert {len([path for path in each.content.files if "streams/events/" in path]) for each in arrived} == {3}
+
+
+def test_an_engine_that_takes_what_arrived_after_the_crash_into_the_replay_emits_other_rows(crashed):
+    _, judged = crashed("replays-all", step=2)
+    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged, "arrived")["violates"] > 0
+
+
+def test_both_steps_in_one_micro_batch_are_a_reference(tmp_path):
+    """``FileStreamSource`` takes files that are in its log and in no offset together with the next ones."""
+    engine = CrashEngine()
+    restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+    recorded = restarts.record(CrashPoint.of(CASE, 2))
+    engine.requests.clear()
+    next(restarts.judged(recorded))
+    files = [request.streams["events"].files for request in engine.requests]
+    # Stops before and after the micro-batch, with and without the next rows; then all files at once; then the first image.
+    assert sorted(files[:-1]) == [1] * (len(recorded.boundaries)) + [2]
+    assert files[-1] == 1
+
+
+def test_without_rows_in_the_next_step_none_arrive_before_the_restart(crashed):
+    _, judged = crashed("right", with_step(Idle(), 3), step=2)
+    assert not statuses(judged, "arrived")
+    assert not statuses(crashed("right", step=4)[1], "arrived")
+
+
 def test_what_a_stop_does_is_no_fault_of_a_query_that_starts_twice(crashed):
     recorded, judged = crashed("silent-after-a-stop", step=2)
     assert recorded.emitted[3] == ('["total", 4]',)
