@@ -20,6 +20,7 @@ from reports.analysis.columns import (
     problems_of_submission,
     published_columns,
     read_column,
+    some,
 )
 from reports.analysis.published import published_results
 
@@ -70,11 +71,12 @@ def _lines(compared: BesideApache) -> Iterator[Text]:
         yield Text("  no results of this version are published to compare it with", style="yellow")
     else:
         yield Text(
-            f"  {counted(compared.compared, 'case')} compared with Apache's {compared.release.title}, "
-            f"{len(compared.different) or 'none'} different",
+            f"  {counted(compared.compared, 'case')} compared with Apache's {compared.release.title}, {compared.outcome}",
             style="bold red" if compared.different else "bold green",
         )
-    for cell in compared.different:
+    for why, cells in compared.refused.items():
+        yield Text(f"  ≠ refuses {counted(len(cells), 'case')}, “{why}”{some([cell.case for cell in cells])}")
+    for cell in compared.otherwise:
         yield Text(f"  ≠ {cell.case}: {cell.divergence}")
     if compared.changed:
         yield Text(f"  {counted(len(compared.changed), 'case')} changed since and not compared", style="yellow")
@@ -93,5 +95,6 @@ def _record(compared: BesideApache) -> dict[str, Any]:
         "release": compared.release.spark if compared.release else None,
         "compared": compared.compared,
         "different": [cell.case for cell in compared.different],
+        "refused": {why: [cell.case for cell in cells] for why, cells in compared.refused.items()},
         "changed": list(compared.changed),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,19 +14,20 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted, printable
-from conformance.judging.verdict import Status
+from conformance.judging.verdict import Status, rejects_the_query
 from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.native import NativeUse, native_uses
 from reports.analysis.published import BASELINES
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.records import Name, Target
+from reports.results.records import Cell, Name, Target
 from reports.results.status import NO_RESULT
 
 PUBLISHED = BASELINES / "columns"
 _SUFFIXES = (".jsonl.xz", ".jsonl")
 _SHOWN = 3
+_LONGEST = 60
 _SILENT = NO_RESULT | {"not-applicable"}
 
 
@@ -99,6 +100,32 @@ class BesideApache:
     of: int
     """The number of cases that the suite has now."""
 
+    @cached_property
+    def refused(self) -> Mapping[str, tuple[DifferentCell, ...]]:
+        """Of the different cases, those whose query the engine refused before it read a row, by what it said; the most frequent first."""
+        found: dict[str, list[DifferentCell]] = defaultdict(list)
+        for cell in self.different:
+            if why := _refusal(cell.b):
+                found[why].append(cell)
+        return {why: tuple(cells) for why, cells in sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))}
+
+    @property
+    def otherwise(self) -> tuple[DifferentCell, ...]:
+        """The different cases that the engine did not refuse."""
+        refused = {cell.case for cells in self.refused.values() for cell in cells}
+        return tuple(cell for cell in self.different if cell.case not in refused)
+
+    @property
+    def outcome(self) -> str:
+        """``2 different``; of an engine that refuses queries: ``9 different: refuses 7 cases; answers 2 otherwise``."""
+        total = f"{len(self.different) or 'none'} different"
+        refused = [cell for cells in self.refused.values() for cell in cells]
+        if not refused:
+            return total
+        both = sum(bool(_refusal(cell.a)) for cell in refused)
+        too = f", {both} of which Apache's refuses too, with another error" if both else ""
+        return f"{total}: refuses {counted(len(refused), 'case')}{too}; answers {len(self.otherwise)} otherwise"
+
 
 def read_column(path: Path) -> Column:
     """Reads a ``NAME.yaml`` and the results beside it.
@@ -143,15 +170,15 @@ def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str
     if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
         yield (
             f"the results are of another suite than this one ({counted(len(changed), 'case')} of it changed or went"
-            f"{_some(changed)}); check it with the release that ran, or run again"
+            f"{some(changed)}); check it with the release that ran, or run again"
         )
     if column.provenance.covers == "all" and (missing := sorted(digests.keys() - ran.keys())):
         yield (
-            f"{counted(len(missing), 'case')} of the suite did not run{_some(missing)}; "
+            f"{counted(len(missing), 'case')} of the suite did not run{some(missing)}; "
             "run all, `conformance run --all`, or say covers: part with a note"
         )
     if unknown := sorted({cell.case for cell in column.results.cells if cell.status in ("broken", "flaky", "not-run")}):
-        yield f"{counted(len(unknown), 'case')} without a reliable answer{_some(unknown)}; run again"
+        yield f"{counted(len(unknown), 'case')} without a reliable answer{some(unknown)}; run again"
 
 
 def published_columns() -> tuple[Column, ...]:
@@ -180,6 +207,15 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
     return BesideApache(column, release, len(compared), different, changed, len(digests))
 
 
+def _refusal(cell: Cell) -> str:
+    """What the engine said when it refused the query before a micro-batch ran; empty if it did not."""
+    seen = cell.observation
+    if seen is None or seen.error is None or not rejects_the_query(seen.error) or any(s.batches for s in seen.steps):
+        return ""
+    said = printable(" ".join(seen.error.message.split())) or seen.error.title
+    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+
+
 def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:
     if len(results.header.targets) != 1 or not results.cells:
         yield f"the results have {counted(len(results.header.targets), 'column')}; a file has one"
@@ -198,6 +234,7 @@ def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
     return sorted(case for case, digest in ran.items() if digests.get(case) != digest)
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first names and how many more there are, ``: a, b, c and 2 more``; empty without names."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f": {', '.join(names[:_SHOWN])}{more}" if names else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
+from conformance.core.observation import StepSeen
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from reports.analysis.columns import (
@@ -28,7 +30,8 @@ from reports.exports.ci_reports import badge
 from reports.html.addresses import InAFolder
 from reports.html.pages import renderings
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import Cell, Target
+from tests.support.observations import batch, failed, observed, step
 from tests.support.runs import case_named, written
 
 SUITE = "5" * 64
@@ -200,6 +203,56 @@ def test_a_version_without_results_is_compared_with_nothing(make: Make, tmp_path
     assert (found.release, found.compared, found.different) == (None, 0, ())
 
 
+def answering(results: Results, *answers: tuple[StepSeen, ...]) -> Results:
+    """The results with these answers to their cases, in order, none of them as the case says."""
+    cells = []
+    for cell, steps in zip(results.cells, answers, strict=True):
+        seen = observed(*steps)
+        answer = {"status": "violates", "observation": seen, "behaviour": seen.behaviour_digest}
+        cells.append(Cell.model_validate({**cell.model_dump(), **answer}))
+    return replace(results, cells=tuple(cells))
+
+
+def test_what_an_engine_refuses_is_told_apart_from_what_it_answers_otherwise(make: Make, tmp_path: Path) -> None:
+    """It refuses a query that fails before a micro-batch ran. A refusal of a later query of the case is another answer."""
+    refused = failed(1, "UnsupportedOperationException", stage="analysis", message="with\n watermark")
+    ran, fails, later = step(1, batch(0)), failed(1, "Gone"), failed(2, "Gone", stage="start")
+    cases = tuple(f"late/{name}" for name in "abcde")
+    told = (ran,), (failed(1, "AnalysisException", stage="start", message="no"),), (ran,), (ran,), (ran,)
+    apache = answering(Results.read(written(tmp_path / "apache", cases, ("spark-4.3.0",))), *told)
+    acme = read_column(make(cases=cases))
+    acme = replace(acme, results=answering(acme.results, (refused,), (refused,), (fails,), (ran, later), (ran,)))
+    found = beside_apache(acme, apache, DIGESTS)
+    reasons = {why: [cell.case for cell in cells] for why, cells in found.refused.items()}
+    assert reasons == {"with watermark": ["late/a", "late/b"]}
+    assert [cell.case for cell in found.otherwise] == ["late/c", "late/d"]
+    outcome = "4 different: refuses 2 cases, 1 of which Apache's refuses too, with another error; answers 2 otherwise"
+    assert found.outcome == outcome
+    report = Report.of(apache, Suite(()), columns=[acme])
+    (about,) = (page.body for page in (render() for render in renderings(report, InAFolder())) if page.key == "about")
+    assert 'refuses 2, <span class="quiet">“with watermark”</span>: <a href=' in about
+    assert outcome in unescape(about)
+
+
+def test_the_documentation_says_what_the_column_of_sail_holds() -> None:
+    (column,) = (one for one in published_columns() if one.name.startswith("sail"))
+    ran = {cell.case: cell.case_digest for cell in column.results.cells}
+    found = beside_apache(column, published_results((column.target.spark,)), ran)
+    page = " ".join((Path(__file__).parents[4] / "docs" / "spark-developers.md").read_text(encoding="utf-8").split())
+    assert f"{found.compared} cases compared with Apache's {column.target.spark}, {found.outcome} ```" in page
+    refused = {why: len(cells) for why, cells in found.refused.items()}
+    assert f"`withWatermark` in {refused['with watermark']} cases" in page
+    assert f"refuses {refused['missing argument: Python UDF output type']} because of `foreachBatch`" in page
+    conform = [
+        cell.observation.error for cell in column.results.cells if cell.status == "conforms" and cell.observation
+    ]
+    assert f"The {len(conform)} cases that conform are errors of PySpark's client" in page
+    assert f"The {len(conform)} cases that conform are refused by PySpark's client" in (column.provenance.note or "")
+    # The client wraps each error of a server in one of these.
+    assert not any("SparkConnectException" in error.classes for error in conform if error is not None)
+    assert all("SparkConnectException" in cell.b.observation.error.classes for cell in found.different)  # type: ignore[union-attr]
+
+
 def test_no_total_counts_it(make: Make, apache: Results) -> None:
     column = read_column(make(statuses={("late/b", "spark-4.3.0"): "violates"}))
     without, beside = Report.of(apache, Suite(())), Report.of(apache, Suite(()), columns=[column])
@@ -232,7 +285,8 @@ def test_the_published_columns_are_ones_that_may_be_published() -> None:
         assert list(problems_of_submission(column, column.results.header.suite, {**cases, **ran})) == []
         found = beside_apache(column, published_results((column.target.spark,)), cases)
         assert found.release is not None
-        assert found.different == ()
+        assert found.otherwise == ()
+        assert bool(found.refused) == column.name.startswith("sail")
     done = CliRunner().invoke(app, ["columns"])
     assert done.exit_code == 0
     assert "compared with Apache's 3.5.9, none different" in done.output
