@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -111,9 +112,7 @@ class Commands(CommandGroup):
             except typer.Abort:
                 code = 1
             except Exception as error:
-                if self.debug:
-                    traceback.print_exception(error)
-                code = _report_error(error)
+                code = _report_error(error, debug=self.debug)
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)
 
@@ -134,8 +133,8 @@ def load(name: str) -> Any:
     return command
 
 
-def _report_error(error: Exception) -> int:
-    """Print what went wrong; returns the exit code."""
+def _report_error(error: Exception, *, debug: bool) -> int:
+    """Print what went wrong; returns the exit code, which counts also where nothing can be printed, because the disk is full."""
     code = getattr(error, "exit_code", None)
     # Of an InvalidCase, which takes long to import.
     problems = getattr(error, "problems", None)
@@ -160,6 +159,11 @@ def _report_error(error: Exception) -> int:
         lines = [
             f"conformance: a defect of this program: {what}; `conformance --debug …` shows where. Please report it."
         ]
-    for line in lines:
-        print(printable(line, keep="\n"), file=sys.stderr)
+    with suppress(OSError):
+        if debug:
+            traceback.print_exception(error)
+        for line in lines:
+            print(printable(line, keep="\n"), file=sys.stderr)
+    with suppress(OSError):
+        flush()
     return FAILED if code is None else int(code)

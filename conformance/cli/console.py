@@ -59,14 +59,17 @@ def _take(descriptor: int) -> int:
 
 
 def flush() -> None:
-    """Write what is still in the buffers; raises OSError if that fails, because the disk is full."""
+    """Write what is still in the buffers of both streams; raises OSError if that fails, because the disk is full."""
+    failed = None
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:
+        except OSError as error:
+            failed = error
             if isinstance(stream, SafeStream):
                 stream.abandon()
-            raise
+    if failed is not None:
+        raise failed
 
 
 class SafeStream(io.TextIOBase):

@@ -74,6 +74,16 @@ def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (3, "conformance: No space left on device\n")
 
 
+@pytest.mark.parametrize(("command", "code"), [("combine r", 3), ("combine nothing", 2), ("--debug combine r", 3)])
+def test_a_full_disk_behind_both_streams_leaves_the_exit_code(command: str, code: int, tmp_path: Path) -> None:
+    written(tmp_path / "r")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    with Path("/dev/full").open("w") as full:
+        words = [*RUN, *command.split()]
+        done = subprocess.run(words, cwd=tmp_path, env=environ, stdout=full, stderr=full, check=False)
+    assert done.returncode == code
+
+
 @pytest.mark.parametrize(
     ("closed", "command", "code"),
     [(">&-", "combine r", 0), ("<&- >&- 2>&-", "combine r -o again", 0), ("2>&-", "combine nothing", 2)],
