@@ -331,6 +331,14 @@ class TestProgress:
         assert judged({"progress": {path: right}}, batch(0, progress=self.PROGRESS)).status == "conforms"
         assert aspects(judged({"progress": {path: wrong}}, batch(0, progress=self.PROGRESS))) == [f"progress.{path}"]
 
+    def test_a_finding_shows_the_value_or_that_there_is_none(self) -> None:
+        wanted = {"progress": {"numInputRows": 4, "nowhere": 5}}
+        findings = judged(wanted, batch(0, progress=self.PROGRESS)).findings
+        assert [line for finding in findings for line in finding.body()] == [
+            "progress.numInputRows: expected 4, observed 3",
+            "progress.nowhere: expected 5, observed no such path",
+        ]
+
     def test_of_the_last_batch(self) -> None:
         seen = batch(0, progress={"numInputRows": 1}), batch(1, progress={"numInputRows": 0})
         assert judged({"progress": {"numInputRows": 0}}, *seen).status == "conforms"
