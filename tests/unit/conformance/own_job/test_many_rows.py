@@ -18,7 +18,7 @@ from conformance.core.values import canonical
 from conformance.own_job import many_rows, sample
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, first_handoffs, next_cells, own_function, rows_in_files, write_job
-from conformance.own_job.many_rows import Some, Stored, instant_of, kept, lines_of
+from conformance.own_job.many_rows import Stored, instant_of, kept, lines_of
 from conformance.own_job.sample import Sample, arrivals, read_sample
 from conformance.runner.resources import EngineUse
 from harness.engine.request import request_for
@@ -85,7 +85,7 @@ def test_a_row_on_disk_is_the_row_that_was_read_whatever_its_types(data: strateg
     many = kept(rows, schema, None)
     assert isinstance(many, Stored)
     assert [canonical(value, type) for (value,) in many] == [canonical(value, type) for (value,) in rows]
-    one, *_, last = Some(many, [3, 20]).lines()
+    one, *_, last = many.at([3, 20]).lines()
     assert [json.loads(line) for line in lines_of((rows[3], rows[20]), schema)] == [json.loads(one), json.loads(last)]
 
 
