@@ -332,6 +332,10 @@ class TestProgress:
         assert judged({"progress": {path: right}}, batch(0, progress=self.PROGRESS)).status == "conforms"
         assert aspects(judged({"progress": {path: wrong}}, batch(0, progress=self.PROGRESS))) == [f"progress.{path}"]
 
+    @pytest.mark.parametrize(("observed", "status"), [(0.1234567894, "conforms"), (0.123456788, "violates")])
+    def test_numbers_are_compared_to_nine_decimals(self, observed: float, status: str) -> None:
+        assert judged({"progress": {"rate": 0.1234567891}}, batch(0, progress={"rate": observed})).status == status
+
     def test_a_finding_shows_the_value_or_that_there_is_none(self) -> None:
         wanted = {"progress": {"numInputRows": 4, "nowhere": 5}}
         findings = judged(wanted, batch(0, progress=self.PROGRESS)).findings
