@@ -281,7 +281,7 @@ class _Trial:
             conf,
             verdict.plan,
         )
-        answers = [*verdicts.statements(verdict, about), *self.query.statements()]
+        answers = [*verdicts.statements(verdict, about), *self.query.statements]
         answers += [stress.statement(verdict) for stress in stresses]
         summary = f"{title}: {verdicts.summary(verdict)}"
         write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)

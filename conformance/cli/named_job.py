@@ -14,7 +14,7 @@ from conformance.cli.console import errors_console
 from conformance.cli.options import one_of
 from conformance.cli.progress import EngineLines
 from conformance.own_job import program as programs
-from conformance.own_job.job_run import MODES, Job, OwnQuery, check_function
+from conformance.own_job.job_run import MODES, OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.program import Program, is_program
 from conformance.own_job.sample import Sample
@@ -121,11 +121,11 @@ class NamedJob:
             sql, samples = SqlFile.read(self.text, mode), files.all()
             sql.check_streams([each.stream for each in samples])
             sql = sql.with_watermarks(job_options.pairs(self.watermarks, "--watermark"), samples)
-            return sql, samples, sql.notes()
+            return sql.query, samples, sql.notes()
         function = function_or_method(self.text, mode, where.runtime.jars)
         if not files.names and not files.ddl:
             raise typer.BadParameter("Missing option '--sample'")
         samples = files.all()
-        if isinstance(function, Job):
-            return function, samples, check_function(function, [each.stream for each in samples], own_code.folders)
+        if ":" in self.text:
+            return function, samples, check_function(self.text, [each.stream for each in samples], own_code.folders)
         return function, samples, ()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import catalogue, rules_of
-from conformance.model.rules import Rules
 from conformance.oracle.prediction import Prediction, predict
 from conformance.strategies.cases import Generated, changed, generated
 from conformance.strategies.pipelines import chosen
@@ -32,42 +31,28 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
     Raises:
         Unpredictable: the model does not know what the case does.
     """
-    recording = RecordingRules(rules_of(version))
-    prediction = predict(case, version, cast(Rules, recording))
-    traits = {*recording.read, *recording.results, *_traits(case, prediction)}
-    return ModelCoverage(frozenset(recording.read), frozenset(traits))
+    rules, results = rules_of(version), set[str]()
+    functions = {name: value for name in catalogue() if callable(value := getattr(rules, name))}
+    recording = {name: _recording(name, function, results) for name, function in functions.items()}
+    prediction = predict(case, version, rules.altered(**recording))
+    read = frozenset(prediction.read.rules.keys() & catalogue().keys())
+    return ModelCoverage(read, read | results | {*_traits(case, prediction)})
 
 
-@dataclass(frozen=True)
-class RecordingRules:
-    """A view of ``Rules`` that records which rules the model reads, and what their functions return."""
+def _recording(name: str, function: Callable[..., Any], results: set[str]) -> Callable[..., Any]:
+    """A function of the rules that records what it returns."""
 
-    rules: Rules
-    read: set[str] = field(default_factory=set)
-    results: set[str] = field(default_factory=set)
+    def called(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if isinstance(result, bool):
+            # A comparison close to its boundary is a result of its own.
+            is_comparison = len(arguments) == 2 and all(isinstance(argument, int) for argument in arguments)
+            distance = arguments[0] - arguments[1] * 1000 if is_comparison else None
+            near = f" at {distance}" if distance is not None and abs(distance) <= 1000 else ""
+            results.add(f"{name}: {result}{near}")
+        return result
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.rules, name)
-        if name not in catalogue():
-            return value
-        self.read.add(name)
-        return self._recording(name, value) if callable(value) else value
-
-    def altered(self, **values: Any) -> RecordingRules:
-        return replace(self, rules=self.rules.altered(**values))
-
-    def _recording(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*arguments: Any) -> Any:
-            result = function(*arguments)
-            if isinstance(result, bool):
-                # A comparison close to its boundary is a result of its own.
-                is_comparison = len(arguments) == 2 and all(isinstance(argument, int) for argument in arguments)
-                distance = arguments[0] - arguments[1] * 1000 if is_comparison else None
-                near = f" at {distance}" if distance is not None and abs(distance) <= 1000 else ""
-                self.results.add(f"{name}: {result}{near}")
-            return result
-
-        return called
+    return called
 
 
 def _traits(case: Case, prediction: Prediction) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from conformance.core.data import read_data
+from conformance.core.observation import FrozenRecord
 
 
 @dataclass(frozen=True)
@@ -31,28 +32,34 @@ INVARIANTS = tuple(
 Status: TypeAlias = Literal["holds", "broken", "silent"]
 """``silent``: the run had nothing to check."""
 
-Violation: TypeAlias = Mapping[str, Any]
 
+class InvariantVerdict(FrozenRecord):
+    """The verdict on an invariant, as the record of a soak has it."""
 
-@dataclass(frozen=True)
-class InvariantVerdict:
-    invariant: Invariant
-    checked: int
-    """How much was checked, in ``Invariant.checked_unit``."""
-    violations: tuple[Violation, ...] = ()
-
-    @property
-    def status(self) -> Status:
-        if self.violations:
-            return "broken"
-        return "holds" if self.checked else "silent"
+    name: str
+    sentence: str
+    source: str
+    status: Status
+    looked: int
+    """The number of things of the kind ``what`` that were checked."""
+    what: str
+    rows: tuple[dict[str, Any], ...] = ()
+    """The first rows that break it; instants are ms since the epoch."""
 
 
 def judge(
-    invariant: Invariant, checked: int | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    invariant: Invariant, checked: int | None, columns: Sequence[str] = (), rows: Sequence[Sequence[Any]] = ()
 ) -> InvariantVerdict:
     """The verdict from the results of both queries; ``checked`` is None if the tables that it sums are empty."""
-    return InvariantVerdict(invariant, checked or 0, tuple(dict(zip(columns, row, strict=True)) for row in rows))
+    return InvariantVerdict(
+        name=invariant.name,
+        sentence=invariant.sentence,
+        source=invariant.source,
+        status="broken" if rows else "holds" if checked else "silent",
+        looked=checked or 0,
+        what=invariant.checked_unit,
+        rows=tuple(dict(zip(columns, row, strict=True)) for row in rows),
+    )
 
 
 STREAM_TOTALS = """

@@ -453,7 +453,7 @@ def _judge_refusal(
     case, cut = handoff.case, handoff.cut
     assert entry.error is not None
     written = observation.model_copy(update={"steps": observation.steps[: cut - 1]})
-    before = compare_steps(Steps(wanted.steps[: cut - 1]), case, written, lambda _: verdict.pair.origin)
+    before = compare_steps(wanted, case, written, lambda _: verdict.pair.origin)
     if before.findings:
         return replace(verdict, status="violates", findings=before.findings)
     if verdict.error is None:

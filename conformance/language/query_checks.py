@@ -260,8 +260,8 @@ def _is_simple(tokens: tuple[Token, ...]) -> bool:
 def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
     """The relations behind FROM, together; None if any is not a view, or they are not read here."""
     joined = Frame(())
-    for relation in _split(tokens, "join"):
-        names = [token for token in _split(relation, "on")[0] if token.keyword not in (*_SIDES, "as")]
+    for relation in split(tokens, "join"):
+        names = [token for token in next(split(relation, "on")) if token.keyword not in (*_SIDES, "as")]
         if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
             return None
         view = views[names[0].name]
@@ -276,18 +276,12 @@ _SIDES = ("inner", "left", "right", "full", "outer")
 
 def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
     """The conditions of the joins behind FROM, each without the side of the next join."""
-    for relation in _split(tokens, "join"):
-        for condition in _split(relation, "on")[1:]:
+    for relation in split(tokens, "join"):
+        for condition in [*split(relation, "on")][1:]:
             end = len(condition)
             while end and condition[end - 1].keyword in _SIDES:
                 end -= 1
             yield condition[:end]
-
-
-def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
-    """The tokens before, between and after a word."""
-    at = [index for index, token in enumerate(tokens) if token.keyword == word]
-    return [tokens[begin + 1 : end] for begin, end in pairwise([-1, *at, len(tokens)])]
 
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import cast
 
-from conformance.core.case import Add, Backlog, Case, Differs, Expectation, ExpectationChange, Partitioned, Restart
+from conformance.core.case import Case, Differs, Expectation, ExpectationChange, Partitioned
 from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
@@ -191,12 +191,7 @@ def _comes_in_partitions(case: Case) -> bool:
 
 
 def _placed(case: Case) -> Iterator[Partitioned]:
-    for step in case.steps:
-        match step.action:
-            case Add(streams=arrival) | Restart(add=arrival):
-                yield from arrival.values()
-            case Backlog(entries=entries):
-                yield from (placed for entry in entries for placed in entry.values())
+    return (placed for step in case.steps for arrival in step.arrivals() for placed in arrival.values())
 
 
 def _orders(case: Case) -> Iterator[tuple[int, ...]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import get_args
 
 from conformance.checkpoints.state_difference import state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode, Restart
@@ -299,64 +299,39 @@ FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MODES: tuple[str, ...] = get_args(OutputMode)
 
 
-class OwnQuery(Protocol):
+@dataclass(frozen=True)
+class OwnQuery:
     """A query of one's own, as a case writes it."""
 
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def called(self) -> Json:
-        """What `call` says."""
-
-    @property
-    def stem(self) -> str:
-        """The name of its case's file, without the suffix."""
-
-    @property
-    def output_mode(self) -> str: ...
-
-    @property
-    def trigger(self) -> str:
-        return "default"
-
-    def statements(self) -> Iterable[Statement]:
-        """What of it is not tried, for its verdict."""
-        return ()
+    title: str
+    called: Json
+    """What `call` says."""
+    stem: str
+    """The name of its case's file, without the suffix."""
+    output_mode: str = "append"
+    trigger: str = "default"
+    only: tuple[str, ...] = ()
+    """The streams that it reads, of those that its job gets; empty if it reads all."""
+    statements: tuple[Statement, ...] = ()
+    """What of it is not tried, for its verdict."""
 
     def reads(self, streams: Sequence[str]) -> Sequence[str]:
         """The streams that it reads, of all that its job gets."""
-        return streams
+        return self.only or streams
 
 
-@dataclass(frozen=True)
-class Job(OwnQuery):
-    """A function; raises WrongUsage if the text does not name one."""
+def own_function(text: str, output_mode: str = "append") -> OwnQuery:
+    """The query of a function, ``module:function``, which takes the session and a DataFrame for each sample, in order.
 
-    function: str
-    """``module:function``; it takes the session and a DataFrame for each sample, in order."""
-    output_mode: str = "append"
-
-    def __post_init__(self) -> None:
-        if FUNCTION.fullmatch(self.function) is None:
-            raise WrongUsage(
-                f"{self.function!r} is not a function: write module:function, such as acme_jobs.totals:build"
-            )
-
-    @property
-    def title(self) -> str:
-        return self.function
-
-    @property
-    def called(self) -> Json:
-        return self.function
-
-    @property
-    def stem(self) -> str:
-        return self.function.replace(":", ".")
+    Raises:
+        WrongUsage: the text does not name a function.
+    """
+    if FUNCTION.fullmatch(text) is None:
+        raise WrongUsage(f"{text!r} is not a function: write module:function, such as acme_jobs.totals:build")
+    return OwnQuery(text, text, text.replace(":", "."), output_mode)
 
 
-def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
+def check_function(function: str, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
     """Refuse a function that cannot be called with these streams, in their order, before an engine starts: raises WrongUsage.
 
     Reads the text of the module and runs nothing; what the text does not show, such as a module elsewhere, is left to Python.
@@ -364,7 +339,7 @@ def check_function(job: Job, streams: Sequence[str], folders: Iterable[Path]) ->
     Returns:
         Which stream is which parameter, where their names differ.
     """
-    module, _, name = job.function.partition(":")
+    module, _, name = function.partition(":")
     places = [folder.joinpath(*module.split(".")) for folder in folders]
     files = [at for place in places for at in (place.with_suffix(".py"), place / "__init__.py") if at.is_file()]
     try:

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from conformance.own_job.job_run import Job, OwnQuery
+from conformance.own_job.job_run import OwnQuery, own_function
 from harness.runtimes.own_code import Jar
 
 _METHOD = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+", re.ASCII)
 
 
-@dataclass(frozen=True)
-class JvmMethod(OwnQuery):
-    name: str
-    """``acme.Jobs.clicked``"""
-    output_mode: str = "append"
-
-    @property
-    def title(self) -> str:
-        return self.name
-
-    @property
-    def called(self) -> Json:
-        return {"jvm": self.name}
-
-    @property
-    def stem(self) -> str:
-        return self.name
-
-
-def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> Job | JvmMethod:
-    """What a text names: ``module:function``, or ``package.Class.method`` of the jars.
+def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> OwnQuery:
+    """The query of what a text names: ``module:function``, or ``package.Class.method`` of the jars.
 
     Raises:
         WrongUsage: it is neither; or it is a method, and there are no jars, or none has its class.
     """
     if ":" in text or not (jars or _METHOD.fullmatch(text)):
-        return Job(text, output_mode)
+        return own_function(text, output_mode)
     if not jars:
         raise WrongUsage(
             f"{text!r} is not a function, which is module:function; if it is a method of Java or Scala, --jar is missing"
@@ -55,4 +34,4 @@ def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> Job 
         if not any(holder in jar.classes() for jar in fitting):
             classes = sorted({name for jar in fitting for name in jar.classes()})
             raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', holder, classes)}")
-    return JvmMethod(text, output_mode)
+    return OwnQuery(text, {"jvm": text}, text, output_mode)

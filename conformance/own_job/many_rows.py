@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain, islice
-from typing import TypeAlias, overload
+from typing import IO, TypeAlias, overload
 
 from conformance.core.data import Json
 from conformance.core.spark_types import Schema
@@ -25,7 +25,7 @@ def kept(rows: Iterable[Row], schema: Schema, event_time: int | None) -> Sequenc
     """The rows, in a temporary file if they are more than a case may have; ``event_time``: the position of its column."""
     left = iter(rows)
     first = tuple(islice(left, MOST_IN_A_CASE + 1))
-    return first if len(first) <= MOST_IN_A_CASE else Stored(chain(first, left), schema, event_time)
+    return first if len(first) <= MOST_IN_A_CASE else Stored.of(chain(first, left), schema, event_time)
 
 
 def instant_of(row: Row, schema: Schema, event_time: int | None) -> int:
@@ -38,7 +38,7 @@ def instant_of(row: Row, schema: Schema, event_time: int | None) -> int:
 
 def lines_of(rows: Sequence[Row], schema: Schema) -> Iterator[bytes]:
     """Each row as a line of JSON that Spark reads with this schema."""
-    return rows.lines() if isinstance(rows, _Rows) else (_line(row, schema) for row in rows)
+    return rows.lines() if isinstance(rows, Stored) else (_line(row, schema) for row in rows)
 
 
 def _line(row: Row, schema: Schema) -> bytes:
@@ -46,8 +46,32 @@ def _line(row: Row, schema: Schema) -> bytes:
     return json.dumps(values).encode() + b"\n"
 
 
-class _Rows(Sequence[Row]):
-    """Rows that are read one at a time."""
+class Stored(Sequence[Row]):
+    """Rows in a file that ends with the process."""
+
+    def __init__(self, file: IO[bytes], names: Sequence[str], starts: array[int], instants: array[int]) -> None:
+        self._file, self._names, self._starts = file, names, starts
+        self.instants = instants
+        """What `instant_of` says of each."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], schema: Schema, event_time: int | None) -> Stored:
+        file = tempfile.TemporaryFile(prefix="conformance-")  # noqa: SIM115 - it lives as long as the rows
+        starts, instants, at = array("q"), array("q"), 0
+        for row in rows:
+            starts.append(at)
+            instants.append(instant_of(row, schema, event_time))
+            at += file.write(_line(row, schema))
+        file.flush()
+        return cls(file, [field.name for field in schema.fields], starts, instants)
+
+    def at(self, places: Sequence[int]) -> Stored:
+        """The rows at these places."""
+        starts, instants = (array("q", map(all.__getitem__, places)) for all in (self._starts, self.instants))
+        return Stored(self._file, self._names, starts, instants)
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
     @overload
     def __getitem__(self, place: int) -> Row: ...
@@ -55,60 +79,16 @@ class _Rows(Sequence[Row]):
     def __getitem__(self, place: slice) -> Sequence[Row]: ...
     def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
         if isinstance(place, slice):
-            return tuple(self.row(each) for each in range(*place.indices(len(self))))
-        return self.row(range(len(self))[place])
-
-    def row(self, place: int) -> Row:
-        raise NotImplementedError
+            return tuple(map(self._row, range(*place.indices(len(self)))))
+        return self._row(range(len(self))[place])
 
     def lines(self) -> Iterator[bytes]:
-        raise NotImplementedError
+        return map(self._line, range(len(self)))
 
-
-class Stored(_Rows):
-    """Rows in a file that ends with the process."""
-
-    def __init__(self, rows: Iterable[Row], schema: Schema, event_time: int | None) -> None:
-        self._file = tempfile.TemporaryFile(prefix="conformance-")  # noqa: SIM115 - it lives as long as the rows
-        self._starts, self._names = array("q"), [field.name for field in schema.fields]
-        self.instants = array("q")
-        """What `instant_of` says of each."""
-        at = 0
-        for row in rows:
-            self._starts.append(at)
-            self.instants.append(instant_of(row, schema, event_time))
-            at += self._file.write(_line(row, schema))
-        self._file.flush()
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __iter__(self) -> Iterator[Row]:
-        return (self.row(place) for place in range(len(self)))
-
-    def line(self, place: int) -> bytes:
+    def _line(self, place: int) -> bytes:
         self._file.seek(self._starts[place])
         return self._file.readline()
 
-    def lines(self) -> Iterator[bytes]:
-        return map(self.line, range(len(self)))
-
-    def row(self, place: int) -> Row:
-        values = json.loads(self.line(place), parse_float=Decimal)
+    def _row(self, place: int) -> Row:
+        values = json.loads(self._line(place), parse_float=Decimal)
         return tuple(values[name] for name in self._names)
-
-
-class Some(_Rows):
-    """The rows at these places of others."""
-
-    def __init__(self, rows: Stored, places: Sequence[int]) -> None:
-        self._rows, self._places = rows, places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def row(self, place: int) -> Row:
-        return self._rows.row(self._places[place])
-
-    def lines(self) -> Iterator[bytes]:
-        return map(self._rows.line, self._places)

@@ -81,52 +81,6 @@ class Program:
         return {"program": self.path, **arguments, **({"sinks": True} if self.sinks else {})}
 
 
-@dataclass(frozen=True)
-class ProgramQuery(OwnQuery):
-    """A query that a program starts: an `OwnQuery`."""
-
-    program: Program
-    number: int
-    """Its place among those that the program starts, from 1."""
-    of: int
-    """How many the program starts."""
-    seen: QuerySeen
-
-    @property
-    def title(self) -> str:
-        named = f" ({self.seen.name})" if self.seen.name else ""
-        return self.program.path if self.of == 1 else f"{self.program.path}, query {self.number} of {self.of}{named}"
-
-    @property
-    def called(self) -> Json:
-        return {**self.program.called, **({"query": self.number} if self.of > 1 else {})}
-
-    @property
-    def stem(self) -> str:
-        name = self.program.path.removesuffix(".py").replace("/", ".")
-        return name if self.of == 1 else f"{name}-{self.number}"
-
-    @property
-    def output_mode(self) -> str:
-        return self.seen.output_mode
-
-    @property
-    def trigger(self) -> str:
-        return self.seen.trigger
-
-    def reads(self, streams: Sequence[str]) -> Sequence[str]:
-        return self.seen.reads or streams
-
-    def statements(self) -> Iterator[Statement]:
-        """What of the query is not tried."""
-        if self.seen.sink in ("foreach", "foreachBatch"):
-            at = f" at {self.seen.at}" if self.seen.at else ""
-            what = "is not called: the rows that it would get are compared, not what it does"
-            if self.program.sinks:
-                what = "ran in every run of the trial: the rows that it got are compared, not what it wrote"
-            yield Statement("unsupported", "–", f"the function of {self.seen.sink}{at} {what}")
-
-
 class SampleFiles(Protocol):
     """The files of samples, by source."""
 
@@ -223,7 +177,7 @@ def queries(
     files: SampleFiles,
     *,
     silent: bool = False,
-) -> tuple[tuple[ProgramQuery, tuple[Sample, ...]], ...]:
+) -> tuple[tuple[OwnQuery, tuple[Sample, ...]], ...]:
     """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
 
     Args:
@@ -251,11 +205,36 @@ def queries(
         samples[name] = silent_sample(name, sources[name].ddl or files.columns(name) or "")
     return tuple(
         (
-            ProgramQuery(program, number, len(seen.queries), query),
+            _query(program, number, seen),
             tuple(each if name in of_query else replace(each, rows=()) for name, each in samples.items()),
         )
-        for number, (query, of_query) in enumerate(zip(seen.queries, reads, strict=True), 1)
+        for number, of_query in enumerate(reads, 1)
     )
+
+
+def _query(program: Program, number: int, of: ProgramSeen) -> OwnQuery:
+    """The query with this number, from 1, among those that a program starts."""
+    seen, several = of.queries[number - 1], len(of.queries) > 1
+    named = f" ({seen.name})" if seen.name else ""
+    stem = program.path.removesuffix(".py").replace("/", ".")
+    return OwnQuery(
+        title=f"{program.path}, query {number} of {len(of.queries)}{named}" if several else program.path,
+        called={**program.called, **({"query": number} if several else {})},
+        stem=f"{stem}-{number}" if several else stem,
+        output_mode=seen.output_mode,
+        trigger=seen.trigger,
+        only=seen.reads,
+        statements=tuple(_not_tried(program, seen)),
+    )
+
+
+def _not_tried(program: Program, seen: QuerySeen) -> Iterator[Statement]:
+    if seen.sink in ("foreach", "foreachBatch"):
+        at = f" at {seen.at}" if seen.at else ""
+        what = "is not called: the rows that it would get are compared, not what it does"
+        if program.sinks:
+            what = "ran in every run of the trial: the rows that it got are compared, not what it wrote"
+        yield Statement("unsupported", "–", f"the function of {seen.sink}{at} {what}")
 
 
 def _read(source: SourceSeen, files: SampleFiles) -> Sample:

@@ -21,7 +21,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
-from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, Row, Some, Stored, instant_of, kept
+from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, Row, Stored, instant_of, kept
 
 Record: TypeAlias = Mapping[str, Json]
 
@@ -414,7 +414,7 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequen
         timed = instant != NO_INSTANT
         parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
     rows = sample.rows
-    return [Some(rows, at) if isinstance(rows, Stored) else tuple(rows[each] for each in at) for at in parts]
+    return [rows.at(at) if isinstance(rows, Stored) else tuple(rows[each] for each in at) for at in parts]
 
 
 def too_many_for_a_case(samples: Iterable[Sample]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.language.source import unknown
@@ -25,7 +24,7 @@ def is_sql_file(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SqlFile(OwnQuery):
+class SqlFile:
     path: str
     parts: tuple[SqlStatement, ...]
     """Temporary views and settings, and at the end the query."""
@@ -65,20 +64,13 @@ class SqlFile(OwnQuery):
         return cls(path, found, output_mode)
 
     @property
-    def title(self) -> str:
-        return self.path
-
-    @property
-    def stem(self) -> str:
-        return Path(self.path).stem
-
-    @property
-    def called(self) -> Json:
+    def query(self) -> OwnQuery:
         watermarks = {stream: [*of] for stream, of in (self.watermarks or {}).items()}
-        return {
+        called = {
             "sql": [statement.text for statement in self.parts],
             **({"watermarks": watermarks} if watermarks else {}),
         }
+        return OwnQuery(self.path, called, Path(self.path).stem, self.output_mode)
 
     def notes(self) -> tuple[str, ...]:
         """What the user may have forgotten."""

@@ -41,43 +41,20 @@ from conformance.policies.trace import MIN, NANOS_PER_MILLI, ClockUnit, in_unit
 
 
 @dataclass(frozen=True)
-class MaxMinusDelay(Policy):
-    """One ``withWatermark`` of a query, updated at the end of each micro-batch.
-
-    The watermark never decreases, and a micro-batch without rows does not move it.
-    """
-
-    delay: int
-    watermark: int = MIN
-    """``MIN`` until a micro-batch with rows has ended; combined with other inputs it counts as the epoch."""
-    highest: int | None = None
-    """The maximum event time of the current micro-batch."""
-
-    def event(self, timestamp: int, now: int) -> MaxMinusDelay:  # noqa: ARG002
-        return replace(self, highest=timestamp if self.highest is None else max(self.highest, timestamp))
-
-    def boundary(self, now: int) -> MaxMinusDelay:  # noqa: ARG002
-        if self.highest is None:
-            return self
-        return replace(self, watermark=max(self.watermark, self.highest - self.delay), highest=None)
-
-    poll = boundary
-
-
-@dataclass(frozen=True)
 class Quantile(Policy):
-    """A quantile of the event times of a micro-batch minus a delay; never decreases.
+    """A quantile of the event times of a micro-batch minus a delay, updated when the micro-batch ends.
 
-    Proposed along with Spark's first watermark (SPARK-18124) but never implemented. Computed here the way Spark would have to:
-    over the rows of a micro-batch, when it ends. The quantile is the nearest rank: the lowest event time such that at least
-    the share ``quantile`` of the rows is at or below it. A share of 1 is the maximum, Spark's own policy; with a smaller
-    share a few rows from the far future do not move the watermark.
+    A share of 1 is the maximum: one ``withWatermark`` of Spark. Smaller shares were proposed along with it (SPARK-18124) and never
+    implemented; with one a few rows from the far future do not move the watermark. The quantile is the nearest rank: the lowest event
+    time such that at least the share ``quantile`` of the rows is at or below it. The watermark never decreases, and a micro-batch
+    without rows does not move it.
     """
 
     quantile: Decimal
     """Greater than 0, at most 1."""
     delay: int = 0
     watermark: int = MIN
+    """``MIN`` until a micro-batch with rows has ended; combined with other inputs it counts as the epoch."""
     seen: tuple[int, ...] = ()
     """Event times of the current micro-batch, in order of arrival."""
 
@@ -590,7 +567,7 @@ def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
     policy: Policy
     match name:
         case "spark":
-            policy, coalescing = MaxMinusDelay(given["delay"]), SparkCoalescing(given["multipleWatermarkPolicy"])
+            policy, coalescing = Quantile(Decimal(1), given["delay"]), SparkCoalescing(given["multipleWatermarkPolicy"])
             return EngineRules(name, "Spark", policy, SparkLateness(), coalescing, throttle)
         case "quantile":
             policy = Quantile(Decimal(str(given["quantile"])), given["delay"])

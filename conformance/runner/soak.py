@@ -20,7 +20,7 @@ from harness.engine.engine import DriverFailed
 from harness.errors import HarnessError
 from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
-from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
+from reports.results.soak import SOAK_RECORD, SoakRecord
 
 MAX_ROWS = 5
 """At most this many rows of a broken invariant are shown."""
@@ -171,7 +171,7 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             kills=run.kills,
             seconds=run.seconds,
             **vars(totals),
-            laws=tuple(map(InvariantRecord.of, invariants)),
+            laws=invariants,
         )
         output.write(record.text)
     return record

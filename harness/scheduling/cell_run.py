@@ -335,8 +335,8 @@ class SavedCheckpoint:
 
 def run_cell(case: Case, slot: EngineSlot, limits: Limits, allow_code: bool) -> CellRun:
     """Run one case on one target, ``limits.repeat`` times. Never raises for what an engine or this machine did."""
-    runs = [partial(run_whole, case, slot, limits)] * limits.repeat
-    return completed(CellTask(case, (slot.target,)), runs, allow_code=allow_code)
+    task = CellTask(case, (slot.target,))
+    return completed(task, [lambda: run_and_keep(task, slot, limits)[0]] * limits.repeat, allow_code=allow_code)
 
 
 def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allow_code: bool) -> CellRun:
@@ -357,15 +357,6 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
         if isinstance(error, EngineDied) and (case.own_sink or has_operation(case, "call")):
             failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
     return CellRun(task, tuple(observations), failure, True, time.monotonic() - began)
-
-
-def run_whole(case: Case, slot: EngineSlot, limits: Limits, resumes: str | None = None) -> Observation:
-    """Run every step of a case; ``resumes``: as in `CellTask`.
-
-    Raises:
-        HarnessError, MisalignedBatches: see ``with_retries``.
-    """
-    return run_and_keep(CellTask(case, (slot.target,), resumes=resumes), slot, limits)[0]
 
 
 def run_and_keep(task: CellTask, slot: EngineSlot, limits: Limits) -> tuple[Observation, Mapping[int, SavedCheckpoint]]:

@@ -165,11 +165,7 @@ def _dropped(count: int | tuple[int, ...] | None) -> str:
 
 
 def _count(count: int | tuple[int, ...] | None) -> str:
-    return _numbers(count) if isinstance(count, tuple) else str(count)
-
-
-def _numbers(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
+    return ", ".join(map(str, count)) if isinstance(count, tuple) else str(count)
 
 
 def _instant(value: object) -> str:

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
-from conformance.invariants.catalogue import InvariantVerdict, Status, StreamTotals
+from conformance.invariants.catalogue import InvariantVerdict, StreamTotals
 
 SOAK_RECORD = FileKind(
     "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None
 )
-
-
-class InvariantRecord(FrozenRecord):
-    """The verdict on an invariant."""
-
-    name: str
-    sentence: str
-    source: str
-    status: Status
-    looked: int
-    """The number of things of the kind ``what`` that were checked."""
-    what: str
-    rows: tuple[dict[str, Any], ...]
-    """The first rows that break it; instants are ms since the epoch."""
-
-    @classmethod
-    def of(cls, verdict: InvariantVerdict) -> InvariantRecord:
-        invariant = verdict.invariant
-        return cls(
-            name=invariant.name,
-            sentence=invariant.sentence,
-            source=invariant.source,
-            status=verdict.status,
-            looked=verdict.checked,
-            what=invariant.checked_unit,
-            rows=tuple(dict(row) for row in verdict.violations),
-        )
 
 
 class SoakRecord(FrozenRecord):
@@ -67,7 +40,7 @@ class SoakRecord(FrozenRecord):
     counted: int
     late: int
     in_state: int
-    invariants: tuple[InvariantRecord, ...] = Field(alias="laws")
+    invariants: tuple[InvariantVerdict, ...] = Field(alias="laws")
 
     @property
     def totals(self) -> StreamTotals:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.filesize import decimal
 from rich.text import Text
 
 from conformance.checkpoints.awaiting import AwaitingChange
@@ -16,7 +17,6 @@ from reports.results.checkpoint_status import OUTCOMES
 from reports.results.status import MARKS, Statement
 
 _WIDTH = 16
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 _MOST_MISSING = 5
 
 
@@ -37,7 +37,7 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
     yield from _labelled("missing", _missing(checkpoint))
     settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
     yield from _labelled("pinned", settings or ["nothing"])
-    yield from _labelled("size", [_size(checkpoint.size)])
+    yield from _labelled("size", [decimal(checkpoint.size)])
 
 
 def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
@@ -98,7 +98,7 @@ def _ago(ms: int, now: datetime) -> str:
 def _operator(operator: StateOperator) -> Iterator[str]:
     name = operator.name or "a stateful operator that the checkpoint does not name"
     format = f", metadata v{operator.format}" if operator.format is not None else ""
-    yield f"operator {operator.number}: {name}{format}, {_size(operator.size)}"
+    yield f"operator {operator.number}: {name}{format}, {decimal(operator.size)}"
     for store in operator.stores:
         yield f"  {_store(store)}"
 
@@ -106,7 +106,7 @@ def _operator(operator: StateOperator) -> Iterator[str]:
 def _store(store: StateStore) -> str:
     schemas = ", ".join(sorted({f"schema v{schema.format}" for schema in store.schemas})) or "no schema"
     versions = f"versions {store.versions[0]} – {store.versions[1]}" if store.versions else "nothing stored"
-    return f"{store.name}: {store.provider}, {counted(store.partitions, 'partition')}, {versions}, {schemas}, {_size(store.size)}"
+    return f"{store.name}: {store.provider}, {counted(store.partitions, 'partition')}, {versions}, {schemas}, {decimal(store.size)}"
 
 
 def _missing(checkpoint: Checkpoint) -> Iterator[str]:
@@ -123,14 +123,6 @@ def _missing(checkpoint: Checkpoint) -> Iterator[str]:
         if checkpoint.replayable
         else " Without one, the query needs a new checkpoint."
     )
-
-
-def _size(size: float) -> str:
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
 
 
 def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def test_a_wrong_entry_breaks_its_invariant(soaked, invariant, wrong):
 def test_a_violation_has_its_place(soaked):
     a_row_comes_again_later(soaked.tables)
     batch, window_end, sensor, _ = soaked.tables["emitted"][0]
-    assert verdicts(soaked)["nothing-twice"].violations == (
+    assert verdicts(soaked)["nothing-twice"].rows == (
         {"window_end": window_end, "sensor": sensor, "times": 2, "first_batch": batch, "last_batch": batch + 1},
     )
 

@@ -158,6 +158,20 @@ def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
     assert "STATE_STORE_GONE" in better.difference
 
 
+@pytest.mark.parametrize(
+    ("seen", "whole", "outcome"),
+    [
+        (refused(), step(1, error=ERROR), "fails later"),
+        (refused(), step(1, error=failed("DIVIDE_BY_ZERO")), "refused"),
+        (refused(), step(1), "refused"),
+        (unclear(), unclear().steps[1], "unclear"),
+    ],
+)
+def test_an_error_that_the_whole_query_has_there_too_is_no_refusal(seen, whole, outcome):
+    """An error that does not say what is wrong stays unclear: the whole query may fail for another reason."""
+    assert resumed_at(2, seen, whole=Observation.of("case", COLUMNS, (whole,))).outcome == outcome
+
+
 def test_the_last_micro_batch_may_be_of_any_step_after_the_cut():
     steps = (step(1, observations.batch(0)), step(2, observations.batch(1)), step(3, observations.batch(2)), step(4))
     assert resumed_at(2, Observation.of("case", COLUMNS, steps)).batch == 2

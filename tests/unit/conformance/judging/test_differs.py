@@ -197,6 +197,12 @@ class TestReplacedKeysWinOverDerivedOnes:
         assert isinstance(wanted, Steps)
         assert wanted.steps[0].expectation.rows == (tuple(TWO),)
 
+    def test_append_mode_takes_the_rows_of_every_batch(self) -> None:
+        """If one micro-batch emits what two should, only their number is wrong."""
+        of = case(expect(batches=[{"rows": [ONE]}, {"rows": [TWO]}]), output_mode="append")
+        findings = judge(of, NEWEST, observed(step(1, batch(0, SEEN_ONE, SEEN_TWO)))).findings
+        assert [finding.aspect for finding in findings] == ["batches"]
+
 
 class TestExpectedOfTheStart:
     def start_fails(self, **error: Any) -> Case:

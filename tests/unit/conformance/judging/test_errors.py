@@ -81,7 +81,7 @@ def test_an_expected_error_that_does_not_happen() -> None:
 
 def test_an_error_that_nothing_expects_fails_any_step() -> None:
     seen = observed(step(1), failed(2, "StreamingQueryException", "SparkException", message="a\n\nb\nc\nd\ne"))
-    (finding,) = judge(case(None, None, None, None), NEWEST, seen).findings
+    (finding,) = judge(case(None, None, None, None, None), NEWEST, seen).findings
     assert finding.describe() == (
         "step 2 (late-drops/window-still-open.yaml:20)\n"
         "  error: expected none, observed StreamingQueryException < SparkException at run\n"
@@ -90,8 +90,14 @@ def test_an_error_that_nothing_expects_fails_any_step() -> None:
         "    c\n"
         "    d\n"
         "    … 1 more line\n"
-        "    steps 3–4 not reached"
+        "    steps 3–5 not reached"
     )
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 159 + "…")])
+def test_a_line_of_a_message_is_shown_up_to_160_characters(length: int, shown: str) -> None:
+    (finding,) = judge(case(None), NEWEST, observed(failed(1, "X", message="x" * length))).findings
+    assert list(finding.body())[1] == f"  {shown}"
 
 
 def test_an_error_before_the_expected_one_fails() -> None:

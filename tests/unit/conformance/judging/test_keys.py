@@ -11,6 +11,7 @@ from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.finding import NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
+from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import Verdict, broken, judge, not_applicable, not_run
 from tests.support.observations import NEWEST, OLD, at, batch, case, differs, expect, ms, observed, step, window
 
@@ -331,6 +332,18 @@ class TestProgress:
         assert judged({"progress": {path: right}}, batch(0, progress=self.PROGRESS)).status == "conforms"
         assert aspects(judged({"progress": {path: wrong}}, batch(0, progress=self.PROGRESS))) == [f"progress.{path}"]
 
+    @pytest.mark.parametrize(("observed", "status"), [(0.1234567894, "conforms"), (0.123456788, "violates")])
+    def test_numbers_are_compared_to_nine_decimals(self, observed: float, status: str) -> None:
+        assert judged({"progress": {"rate": 0.1234567891}}, batch(0, progress={"rate": observed})).status == status
+
+    def test_a_finding_shows_the_value_or_that_there_is_none(self) -> None:
+        wanted = {"progress": {"numInputRows": 4, "nowhere": 5}}
+        findings = judged(wanted, batch(0, progress=self.PROGRESS)).findings
+        assert [line for finding in findings for line in finding.body()] == [
+            "progress.numInputRows: expected 4, observed 3",
+            "progress.nowhere: expected 5, observed no such path",
+        ]
+
     def test_of_the_last_batch(self) -> None:
         seen = batch(0, progress={"numInputRows": 1}), batch(1, progress={"numInputRows": 0})
         assert judged({"progress": {"numInputRows": 0}}, *seen).status == "conforms"
@@ -345,6 +358,34 @@ class TestProgress:
             "progress.stateOperators.0.numRowsRemoved is not compared: numRowsRemoved is reported since 3.2 (SPARK-35896)",
         )
         assert judged(path, batch(0)).status == "violates"
+
+
+class TestResultsWithoutProgress:
+    """Results files do not keep the progress of micro-batches: what only that would show is told from what is wrong."""
+
+    @pytest.mark.parametrize(
+        "expectation",
+        [{"progress": {"numInputRows": 3}}, {"dropped": [1, 0]}],
+    )
+    def test_what_only_the_progress_shows(self, expectation: dict[str, Any]) -> None:
+        seen = batch(0, dropped=1, progress={})
+        (finding,) = judged(expectation, seen).findings
+        assert needs_progress(finding)
+
+    @pytest.mark.parametrize(
+        ("expectation", "seen"),
+        [
+            ({"rows": [ROW]}, batch(0)),
+            ({"progress": {"numInputRows": 3}}, batch(0, progress={"numInputRows": 4})),
+            ({"progress": {"numInputRows": None}}, batch(0, progress={"numInputRows": 4})),
+            ({"dropped": [1, 0]}, dropping(0, 0, 1)),
+            ({"dropped": 1}, batch(0, dropped=None)),
+            ({"state": [1, 0]}, batch(0, state=(0, 1))),
+        ],
+    )
+    def test_what_is_wrong(self, expectation: dict[str, Any], seen: Any) -> None:
+        (finding,) = judged(expectation, seen).findings
+        assert not needs_progress(finding)
 
 
 class TestPlan:

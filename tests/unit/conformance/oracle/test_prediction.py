@@ -82,6 +82,19 @@ def test_an_operator_that_makes_too_many_rows_is_not_predicted(monkeypatch):
         predict(case_of(counted("window(event_time, '10 seconds', '1 second')"), mode="complete"), VERSIONS[1])
 
 
+@pytest.mark.parametrize(("length", "predicted"), [(2_998, True), (2_999, False)])
+def test_a_long_text_counts_as_many_rows(monkeypatch, length, predicted):
+    """A thousand characters of the texts that functions make count as one row; each computed value counts as one character."""
+    monkeypatch.setattr("conformance.model.operators.MOST_ROWS", 2)
+    select = {"select": [f"concat('{'a' * (length - 1)}', 'b') AS long"]}
+    case = case_of(select, mode="append", steps=[{"add": {"events": [["12:00", 1]]}}])
+    if predicted:
+        assert predict(case, VERSIONS[1]).observation.error is None
+        return
+    with pytest.raises(Unpredictable, match="operators make more than 2 rows"):
+        predict(case, VERSIONS[1])
+
+
 def test_a_join_that_makes_too_many_rows_is_not_predicted(monkeypatch):
     monkeypatch.setattr("conformance.model.operators.MOST_ROWS", 8)
     rows = [["12:00", 1]] * 3

@@ -11,7 +11,7 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen
 from conformance.core.spark_types import parse_schema
-from conformance.own_job.job_run import Job, JobRun, Outcome, next_cells, write_job
+from conformance.own_job.job_run import JobRun, Outcome, next_cells, own_function, write_job
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
@@ -53,7 +53,7 @@ def sample(stream: str, rows: int) -> Sample:
 @pytest.mark.parametrize("streams", [1, 3])
 def test_the_steps_do_not_grow_with_the_rows(rows: int, streams: int, tmp_path: Path) -> None:
     samples = [sample(f"s{number}", rows) for number in range(streams)]
-    case = write_job(Job("jobs:build"), samples, tmp_path, again=True)
+    case = write_job(own_function("jobs:build"), samples, tmp_path, again=True)
     # Seven steps on each version, and what follows the restart and comes before the last two steps.
     assert len(case.steps) == 7
     assert cost(case) == 2 * 7 + 5 + 2 + 1
@@ -70,6 +70,6 @@ def test_the_steps_do_not_grow_with_the_rows(rows: int, streams: int, tmp_path: 
 def test_a_silent_stream_adds_a_step_for_each(tmp_path: Path) -> None:
     for streams in (2, 3, 5):
         samples = [sample(f"s{number}", 20) for number in range(streams)]
-        case = write_job(Job("jobs:build"), samples, tmp_path, batches=2, silent=True)
+        case = write_job(own_function("jobs:build"), samples, tmp_path, batches=2, silent=True)
         assert len(case.steps) == streams + 3
         assert cost(case) == 2 * (streams + 3) + (streams + 2) + streams

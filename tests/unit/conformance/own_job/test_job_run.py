@@ -12,11 +12,11 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import (
-    Job,
     JobRun,
     advance,
     check_function,
     next_cells,
+    own_function,
     with_expectations,
     write_job,
 )
@@ -59,7 +59,7 @@ def tried(tmp_path: Path):
     def run(new: str, old: str = "right"):
         sample = tmp_path / "events.jsonl"
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
-        case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, again=True)
+        case = write_job(own_function("jobs:build"), [read_sample("events", sample)], tmp_path, again=True)
         runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), {OLD.name: old, NEW.name: new})
         return judge_job(whole_run(case, runtime), tmp_path, "conformance check")
 
@@ -133,7 +133,7 @@ def test_rows_from_topics_are_without_handoff(tmp_path: Path) -> None:
     """A topic is not copied with a checkpoint; what each version does with it is compared."""
     sample = tmp_path / "events.jsonl"
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
-    case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path, silent=True)
+    case = write_job(own_function("jobs:build"), [read_sample("events", sample)], tmp_path, silent=True)
     (from_topics,) = from_kafka(case)
     cells = next_cells(JobRun.of(from_topics.case, OLD, NEW, EngineUse()))
     assert [(cell.cut, cell.keep) for cell in cells] == [(None, ()), (None, ())]
@@ -159,7 +159,7 @@ TWO = "import os\nfrom a import b as c\nLIMIT = 3\n\ndef build(spark, orders, cl
 
 def test_a_misspelt_function_is_named_with_the_one_that_is_meant(jobs) -> None:
     with pytest.raises(WrongUsage, match=r"jobs.py: unknown function 'biuld': did you mean 'build'\?"):
-        check_function(Job("jobs:biuld"), ["orders", "clicks"], jobs(TWO))
+        check_function("jobs:biuld", ["orders", "clicks"], jobs(TWO))
 
 
 @pytest.mark.parametrize(
@@ -175,28 +175,28 @@ def test_a_misspelt_function_is_named_with_the_one_that_is_meant(jobs) -> None:
     ],
 )
 def test_what_the_text_does_not_show_is_left_to_python(jobs, text: str) -> None:
-    assert check_function(Job("jobs:biuld"), ["orders"], jobs(text)) == ()
-    assert check_function(Job("other:biuld"), ["orders"], jobs(TWO)) == ()
+    assert check_function("jobs:biuld", ["orders"], jobs(text)) == ()
+    assert check_function("other:biuld", ["orders"], jobs(TWO)) == ()
 
 
 def test_the_number_of_streams_is_that_of_the_parameters(jobs) -> None:
     with pytest.raises(
         WrongUsage, match=r"jobs.py:5: build\(spark, orders, clicks, by\) takes the session and 3 DataFrames; 1 stream"
     ):
-        check_function(Job("jobs:build"), ["orders"], jobs(TWO))
-    assert check_function(Job("jobs:build"), ["a", "b", "c"], jobs("def build(spark, *frames): ...")) == ()
+        check_function("jobs:build", ["orders"], jobs(TWO))
+    assert check_function("jobs:build", ["a", "b", "c"], jobs("def build(spark, *frames): ...")) == ()
 
 
 def test_streams_in_another_order_are_refused_and_other_names_told(jobs) -> None:
     with pytest.raises(WrongUsage, match=r"the streams are given in another order, clicks, orders"):
-        check_function(Job("jobs:build"), ["clicks", "orders"], jobs(TWO))
-    assert check_function(Job("jobs:build"), ["orders", "clicks"], jobs(TWO)) == ()
-    assert check_function(Job("jobs:build"), ["orders", "pay"], jobs(TWO)) == ("pay is the parameter clicks",)
+        check_function("jobs:build", ["clicks", "orders"], jobs(TWO))
+    assert check_function("jobs:build", ["orders", "clicks"], jobs(TWO)) == ()
+    assert check_function("jobs:build", ["orders", "pay"], jobs(TWO)) == ("pay is the parameter clicks",)
 
 
 def test_a_version_behind_connect_is_asked_for_no_plan(tmp_path: Path) -> None:
     sample = tmp_path / "events.jsonl"
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
     samples = [read_sample("events", sample)]
-    asked, not_asked = (write_job(Job("jobs:build"), samples, tmp_path, plan=plan) for plan in (True, False))
+    asked, not_asked = (write_job(own_function("jobs:build"), samples, tmp_path, plan=plan) for plan in (True, False))
     assert [looks_at_plans(case) for case in (asked, not_asked)] == [True, False]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import Job, write_job
-from conformance.own_job.jvm_method import JvmMethod, function_or_method
+from conformance.own_job.job_run import OwnQuery, own_function, write_job
+from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.sample import read_sample
 from conformance.query.reading import read_query
 from harness.runtimes.own_code import LOCAL_JARS, Jar, local_jar_settings
@@ -23,11 +23,15 @@ def jar(folder: Path, name: str, *classes: str) -> Path:
     return path
 
 
+def method(name: str, output_mode: str = "append") -> OwnQuery:
+    return OwnQuery(name, {"jvm": name}, name, output_mode)
+
+
 def test_a_text_names_a_function_or_a_method_of_the_jars(tmp_path: Path) -> None:
     jars = [Jar.parse(str(jar(tmp_path, "jobs.jar", "acme/Jobs", "acme/Only$", "acme/Jobs$Inner")))]
-    assert function_or_method("jobs:build", "append", jars) == Job("jobs:build", "append")
-    assert function_or_method("acme.Jobs.clicked", "update", jars) == JvmMethod("acme.Jobs.clicked", "update")
-    assert function_or_method("acme.Only.clicked", "append", jars) == JvmMethod("acme.Only.clicked")
+    assert function_or_method("jobs:build", "append", jars) == own_function("jobs:build", "append")
+    assert function_or_method("acme.Jobs.clicked", "update", jars) == method("acme.Jobs.clicked", "update")
+    assert function_or_method("acme.Only.clicked", "append", jars) == method("acme.Only.clicked")
     for text, jars_given, says in (
         ("acme.Job.clicked", jars, r"jobs\.jar: unknown class 'acme\.Job': did you mean 'acme\.Jobs'\?"),
         ("acme.Jobs.clicked", [], "if it is a method of Java or Scala, --jar is missing"),
@@ -69,7 +73,11 @@ def test_what_is_no_jar_is_named(tmp_path: Path) -> None:
 
 def test_the_case_calls_the_method(tmp_path: Path) -> None:
     (tmp_path / "orders.jsonl").write_text('{"t": "2026-03-01 12:00:00"}\n')
-    case = write_job(JvmMethod("acme.Jobs.clicked"), [read_sample("orders", tmp_path / "orders.jsonl")], tmp_path)
+    case = write_job(
+        method("acme.Jobs.clicked"),
+        [read_sample("orders", tmp_path / "orders.jsonl")],
+        tmp_path,
+    )
     assert case.query.wire() == [{"call": {"jvm": "acme.Jobs.clicked"}, "with": ["orders"]}]
     assert (case.path.name, case.output_mode) == ("acme.Jobs.clicked.yaml", "append")
     assert case.needs_code

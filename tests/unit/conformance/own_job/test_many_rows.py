@@ -17,8 +17,8 @@ from conformance.core.spark_types import Field, Schema, parse_schema
 from conformance.core.values import canonical
 from conformance.own_job import many_rows, sample
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import Job, JobRun, first_handoffs, next_cells, rows_in_files, write_job
-from conformance.own_job.many_rows import Some, Stored, instant_of, kept, lines_of
+from conformance.own_job.job_run import JobRun, first_handoffs, next_cells, own_function, rows_in_files, write_job
+from conformance.own_job.many_rows import Stored, instant_of, kept, lines_of
 from conformance.own_job.sample import Sample, arrivals, read_sample
 from conformance.runner.resources import EngineUse
 from harness.engine.request import request_for
@@ -85,7 +85,7 @@ def test_a_row_on_disk_is_the_row_that_was_read_whatever_its_types(data: strateg
     many = kept(rows, schema, None)
     assert isinstance(many, Stored)
     assert [canonical(value, type) for (value,) in many] == [canonical(value, type) for (value,) in rows]
-    one, *_, last = Some(many, [3, 20]).lines()
+    one, *_, last = many.at([3, 20]).lines()
     assert [json.loads(line) for line in lines_of((rows[3], rows[20]), schema)] == [json.loads(one), json.loads(last)]
 
 
@@ -105,7 +105,7 @@ def test_the_memory_does_not_hold_the_rows(tmp_path: Path) -> None:
 
 def test_the_files_have_the_rows_of_each_micro_batch_and_the_case_the_first(tmp_path: Path) -> None:
     one = events(tmp_path, 100)
-    case = write_job(Job("jobs:build"), [one], tmp_path, again=True)
+    case = write_job(own_function("jobs:build"), [one], tmp_path, again=True)
     files = rows_in_files([one], tmp_path, batches=4, again=True)
     arrived = {
         number: [json.loads(line) for line in Path(of["events"]).read_text().splitlines()]
@@ -125,7 +125,7 @@ def test_the_files_have_the_rows_of_each_micro_batch_and_the_case_the_first(tmp_
 
 def test_each_cell_gets_the_files_and_few_checkpoints_are_kept(tmp_path: Path) -> None:
     one = events(tmp_path, 100)
-    case = write_job(Job("jobs:build"), [one], tmp_path, batches=9, again=True)
+    case = write_job(own_function("jobs:build"), [one], tmp_path, batches=9, again=True)
     files = rows_in_files([one], tmp_path, batches=9, again=True)
     before, after = next_cells(JobRun.of(case, OLD, NEW, EngineUse(), files))
     assert before.files == after.files == files
@@ -134,7 +134,7 @@ def test_each_cell_gets_the_files_and_few_checkpoints_are_kept(tmp_path: Path) -
 
 def test_two_versions_get_the_rows_of_the_files(tmp_path: Path) -> None:
     one = events(tmp_path, 100)
-    case = write_job(Job("jobs:build"), [one], tmp_path, again=True)
+    case = write_job(own_function("jobs:build"), [one], tmp_path, again=True)
     files = rows_in_files([one], tmp_path, batches=4, again=True)
     run = whole_run(case, TwoVersions(tmp_path, {}), files)
     seen = run.on(OLD).observation

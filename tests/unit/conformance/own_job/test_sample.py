@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from conformance.cli.job_options import described
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import Job, write_job
+from conformance.own_job.job_run import own_function, write_job
 from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.sample import UnusableSample, arrivals, read_sample
 
@@ -210,17 +210,17 @@ def test_what_is_no_number_is_written_as_cases_write_it(tmp_path: Path) -> None:
     path = written(tmp_path, "orders.jsonl", '{"v": NaN}\n{"v": -Infinity}\n{"v": 1.5}\n')
     sample = read_sample("orders", path)
     assert sample.rows == (("NaN",), ("-Infinity",), (Decimal("1.5"),))
-    assert write_job(Job("jobs:build"), [sample], tmp_path).steps
+    assert write_job(own_function("jobs:build"), [sample], tmp_path).steps
 
 
 def test_rows_that_make_too_large_a_case_are_told(tmp_path: Path) -> None:
     sample = read_sample("orders", json_lines(tmp_path, {"s": "x" * 2_500_000}))
     with pytest.raises(WrongUsage, match="take fewer with --rows"):
-        write_job(Job("jobs:build"), [sample], tmp_path / "job")
+        write_job(own_function("jobs:build"), [sample], tmp_path / "job")
 
 
 def test_no_row_is_later_than_the_last_year(tmp_path: Path) -> None:
     path = json_lines(tmp_path, *({"time": f"9999-12-31 23:59:{second}"} for second in (10, 20, 30)))
     sample = read_sample("orders", path)
     assert not [each for each in arrivals([sample], 2) if "much later" in each.name]
-    assert write_job(Job("jobs:build"), [sample], tmp_path / "job").steps
+    assert write_job(own_function("jobs:build"), [sample], tmp_path / "job").steps

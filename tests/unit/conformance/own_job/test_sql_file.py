@@ -36,7 +36,7 @@ def sample(folder: Path, stream: str, row: str) -> Sample:
 
 def test_the_statements_are_those_of_the_file(tmp_path: Path) -> None:
     assert [is_sql_file(name) for name in ("a/job.sql", "job.py", "sql:build")] == [True, False, False]
-    statements = file(tmp_path, TEXT).called["sql"]
+    statements = file(tmp_path, TEXT).query.called["sql"]
     assert statements[0].startswith("CREATE OR REPLACE TEMPORARY VIEW paid")
     assert statements[0].endswith("WHERE who <> ';'")
     assert statements[1] == "SET spark.sql.ansi.enabled = true"
@@ -63,10 +63,10 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
     assert without_rows.watermarks == {"orders": ("t", "1 hour")}
     job = job.with_watermarks({"orders": "10 minutes"}, samples)
     assert job.notes() == ()
-    case = write_job(job, samples, tmp_path / "out")
+    case = write_job(job.query, samples, tmp_path / "out")
     (operation,) = case.query.wire()
     assert operation == {
-        "call": {**file(tmp_path, TEXT).called, "watermarks": {"orders": ["order_time", "10 minutes"]}},
+        "call": {**file(tmp_path, TEXT).query.called, "watermarks": {"orders": ["order_time", "10 minutes"]}},
         "with": ["orders", "clicks"],
     }
     assert case.path.name == "job.yaml"

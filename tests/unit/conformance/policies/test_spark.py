@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from conformance.policies.engines import MaxMinusDelay, Quantile, rules_for
+from conformance.policies.engines import Quantile, rules_for
 from conformance.policies.replay import Replay, replay
 from conformance.policies.rules import InvalidParameter, Policy
 from conformance.policies.trace import MIN, Boundary, Event, Trace, TraceEntry
@@ -80,16 +80,6 @@ def test_a_quantile_by_nearest_rank(share: str, rows: list[int], watermark: int)
         policy = policy.event(at, 0)
     assert policy.watermark == MIN
     assert policy.boundary(0).watermark == watermark
-
-
-def test_the_share_1_is_the_maximum() -> None:
-    quantile: Policy = Quantile(Decimal(1), delay=10)
-    maximum: Policy = MaxMinusDelay(10)
-    for rows in ([25, 15], [10], [40], []):
-        for at in rows:
-            quantile, maximum = quantile.event(at, 0), maximum.event(at, 0)
-        quantile, maximum = quantile.boundary(0), maximum.boundary(0)
-        assert quantile.watermark == maximum.watermark
 
 
 @pytest.mark.parametrize("share", ["0", "1.01", "-1"])

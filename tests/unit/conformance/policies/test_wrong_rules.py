@@ -22,7 +22,6 @@ from conformance.policies.engines import (
     LimitingLagAndDelay,
     LimitingLagAndLull,
     LimitingTimestampAndWallClockLag,
-    MaxMinusDelay,
     Quantile,
     SparkCoalescing,
     SparkLateness,
@@ -50,24 +49,17 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
         lambda self, at, window, own, downstream: (at if window is None else window) < downstream,
     ),
     "spark: late by the highest event time so far": (
-        MaxMinusDelay,
+        Quantile,
         "event",
         lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.delay)),
     ),
-    "spark: goes back": (
-        MaxMinusDelay,
-        "boundary",
-        lambda self, now: (
-            self if self.highest is None else replace(self, watermark=self.highest - self.delay, highest=None)
-        ),
-    ),
     "spark: one millisecond more delay": (
-        MaxMinusDelay,
+        Quantile,
         "boundary",
         lambda self, now: (
-            self
-            if self.highest is None
-            else replace(self, watermark=max(self.watermark, self.highest - self.delay - 1), highest=None)
+            replace(self, watermark=max(self.watermark, max(self.seen) - self.delay - 1), seen=())
+            if self.seen
+            else self
         ),
     ),
     "spark: starts before the epoch": (SparkCoalescing, "initial", property(lambda self: MIN)),
@@ -83,7 +75,7 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
             replace(self, watermark=max(self.watermark, max(self.seen) - self.delay), seen=()) if self.seen else self
         ),
     ),
-    "quantile: goes back": (
+    "spark: goes back": (
         Quantile,
         "boundary",
         lambda self, now: replace(self, watermark=max(self.seen) - self.delay, seen=()) if self.seen else self,

@@ -7,12 +7,12 @@ from rich.console import Console
 
 from conformance.cli.main import main
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS, InvariantVerdict
+from conformance.invariants.catalogue import INVARIANTS, judge
 from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.soak import SoakEngine
-from reports.results.soak import InvariantRecord, SoakRecord
+from reports.results.soak import SoakRecord
 from reports.terminal.soak import show
 from tests.support.miniature.target import SPARK_359
 from tests.support.soak_engines import FakeEngines
@@ -58,7 +58,7 @@ def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
 
 
 def record(**changes):
-    holds = [InvariantVerdict(law, 5) for law in INVARIANTS]
+    holds = tuple(judge(law, 5) for law in INVARIANTS)
     values = {
         "command": "conformance soak",
         "started": "2026-11-21T00:00:00Z",
@@ -75,15 +75,13 @@ def record(**changes):
         "counted": 90,
         "late": 9,
         "in_state": 1,
-        "laws": tuple(map(InvariantRecord.of, holds)),
+        "laws": holds,
     }
     return SoakRecord.model_validate(values | changes)
 
 
-BROKEN = InvariantRecord.of(
-    InvariantVerdict(INVARIANTS[0], 5, ({"window_end": 1704067500000, "sensor": 3, "times": 2, "first_batch": 4},))
-)
-SILENT = InvariantRecord.of(InvariantVerdict(INVARIANTS[1], 0))
+BROKEN = judge(INVARIANTS[0], 5, ("window_end", "sensor", "times", "first_batch"), ((1704067500000, 3, 2, 4),))
+SILENT = judge(INVARIANTS[1], 0)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def told(found):
 
 
 def test_what_is_printed():
-    holds = InvariantRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
+    holds = judge(INVARIANTS[2], 5000)
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
         "● no window is emitted before the watermark has reached its end  (5,000 emitted rows, in any attempt)",
         "– a replayed micro-batch emits the same rows as its first attempt  (0 replayed micro-batches whose first output was complete)",
