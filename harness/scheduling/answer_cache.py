@@ -83,7 +83,8 @@ class AnswerCache:
                 self._file = _opened(path)
 
     def lookup(self, keys: Sequence[str]) -> Iterator[tuple[str, CachedAnswer]]:
-        """The cached answers under these keys, with their keys; unreadable answers are skipped."""
+        """The cached answers under these keys, with their keys; unreadable answers are skipped, and those of another key, to which the
+        index of a damaged file may lead."""
         for key in () if self._fresh else keys:
             row = None
             with self._giving_up() as file:
@@ -93,11 +94,13 @@ class AnswerCache:
             if row is None:
                 continue
             with contextlib.suppress(zlib.error, ValidationError, TypeError):
-                yield key, CachedAnswer.model_validate_json(zlib.decompress(row[0]))
+                stored_under, _, answer = zlib.decompress(row[0]).partition(b"\n")
+                if stored_under == key.encode():
+                    yield key, CachedAnswer.model_validate_json(answer)
 
     def store(self, key: str, answer: CachedAnswer) -> None:
         """Store an answer, replacing the one under the key."""
-        packed = zlib.compress(answer.model_dump_json().encode(), _FASTEST_COMPRESSION)
+        packed = zlib.compress(f"{key}\n{answer.model_dump_json()}".encode(), _FASTEST_COMPRESSION)
         with self._giving_up() as file:
             if file is not None:
                 with file:

@@ -402,7 +402,8 @@ class CommandSoak:
             return -killed
         allowed = set(asked.codes)
         if killed is not None:
-            allowed |= {-killed} if killed == signal.SIGKILL else {-killed, STOPPED}
+            # Python ends with SIGINT, which shells call 130, if a KeyboardInterrupt comes when nothing handles it any more.
+            allowed |= {-killed} if killed == signal.SIGKILL else {-killed, -signal.SIGINT, STOPPED}
         if disturbance in ("full disk", "small files", "read-only"):
             allowed |= {2, 3} if disturbance == "read-only" else {3}
             if 1 in allowed and asked.arguments[0] in ("run", "upgrade"):

@@ -204,6 +204,17 @@ def test_a_corrupt_file_of_ours_is_replaced(path, tmp_path):
         assert cache.problem is None
 
 
+def test_an_answer_that_stands_under_another_key_is_none(path, tmp_path):
+    """The index of a file that lost pages leads to the row of another question, for example to that of an upgrade."""
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE answers SET key = 'of another question'")
+    with AnswerCache(path) as cache:
+        assert list(cache.lookup(["of another question"])) == []
+        seen, started = run(tmp_path, cache)
+    assert started == 1
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+
+
 def unused(path, tmp_path, why):
     """The run goes on without the cache, says why, and leaves the file as it is."""
     before = path.read_bytes()
