@@ -16,6 +16,10 @@ _SNAPSHOTS = ("snapshot", "zip")
 _CHANGES = ("delta", "changelog")
 
 
+# What a folder's name has more after each move.
+_MOVED = "-moved"
+
+
 class NothingToDamage(Exception):
     """The checkpoint lacks the part that the case damages."""
 
@@ -109,6 +113,22 @@ class Checkpoint:
                 versions.setdefault(int(number.split("_")[0]), []).append(path)
         return [path for versions in stores.values() for path in versions[max(versions)]]
 
+    def moved(self, *, copied: bool) -> Checkpoint:
+        """Move the checkpoint to another folder, or copy it there; return the one there."""
+        files, path = self._writable, self.path + _MOVED
+        if not copied:
+            files.rename(self.path, path)
+        for file in files.files_below(self.path):
+            to = path + file[len(self.path) :]
+            files.make_directory(posixpath.dirname(to))
+            files.write(to, files.read(file))
+        return Checkpoint(path, files)
+
+    def set_aside(self, to: str) -> None:
+        """Move the checkpoint to a path, so that a new one begins in its place."""
+        self._writable.remove(to)
+        self._writable.rename(self.path, to)
+
     def uncommit_newest(self) -> None:
         """Remove the commit of the newest planned batch, as if the engine had died before writing it."""
         newest = self._newest("offsets")
@@ -140,6 +160,18 @@ class Checkpoint:
         except ValueError:  # a torn entry: only Spark decides what it means
             return {}
         return metadata
+
+
+def newest_path(directory: str, files: ReadableFiles) -> str:
+    """The folder of the checkpoint in the directory of a case that has run before."""
+    names = [name for name in files.names(directory) if name.startswith("checkpoint")]
+    return posixpath.join(directory, max(names, default="checkpoint"))
+
+
+def state_as_constants(session: Any, checkpoint: str) -> Any:
+    """A DataFrame of constants: what the data source reads from the state of the first operator."""
+    state = session.read.format("statestore").load(checkpoint)
+    return session.createDataFrame(state.collect(), state.schema)
 
 
 ASKED = "spark.conformance.readState"

@@ -54,7 +54,7 @@ def test_every_case_with_state_functions_is_predicted() -> None:
     assert cases
     # docs/reference-model.md says why.
     assert cross_check(cases, VERSIONS if FULL else NEWEST_OF_LINES).not_predicted == {
-        "a processor with another time mode or output mode than its checkpoint": (
+        "a processor with another time mode, output mode or schema of its state than its checkpoint": (
             "recovery/output-mode-of-a-processor-stays-after-restart",
             "recovery/time-mode-of-a-processor-stays-after-restart",
         ),
