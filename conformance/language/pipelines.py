@@ -26,7 +26,7 @@ from conformance.language.shape import (
     one_or_many,
 )
 from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
-from conformance.language.streams import IDENTIFIER, NAME, DdlText
+from conformance.language.streams import IDENTIFIER, NAME, Ddl
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
@@ -259,7 +259,7 @@ OPERATIONS = dict(
             timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
             state=Key(
-                DdlText(),
+                Ddl(),
                 "The columns in which a processor that numbers rows keeps a number: in `count`, or in the first if none has "
                 "that name; the others stay null. `count BIGINT` if absent.",
             ),

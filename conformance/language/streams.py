@@ -83,15 +83,8 @@ class Ddl(Shape):
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
 
-    def value(self, written: Json) -> Any:
+    def value(self, written: Json) -> Schema:
         return parse_schema(written)
-
-
-class DdlText(Ddl):
-    """A DDL schema that the case keeps as text."""
-
-    def value(self, written: Json) -> Json:
-        return written
 
 
 _ROW = ByKind(

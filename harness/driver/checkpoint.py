@@ -14,9 +14,7 @@ from .files import Files, ReadableFiles
 # How the names of files of the state end.
 _SNAPSHOTS = ("snapshot", "zip")
 _CHANGES = ("delta", "changelog")
-
-
-# What a folder's name has more after each move.
+# What the name of the folder has more after each move.
 _MOVED = "-moved"
 
 
@@ -116,12 +114,13 @@ class Checkpoint:
     def moved(self, *, copied: bool) -> Checkpoint:
         """Move the checkpoint to another folder, or copy it there; return the one there."""
         files, path = self._writable, self.path + _MOVED
-        if not copied:
+        if copied:
+            for file in files.files_below(self.path):
+                to = path + file[len(self.path) :]
+                files.make_directory(posixpath.dirname(to))
+                files.write(to, files.read(file))
+        else:
             files.rename(self.path, path)
-        for file in files.files_below(self.path):
-            to = path + file[len(self.path) :]
-            files.make_directory(posixpath.dirname(to))
-            files.write(to, files.read(file))
         return Checkpoint(path, files)
 
     def set_aside(self, to: str) -> None:
