@@ -126,6 +126,11 @@ Damage: TypeAlias = Literal["gone", "empty", "truncated"]
 CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "snapshot", "state", "sinkLog"]
 """``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: the folder.
 ``sinkLog``: the folder with the log of a sink for files, which is not in the checkpoint."""
+CheckpointPlace: TypeAlias = Literal["moved", "copied", "new"]
+"""In which other folder a query starts again: the checkpoint was moved there; it was copied there, and the old folder remains; or the
+folder is empty, and the view ``state`` has the state of the old checkpoint."""
+STATE_VIEW = "state"
+"""The view that an ``initialState`` may read: the rows of the statestore source for the checkpoint before a ``new`` one."""
 
 
 class Frozen(BaseModel):
@@ -216,6 +221,8 @@ class Restart(Frozen):
     time is over."""
     alter: Mapping[str, Schema] = {}
     """As ``Alter.columns``, while no engine runs."""
+    checkpoint: CheckpointPlace | None = None
+    """In which other folder the query starts again; None for the same."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Alter | Restart

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from conformance.core.case import WRITTEN_SINKS, NeedsCode
+from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
 from conformance.language.confs import refusal_of
 from conformance.language.pipelines import nested_pipelines, operations_in
 from conformance.language.shape import CONF_VALUE
@@ -305,8 +305,9 @@ def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
 
 def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
     def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
+        known = (*views, STATE_VIEW) if key == "initialState" else tuple(views)
         scalars = (place for place in places if isinstance(place, Scalar))
-        return (SqlText(scalar, str(scalar.value), key, tuple(views), statement) for scalar in scalars)
+        return (SqlText(scalar, str(scalar.value), key, known, statement) for scalar in scalars)
 
     for operation in items_of(pipeline):
         for nested in nested_pipelines(operation):

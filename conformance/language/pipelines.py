@@ -26,7 +26,7 @@ from conformance.language.shape import (
     one_or_many,
 )
 from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
-from conformance.language.streams import IDENTIFIER, NAME
+from conformance.language.streams import IDENTIFIER, NAME, Ddl
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
@@ -258,8 +258,15 @@ OPERATIONS = dict(
             ),
             timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
+            state=Key(
+                Ddl(),
+                "The columns in which a processor that numbers rows keeps a number: in `count`, or in the first if none has "
+                "that name; the others stay null. `count BIGINT` if absent.",
+            ),
             initialState=Key(
-                Text("a SQL query"), "A SQL query over constants; its rows are the initial state of the groups."
+                Text("a SQL query"),
+                "A SQL query over constants, or over the view `state` after `restart: {checkpoint: new}`; its rows are the "
+                "initial state of the groups.",
             ),
         ),
         _operation(

@@ -140,6 +140,10 @@ class _Follower:
                 return Frame(self._statement(value, views))
             case "applyInPandasWithState" | "transformWithState":
                 self._names(items_of(child(value, "by")), frame)
+                if not (text_of(child(value, "with")) or "").startswith("number_rows"):
+                    self.report.forbid(
+                        value, "state", "`state` requires a processor that numbers rows: `with: number_rows`"
+                    )
                 return Frame(None)
             case "call":
                 return Frame(None)

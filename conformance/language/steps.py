@@ -11,6 +11,7 @@ from conformance.core.case import (
     Backlog,
     BatchKind,
     CheckpointPart,
+    CheckpointPlace,
     Damage,
     ErrorStage,
     HowRestarted,
@@ -240,6 +241,11 @@ _RESTART = Record(
         ),
         "alter": Key(
             _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."
+        ),
+        "checkpoint": Key(
+            Choice("place of the checkpoint", get_args(CheckpointPlace)),
+            "In which other folder the query starts again: its checkpoint is `moved` or `copied` there, or it is empty "
+            "(`new`), and an `initialState` can read the state of the old one as the view `state`.",
         ),
     },
 )

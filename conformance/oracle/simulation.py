@@ -210,6 +210,10 @@ class CaseSimulation:
             raise Unpredictable("a table whose columns change")
         if action.repartition is not None:
             raise Unpredictable("state that is divided into other partitions")
+        if action.checkpoint == "new":
+            raise Unpredictable("a query that begins with the state of another one")
+        if action.checkpoint and _modes(self._pipeline):
+            raise Unpredictable("a processor whose checkpoint is in another folder")
         change = action.change
         self._settings = QuerySettings(
             change.output_mode or self._settings.mode,
@@ -217,7 +221,9 @@ class CaseSimulation:
             {**self._settings.conf, **(change.conf or {})},
         )
         if change.query is not None and _modes(change.query) != _modes(self._pipeline):
-            raise Unpredictable("a processor with another time mode or output mode than its checkpoint")
+            raise Unpredictable(
+                "a processor with another time mode, output mode or schema of its state than its checkpoint"
+            )
         self._pipeline = change.query or self._pipeline
         self._query = None
         if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
@@ -432,8 +438,8 @@ def _instant(millis: int) -> str:
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def _modes(pipeline: Pipeline) -> list[tuple[str, str]]:
-    """Time mode and output mode of the processors over state, each of which keeps its own over a restart."""
+def _modes(pipeline: Pipeline) -> list[tuple[str | None, ...]]:
+    """Time mode, output mode and schema of the processors over state, each of which has its own in the checkpoint."""
     processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
     arguments = (processor.arguments["transformWithState"] for processor in processors)
-    return [(one.get("timeMode", "None"), one.get("outputMode", "")) for one in arguments]
+    return [(one.get("timeMode", "None"), one.get("outputMode"), one.get("state")) for one in arguments]

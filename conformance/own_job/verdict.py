@@ -18,7 +18,6 @@ from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.checkpoints.state_difference import right_rows_prove, state_differences
 from conformance.core.case import Action, Alter, Case, Restart
-from conformance.core.case import Change as CaseChange
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -431,8 +430,8 @@ def _is_a_change_of_the_job(action: Action) -> bool:
     match action:
         case Alter():
             return True
-        case Restart(change=change, damage=damage, repartition=partitions, aged_out=aged_out, alter=alter):
-            return change != CaseChange() or bool(damage or alter) or partitions is not None or aged_out
+        case Restart():
+            return action != Restart(how=action.how, at=action.at, add=action.add, batch=action.batch)
     return False
 
 

@@ -14,6 +14,8 @@ from .files import Files, ReadableFiles
 # How the names of files of the state end.
 _SNAPSHOTS = ("snapshot", "zip")
 _CHANGES = ("delta", "changelog")
+# What the name of the folder has more after each move.
+_MOVED = "-moved"
 
 
 class NothingToDamage(Exception):
@@ -109,6 +111,23 @@ class Checkpoint:
                 versions.setdefault(int(number.split("_")[0]), []).append(path)
         return [path for versions in stores.values() for path in versions[max(versions)]]
 
+    def moved(self, *, copied: bool) -> Checkpoint:
+        """Move the checkpoint to another folder, or copy it there; return the one there."""
+        files, path = self._writable, self.path + _MOVED
+        if copied:
+            for file in files.files_below(self.path):
+                to = path + file[len(self.path) :]
+                files.make_directory(posixpath.dirname(to))
+                files.write(to, files.read(file))
+        else:
+            files.rename(self.path, path)
+        return Checkpoint(path, files)
+
+    def set_aside(self, to: str) -> None:
+        """Move the checkpoint to a path, so that a new one begins in its place."""
+        self._writable.remove(to)
+        self._writable.rename(self.path, to)
+
     def uncommit_newest(self) -> None:
         """Remove the commit of the newest planned batch, as if the engine had died before writing it."""
         newest = self._newest("offsets")
@@ -140,6 +159,18 @@ class Checkpoint:
         except ValueError:  # a torn entry: only Spark decides what it means
             return {}
         return metadata
+
+
+def newest_path(directory: str, files: ReadableFiles) -> str:
+    """The folder of the checkpoint in the directory of a case that has run before."""
+    names = [name for name in files.names(directory) if name.startswith("checkpoint")]
+    return posixpath.join(directory, max(names, default="checkpoint"))
+
+
+def state_as_constants(session: Any, checkpoint: str) -> Any:
+    """A DataFrame of constants: what the data source reads from the state of the first operator."""
+    state = session.read.format("statestore").load(checkpoint)
+    return session.createDataFrame(state.collect(), state.schema)
 
 
 ASKED = "spark.conformance.readState"

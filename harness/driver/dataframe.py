@@ -117,6 +117,8 @@ class _Builder:
         arguments = operation["transformWithState"]
         in_pandas = arguments.get("inPandas", True)
         processor = (STATEFUL_PROCESSORS if in_pandas else ROW_PROCESSORS)[arguments["with"]]
+        if "state" in arguments:
+            processor = processor.keeping(arguments["state"])
         # Since 4.0 and 4.1.
         name = "transformWithStateInPandas" if in_pandas else "transformWithState"
         transform = method(frame.groupBy(*arguments["by"]), name)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .backend import Backend, Emitted
-from .checkpoint import ASKED, Checkpoint, stored_state
+from .checkpoint import ASKED, Checkpoint, newest_path, state_as_constants, stored_state
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
@@ -32,6 +32,7 @@ _DURATION = "5 minutes"
 """The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
+_STATE_VIEW = "state"
 _START = Step(action="start", batches=[])
 _LOOKS = 500
 """How often to look whether a micro-batch still runs before a checkpoint is copied."""
@@ -103,7 +104,14 @@ class Execution:
             self._arrivals.renew(request.arrived)
         self._later: list[Any] = []
         """What arrives while the next micro-batches run, staged."""
-        self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
+        resumed = request.first > 1
+        self._checkpoint = Checkpoint(
+            newest_path(request.directory, backend.files) if resumed else request.directory + "/checkpoint",
+            backend.files,
+        )
+        self._before = request.directory + "/before"
+        """The checkpoint that a restart has set aside, whose state the query may read."""
+        self._has_before = resumed and backend.files.exists(self._before)
         written = SINKS.get(request.sink)
         # The host sends no such case to Connect, whose files cannot be written.
         self._written = written(request.directory + "/sink", backend.files, self._session) if written else None
@@ -274,6 +282,11 @@ class Execution:
         self._trigger = step.change.trigger or self._trigger
         self._operations = step.change.query or self._operations
         self._frame = self._query = None
+        if step.checkpoint == "new":
+            self._checkpoint.set_aside(self._before)
+            self._has_before = True
+        elif step.checkpoint is not None:
+            self._checkpoint = self._checkpoint.moved(copied=step.checkpoint == "copied")
         if step.repartition is not None:
             with _failures("start"):
                 self._backend.repartition(self._session, self._checkpoint.path, step.repartition)
@@ -352,6 +365,8 @@ class Execution:
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
         with _failures("analysis"):
+            if self._has_before:
+                state_as_constants(self._session, self._before).createOrReplaceTempView(_STATE_VIEW)
             self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this

@@ -63,6 +63,7 @@ class Step:
     repartition: Optional[int] = None
     aged_out: bool = False
     alter: Optional[Dict[str, str]] = None
+    checkpoint: Optional[str] = None
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False

@@ -9,6 +9,7 @@ of the input; only the first grouping column is emitted, as a string. The method
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from typing import Any, Iterator, List, Optional, Tuple
 
@@ -92,25 +93,34 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
 
     emits = "key STRING, event_time TIMESTAMP, number BIGINT"
 
-    def __init__(self, hours_back: int = 0, ttl_ms: Optional[int] = None) -> None:
+    def __init__(self, hours_back: int = 0, ttl_ms: Optional[int] = None, keeps: str = "count BIGINT") -> None:
         """
         ``hours_back``: how much too early each event time is emitted; ``ttl_ms``: how long a number that no row updates is kept, in
-        processing time, for ever without it.
+        processing time, for ever without it; ``keeps``: the columns of the state, of which ``count`` has the number, or the first if none
+        has that name, and the others are null.
         """
         self._hours_back = hours_back
         self._ttl_ms = ttl_ms
+        self._keeps = keeps
+        names = re.findall(r"(?:^|,)\s*(\w+)\s+[A-Za-z]", keeps)
+        self._columns = len(names)
+        self._at = names.index("count") if "count" in names else 0
+
+    def keeping(self, ddl: str) -> NumberRows:
+        """The same with other columns of the state."""
+        return type(self)(self._hours_back, self._ttl_ms, ddl)
 
     @own_failures_marked
     def init(self, handle: Any) -> None:
-        self._count = handle.getValueState("count", "count BIGINT", self._ttl_ms)
+        self._count = handle.getValueState("count", self._keeps, self._ttl_ms)
 
     @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        count = self._count.get()[0] if self._count.exists() else 0
+        count = (self._count.get()[self._at] if self._count.exists() else None) or 0
         for arrived, emitted in self._numbered(str(key[0]), rows, count):
             count += arrived
             yield from emitted
-        self._count.update((count,))
+        self._count.update(tuple(count if at == self._at else None for at in range(self._columns)))
 
     def close(self) -> None:
         pass

@@ -139,7 +139,7 @@ class _Arrivals:
         before = self._killed(action) if action.how == "kill" and action.add else []
         if action.how == "crash-before-commit" or action.damage == {"gone": "commit"}:
             self._uncommitted = self._newest
-        elif action.damage:
+        elif action.damage or action.checkpoint == "new":
             self.known = False
         change = action.change
         self._trigger = change.trigger or self._trigger

@@ -93,6 +93,8 @@ class StepRequest(Message):
     """Whether topics lose all their records, and tables their rows, before a restart."""
     alter: dict[str, str] = {}
     """Stream → columns, in DDL, that its table gets, or gets with another type; of a restart before the query starts again."""
+    checkpoint: Literal["moved", "copied", "new"] | None = None
+    """In which other folder the query of a restart starts: its checkpoint is moved or copied there, or it is empty."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """The point at which ``kill`` waits."""
     nth: int = 1

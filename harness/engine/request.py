@@ -248,6 +248,7 @@ def _step(step: Step, case: Case) -> StepRequest:
         repartition=action.repartition,
         aged_out=action.aged_out,
         alter=_altered(action.alter),
+        checkpoint=action.checkpoint,
         plan=plan,
     )
 

@@ -125,7 +125,9 @@ class ConnectRuntime:
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
-        altered = any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
+        altered = any(
+            restart.how == "crash-before-commit" or restart.damage or restart.checkpoint for restart in restarts
+        )
         if self.storage is not None and altered:
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None

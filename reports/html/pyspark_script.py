@@ -295,7 +295,7 @@ for name in (f"{newest}", f".{newest}.crc"):
 def pyspark_script(case: Case) -> str | None:
     """Returns the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
-    There is none if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real
+    There is none if a script cannot do what the case does: kill the engine, damage or move the checkpoint, change the trigger, run in real
     time, read topics or tables, or call code that is not in the case.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
@@ -305,7 +305,8 @@ def pyspark_script(case: Case) -> str | None:
         or case.topics
         or case.in_real_time
         or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
-        or any(each.how == "kill" or each.damage or each.repartition or each.change.trigger for each in restarts)
+        or any(each.how == "kill" or each.damage or each.repartition or each.checkpoint for each in restarts)
+        or any(each.change.trigger for each in restarts)
     ):
         return None
     return "\n".join(_Script(case).lines()).rstrip()

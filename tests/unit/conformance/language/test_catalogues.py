@@ -78,7 +78,7 @@ BEHAVIOURS = {
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
         stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot changelog-on-and-off
-        exactly-once-sinks changed-table
+        checkpoint-moves tws-state-schema state-handed-over exactly-once-sinks changed-table
     """,
 }
 

@@ -100,6 +100,7 @@ BEYOND_A_SCHEMA = {
     "sink-in-real-time",
     "sorting",
     "start-too-late",
+    "state-of-a-processor",
     "state-of-operators",
     "streaming-confs",
     "streams-that-disagree",

@@ -1,10 +1,11 @@
 """Damage to a checkpoint: what is spoilt, and that nothing else is."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.checkpoint import Checkpoint, NothingToDamage
+from harness.driver.checkpoint import Checkpoint, NothingToDamage, newest_path, state_as_constants
 from harness.driver.files import LocalFiles
 
 OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
@@ -12,6 +13,7 @@ OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
 
 @pytest.fixture
 def checkpoint(tmp_path):
+    folder = tmp_path / "checkpoint"
     for name, content in {
         "metadata": '{"id":"x"}',
         "offsets/0": OFFSETS,
@@ -25,9 +27,9 @@ def checkpoint(tmp_path):
         "state/1/0/left-keyToNumValues/2.changelog": "12345678",
         "state/1/0/left-keyToNumValues/10.zip": "12345678",
     }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    return Checkpoint(str(tmp_path), LocalFiles())
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return Checkpoint(str(folder), LocalFiles())
 
 
 def files(checkpoint):
@@ -82,6 +84,51 @@ def test_all_state_and_nothing_else(checkpoint):
 def test_what_is_not_there_cannot_be_damaged(tmp_path):
     with pytest.raises(NothingToDamage, match="has no commit to damage"):
         Checkpoint(str(tmp_path), LocalFiles()).damage("gone", "commit")
+
+
+def test_a_moved_checkpoint_is_in_another_folder_alone(checkpoint):
+    before = files(checkpoint)
+    there = checkpoint.moved(copied=False)
+    assert there.path != checkpoint.path
+    assert files(there) == before
+    assert not Path(checkpoint.path).exists()
+    again = there.moved(copied=False)
+    assert newest_path(str(Path(checkpoint.path).parent), LocalFiles()) == again.path
+
+
+def test_a_copy_has_every_file_but_the_checksums(checkpoint):
+    before = files(checkpoint)
+    copy = checkpoint.moved(copied=True)
+    assert files(checkpoint) == before
+    assert files(copy) == {name: size for name, size in before.items() if not name.endswith(".crc")}
+    assert newest_path(str(Path(checkpoint.path).parent), LocalFiles()) == copy.path
+
+
+def test_a_checkpoint_is_set_aside_in_place_of_the_one_before(checkpoint):
+    before = files(checkpoint)
+    aside = Path(checkpoint.path).parent / "before"
+    aside.mkdir()
+    (aside / "metadata").write_text("older")
+    checkpoint.set_aside(str(aside))
+    assert files(Checkpoint(str(aside), LocalFiles())) == before
+    assert checkpoint.watermark() == 0
+
+
+def test_the_folder_of_a_query_that_has_never_run_is_the_first(tmp_path):
+    assert newest_path(str(tmp_path), LocalFiles()) == str(tmp_path / "checkpoint")
+
+
+def test_the_state_is_read_as_constants():
+    read = SimpleNamespace(collect=lambda: ["row"], schema="schema")
+    session = SimpleNamespace(
+        read=SimpleNamespace(
+            format=lambda name: SimpleNamespace(
+                load=lambda path: read if (name, path) == ("statestore", "/c") else None
+            )
+        ),
+        createDataFrame=lambda rows, schema: (rows, schema),
+    )
+    assert state_as_constants(session, "/c") == (["row"], "schema")
 
 
 def test_directories_are_made_for_a_new_query_only(tmp_path):

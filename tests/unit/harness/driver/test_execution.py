@@ -219,6 +219,52 @@ def test_classes_of_an_error_whose_cause_is_text_only(text, classes):
     assert execution.describe(ValueError(text), "run")["classes"][1:] == classes
 
 
+@pytest.mark.parametrize(
+    ("place", "folders"), [("moved", {"checkpoint-moved"}), ("copied", {"checkpoint", "checkpoint-moved"})]
+)
+def test_the_query_starts_in_the_folder_to_which_its_checkpoint_has_gone(tmp_path, place, folders):
+    (step,) = started_elsewhere(tmp_path, place)
+    assert {path.name for path in (tmp_path / "x").iterdir()} == folders
+    assert step["watermark"] == 7  # of the commit there
+    assert step["error"]["message"] == "cannot resolve x > 1"
+
+
+def test_the_query_that_begins_anew_can_read_the_state_of_the_checkpoint_before(tmp_path):
+    (step,) = started_elsewhere(tmp_path, "new")
+    assert {path.name for path in (tmp_path / "x").iterdir()} == {"before"}
+    assert step["watermark"] == 0
+    assert step["error"]["message"] == f"read {tmp_path / 'x' / 'before'}"
+
+
+def test_a_later_engine_resumes_in_the_folder_to_which_the_checkpoint_has_gone(tmp_path):
+    started_elsewhere(tmp_path, "moved")
+    asked = request(tmp_path, {"where": "x > 1"})
+    resumed = execution.CaseRequest(**{**vars(asked), "first": 3})
+    assert execution.Execution(backend(frame(REFUSES)), resumed)._checkpoint.path.endswith("/checkpoint-moved")
+
+
+def started_elsewhere(tmp_path, place):
+    """The step of a restart in another folder, on a backend that refuses the query, and whose sessions say what they read."""
+    commits = tmp_path / "x" / "checkpoint" / "commits"
+    commits.mkdir(parents=True)
+    (commits / "0").write_text('v1\n{"nextBatchWatermarkMs":7}')
+    (commits.parent / "offsets").mkdir()
+    (commits.parent / "offsets" / "0").write_text("v1\n{}")
+    asked = request(tmp_path, {"where": "x > 1"})
+    restart = execution.Step(action="restart", batches=[], how="graceful", checkpoint=place)
+    asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
+    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+
+    def load(path):
+        raise ValueError(f"read {path}")
+
+    there = backend(frame(REFUSES))
+    session = there.new_session(0)
+    session.read = SimpleNamespace(format=lambda _: SimpleNamespace(load=load))
+    there.new_session = lambda _: session
+    return list(execution.Execution(there, asked).run())
+
+
 def repartitioned(tmp_path, repartition):
     """The steps of a case that divides its state anew, on a backend with this method."""
     asked = request(tmp_path, {"where": "x > 1"})

@@ -49,8 +49,8 @@ class Handle:
     def __init__(self):
         self.timers, self.ttl_ms, self.state = [], None, Value()
 
-    def getValueState(self, _name, _schema, ttl_ms=None):  # noqa: N802
-        self.ttl_ms = ttl_ms
+    def getValueState(self, _name, schema, ttl_ms=None):  # noqa: N802
+        self.ddl, self.ttl_ms = schema, ttl_ms
         return self.state
 
     def registerTimer(self, at_ms):  # noqa: N802
@@ -104,3 +104,25 @@ def test_rows_are_numbered_by_event_time_across_micro_batches(processors, name, 
     back = timedelta(hours=hours_back)
     assert [(row["event_time"] + back, row["number"]) for row in first + second] == [(AT, 1), (later, 2), (AT, 3)]
     assert handle.ttl_ms == ttl_ms
+
+
+@pytest.mark.parametrize(
+    ("ddl", "kept", "next_number", "then"),
+    [
+        ("count BIGINT", (2,), 3, (3,)),
+        ("note STRING, count BIGINT", (None, 2), 3, (None, 3)),
+        ("price DECIMAL(10, 2), at STRUCT<count: INT, b: INT>, count INT", (None, None, 2), 3, (None, None, 3)),
+        ("number INT, note STRING", (2, None), 3, (3, None)),
+        ("note STRING, count BIGINT", ("x", None), 1, (None, 1)),
+    ],
+)
+def test_a_number_is_kept_in_the_column_that_the_case_says(processors, ddl, kept, next_number, then):
+    plain = processors["number_rows_for_a_day"]
+    numbering = plain.keeping(ddl)
+    handle = begun(numbering)
+    assert (handle.ddl, handle.ttl_ms) == (ddl, 86_400_000)
+    assert begun(plain).ddl == "count BIGINT"
+    handle.state.update(kept)
+    (row,) = numbering.handleInputRows(("a",), iter([ROW((AT,))]), None)
+    assert row["number"] == next_number
+    assert handle.state.get() == then
