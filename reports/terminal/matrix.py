@@ -1,19 +1,15 @@
-"""The matrix on a terminal, with glyphs, words and colours; plain text without a terminal; and the same as a picture."""
+"""The matrix on a terminal, with glyphs, words and colours; plain text without a terminal."""
 
 from __future__ import annotations
 
-import io
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from conformance.core.output_file import FileKind, write_file
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -178,23 +174,3 @@ def _evidence(cell: Cell) -> Iterator[str]:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-_COLUMNS = 116
-PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
-
-
-def picture(results: Results, families: Collection[str]) -> str:
-    """The rows of these families as an SVG; equal results give equal bytes."""
-    matrix = Matrix.of(results)
-    chosen = tuple(case for family in families for case in matrix.families[family])
-    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    draw(replace(matrix, cases=chosen), console)
-    drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
-    # Every system has a monospaced font; the picture must not download one.
-    return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
-
-
-if __name__ == "__main__":
-    given, out, *wanted = sys.argv[1:]
-    write_file(Path(out), picture(Results.read(Path(given)), wanted), PICTURE)
