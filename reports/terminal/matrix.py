@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.text import Text
 
+from conformance.core.wording import shortened
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -78,7 +79,7 @@ class _Columns:
     gap: str
 
     def row(self, head: str, cells: Sequence[Text], total: Text | None = None, style: str = "") -> Text:
-        line = Text(_cut(head, self.room).ljust(self.room), style=style)
+        line = Text(shortened(head, self.room).ljust(self.room), style=style)
         for at, column in enumerate(self.columns):
             content = cells[at] if at < len(cells) else Text()
             line.append(self.gap + " " * (column - len(content))).append_text(content)
@@ -170,7 +171,3 @@ def _evidence(cell: Cell) -> Iterator[str]:
         for number, run in enumerate(cell.runs, 1):
             yield f"run {number}: {run.status}" + (f", behaviour {run.behaviour[:12]}" if run.behaviour else "")
             yield from (INDENT + line for line in described(run.findings))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
