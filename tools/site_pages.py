@@ -22,18 +22,12 @@ from mkdocs.structure.pages import Page
 from conformance.suite import discovery
 from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
-from reports.analysis.specification import Specification, questions
+from reports.analysis.specification import Specification
 from reports.html.addresses import InAFolder, case_key
 from reports.html.pages import FRONT, TABS
 from reports.html.search import entries
-from reports.html.specification_pages import (
-    APPENDIX,
-    INDEX,
-    SpecificationPages,
-    llms_text,
-    pages_of_report,
-    questions_markdown,
-)
+from reports.html.specification_pages import APPENDIX, INDEX, SpecificationPages, pages_of_report
+from tools.site_questions import llms_text, questions, questions_markdown
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "https://github.com/watermark-conformance/watermark-conformance/blob/main/"

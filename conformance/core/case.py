@@ -389,21 +389,36 @@ class Mirror(Frozen):
         return f"{self.id} (partly)" if self.partly else self.id
 
 
-class Case(Frozen):
-    """A case, valid and complete."""
+class AnyCase(Frozen):
+    """What a case says whatever it is about."""
 
     id: str
     """Path under the root of the suite without the suffix: ``late-drops/window-still-open``, followed by ``.left-outer`` if that
     is its ``expansion``."""
     path: Path
-    row_files: frozenset[Path] = frozenset()
-    """The files of rows that the case reads, as paths from its folder on."""
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]
-    """What is in the file (``title``, ``steps.3``, ``differs.1``) → its line, from 1."""
+    """What is in the file (``title``, ``steps.3``, ``differs.1``, ``trace.3.expect.late``) → its line, from 1."""
 
     title: str
+    strength: Strength = "documented"
+    links: tuple[str, ...] = ()
+    why: str | None = None
+    mirrors: tuple[Mirror, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> str:
+        """The folder of the case, ``late-drops``; empty at the root."""
+        return self.id.rpartition("/")[0]
+
+
+class Case(AnyCase):
+    """A case of Spark, valid and complete."""
+
+    row_files: frozenset[Path] = frozenset()
+    """The files of rows that the case reads, as paths from its folder on."""
     streams: Mapping[str, Schema]
     topics: Mapping[str, KafkaSource] = {}
     tables: Mapping[str, TableFormat] = {}
@@ -415,12 +430,7 @@ class Case(Frozen):
     expansion: str = ""
     """The name that ``matrix`` gives the case; empty for a file with one case."""
     behaviour: tuple[str, ...] = ()
-    strength: Strength = "documented"
-    links: tuple[str, ...] = ()
-    why: str | None = None
     spark: VersionRange | None = None
-    mirrors: tuple[Mirror, ...] = ()
-    tags: tuple[str, ...] = ()
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
     sink: str | None = None
@@ -437,11 +447,6 @@ class Case(Frozen):
     def file(self) -> str:
         """Its file, relative to the root of the suite: ``late-drops/window-still-open.yaml``."""
         return file_of(self.id, self.expansion, self.path.suffix or ".yaml")
-
-    @property
-    def family(self) -> str:
-        """The folder of the case, ``late-drops``; empty at the root."""
-        return self.id.rpartition("/")[0]
 
     def applies_to(self, version: SparkVersion) -> bool:
         return self.spark is None or version in self.spark

@@ -112,7 +112,7 @@ def to_json_value(value: Json, type: DataType) -> Json:
         return None
     match type.name:
         case "struct":
-            items = _fields(value, type)
+            items = struct_items(value, type)
             return {field.name: to_json_value(item, field.type) for field, item in zip(type.fields, items, strict=True)}
         case "array":
             return [to_json_value(item, type.elements[0]) for item in _of((list, tuple), value, type, "a list")]
@@ -295,11 +295,12 @@ def _binary(value: Json, type: DataType) -> bytes:
 
 def _struct(value: Json, type: DataType) -> tuple[Canonical, ...]:
     steps = [field.name if isinstance(value, Mapping) else index for index, field in enumerate(type.fields)]
-    items = _fields(value, type)
+    items = struct_items(value, type)
     return tuple(_inside(step, item, field.type) for step, item, field in zip(steps, items, type.fields, strict=True))
 
 
-def _fields(value: Json, type: DataType) -> list[Json]:
+def struct_items(value: Json, type: DataType) -> list[Json]:
+    """The values in a struct that is written as a list or a mapping, in the order of its fields. Raises `NotAValue` for any other."""
     names = [field.name for field in type.fields]
     columns = f"{len(names)} value{'s' * (len(names) != 1)} ({', '.join(names)})"
     if isinstance(value, list | tuple):

@@ -14,6 +14,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text, the last one ``…`` if it goes on."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def ticket(link: str | None, introduced_by: str | None, *, bug: bool) -> str:
     """Where a change is documented, or what introduced a bug without a ticket, after a blank: ``" (SPARK-1)"``; empty if nowhere."""
     if link:

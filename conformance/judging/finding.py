@@ -17,7 +17,7 @@ from pydantic import Field
 from conformance.core.case import Case, ErrorStage
 from conformance.core.data import Json
 from conformance.core.observation import ErrorSeen, FrozenRecord
-from conformance.core.wording import counted
+from conformance.core.wording import counted, shortened
 
 ErrorPart: TypeAlias = Literal["class", "message", "stage"]
 Section: TypeAlias = Literal["differs", "upgrades"]
@@ -349,6 +349,6 @@ def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iter
 
 def _first(most: int, lines: Sequence[str], width: int) -> Iterator[str]:
     for line in lines[:most]:
-        yield INDENT + (line if len(line) <= width else f"{line[: width - 1]}…")
+        yield INDENT + shortened(line, width)
     if len(lines) > most:
         yield f"{INDENT}… {counted(len(lines) - most, 'more line')}"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from conformance.core.case import Frozen, Mirror, Strength
+from conformance.core.case import AnyCase, Frozen
 from conformance.core.data import Json
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Trace, TraceEntry
@@ -47,28 +46,12 @@ class PolicyStep(Frozen):
     expect: PolicyExpectation | None = None
 
 
-class PolicyCase(Frozen):
-    id: str
-    path: Path
-    digest: str
-    lines: Mapping[str, int]
-    """Key path → line in the file, from 1: ``title``, ``trace.3``, ``trace.3.expect.late``."""
-
-    title: str
+class PolicyCase(AnyCase):
     policy: str
     given: Mapping[str, Json]
     throttle: tuple[str, Mapping[str, Json]] | None = None
     trace: Trace
     steps: tuple[PolicyStep, ...]
-    strength: Strength = "documented"
-    links: tuple[str, ...] = ()
-    why: str | None = None
-    mirrors: tuple[Mirror, ...] = ()
-    tags: tuple[str, ...] = ()
-
-    @property
-    def family(self) -> str:
-        return self.id.rpartition("/")[0]
 
     @property
     def behaviour(self) -> tuple[str, ...]:

@@ -112,8 +112,8 @@ def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
 
 def _event_time(row: Row, schema: Schema, column: str) -> int | None:
     """Microseconds since the epoch; None if the event time is null."""
-    at, field = next((at, field) for at, field in enumerate(schema.fields) if field.name == column)
-    micros: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
+    at = [field.name for field in schema.fields].index(column)
+    micros: int | None = canonical(row, schema.struct)[at]
     return micros
 
 

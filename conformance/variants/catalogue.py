@@ -25,7 +25,6 @@ from conformance.core.case import (
     Partitioned,
     Pipeline,
     Restart,
-    Row,
     Start,
     Step,
     TableFormat,
@@ -33,7 +32,7 @@ from conformance.core.case import (
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, EventTime, Observation, StepSeen
-from conformance.core.spark_types import DataType, Schema, parse_type
+from conformance.core.spark_types import DataType, parse_type
 from conformance.core.values import canonical, show
 from conformance.core.versions import StateStore, VersionRange, releases
 from conformance.language.catalogue import DESCRIPTIONS
@@ -306,20 +305,12 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
         return
 
     def later(stream: str, rows: Partitioned) -> Partitioned:
-        schema = case.streams[stream]
-        return Partitioned(
-            partitions=tuple(tuple(_later(row, schema) for row in partition) for partition in rows.partitions)
-        )
+        of = case.streams[stream].struct
+        partitions = tuple(tuple(moved(row, of, SHIFT_US) for row in partition) for partition in rows.partitions)
+        return Partitioned.model_validate({"partitions": partitions})
 
     for output in rearranged(later, case):
         yield replace(output, back=_earlier)
-
-
-def _later(row: Row, schema: Schema) -> Row:
-    if isinstance(row, tuple):
-        return tuple(moved(value, field.type, SHIFT_US) for value, field in zip(row, schema.fields, strict=True))
-    types = {field.name: field.type for field in schema.fields}
-    return {name: moved(value, types[name], SHIFT_US) for name, value in row.items()}
 
 
 def moved(value: object, type: DataType, micros: int) -> object:

@@ -16,7 +16,6 @@ from conformance.core.case import (
     Idle,
     Partitioned,
     Restart,
-    Row,
     Start,
     Step,
 )
@@ -260,17 +259,13 @@ def _altered(columns: Mapping[str, Schema]) -> dict[str, str]:
 def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
     return tuple(
         {
-            name: tuple(tuple(_row(row, case.streams[name]) for row in rows) for rows in placed.partitions)
+            name: tuple(
+                tuple(to_json_value(row, case.streams[name].struct) for row in rows) for rows in placed.partitions
+            )
             for name, placed in arrival.items()
         }
         for arrival in arrivals_of(action, case.streams)
     )
-
-
-def _row(row: Row, schema: Schema) -> dict[str, Json]:
-    names = [field.name for field in schema.fields]
-    values = dict(zip(names, row, strict=True)) if isinstance(row, tuple) else row
-    return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
 
 
 def looks_at_plans(case: Case) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.core.case import Case
+from conformance.core.case import AnyCase, Case
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.policies.case import REAL_ENGINE, TARGET, PolicyCase, check, compared, expectations, mismatches
@@ -82,5 +82,5 @@ def _answered(case: PolicyCase, column: PolicyColumn) -> Cell:
     return _cell(case, name, "conforms", *some)
 
 
-def _cell(case: Case | PolicyCase, target: str, status: Status, *notes: str) -> Cell:
+def _cell(case: AnyCase, target: str, status: Status, *notes: str) -> Cell:
     return Cell(case=case.id, family=case.family, case_digest=case.digest, target=target, status=status, notes=notes)

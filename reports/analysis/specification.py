@@ -1,8 +1,7 @@
 """The specification "Event-time semantics of Structured Streaming, as tested", made from four things.
 
 The catalogue of behaviours states, cases and their results are the evidence, and the reference model gives each rule with its values
-and the functions that decide by it. Numbers are stored in the catalogue, so that a statement keeps its address. Questions are
-answered by statements.
+and the functions that decide by it. Numbers are stored in the catalogue, so that a statement keeps its address.
 """
 
 from __future__ import annotations
@@ -382,45 +381,3 @@ def _as_python(rule: str, value: RuleValue) -> str:
     if isinstance(value.value, FunctionType):
         return dedent(inspect.getsource(value.value)).rstrip()
     return f"rules.{rule} = {value.name!r}"
-
-
-@dataclass(frozen=True)
-class Question:
-    id: str
-    question: str
-    answer: str
-    cases: tuple[TestedBy, ...]
-    """The best comes first."""
-    statements: tuple[Statement, ...]
-    links: tuple[str, ...]
-    evidence: Evidence
-
-
-def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
-    """Returns the questions of the suite's catalogue, in its order.
-
-    Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
-    """
-    entries = report.catalogue.questions if report.catalogue is not None else None
-    statements = {statement.id: statement for statement in specification.statements}
-    return tuple(_question(report, statements, id, entry) for id, entry in (entries or {}).items())
-
-
-def _question(report: Report, statements: Mapping[str, Statement], id: str, entry: Mapping[str, Any]) -> Question:
-    cases = tuple(map(str, entry.get("cases", ())))
-    behaviours = tuple(map(str, entry.get("behaviours", ())))
-    for case in cases:
-        if report.case(case) is None and case not in report.changed:
-            raise WrongUsage(f"questions.yaml: {id}: there are no results of a case {case!r}")
-    for behaviour in behaviours:
-        if behaviour not in statements:
-            raise WrongUsage(f"questions.yaml: {id}: behaviours.yaml has no {behaviour!r}")
-    return Question(
-        id=id,
-        question=" ".join(str(entry["question"]).split()),
-        answer=" ".join(str(entry["answer"]).split()),
-        cases=tuple(TestedBy(case, report.title(case)) for case in cases),
-        statements=tuple(statements[behaviour] for behaviour in behaviours),
-        links=tuple(map(str, entry.get("links", ()))),
-        evidence=Evidence.of(report.matrix, cases, report.versions),
-    )

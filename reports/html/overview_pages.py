@@ -16,12 +16,11 @@ from markupsafe import Markup
 
 from conformance.account.account import account, batches_of
 from conformance.core import metrics
-from conformance.core.case import Case, Expectation
+from conformance.core.case import AnyCase, Case, Expectation
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
-from conformance.policies.case import PolicyCase
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
@@ -126,7 +125,7 @@ _FUNCTION = re.compile(r"(\w+)\(")
 _TICKET = re.compile(r"SPARK-\d+")
 
 
-def search_words(case: Case | PolicyCase | None, behaviours: Iterable[Behaviour]) -> str:
+def search_words(case: AnyCase | None, behaviours: Iterable[Behaviour]) -> str:
     """Returns the words that find a case, each once, in lower case, separated by spaces."""
     words = [word for behaviour in behaviours for word in _of_behaviour(behaviour)]
     if case is not None:

@@ -408,7 +408,4 @@ def _settings(conf: Mapping[str, str]) -> Iterator[str]:
 
 
 def _row(row: Row, schema: Schema) -> str:
-    names = (field.name for field in schema.fields)
-    values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
-    written = {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
-    return repr(json.loads(json.dumps(written)))
+    return repr(json.loads(json.dumps(to_json_value(row, schema.struct))))

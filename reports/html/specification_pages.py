@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -20,7 +20,6 @@ from reports.analysis.specification import (
     WORDS,
     Chapter,
     Evidence,
-    Question,
     Specification,
     StatedRule,
     Statement,
@@ -226,57 +225,3 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
     page = folder / ONE_PAGE
     write_standalone(page, "a specification", "specification.html", TITLE, body=render(rendered.one_page()))
     return (*written, page)
-
-
-def questions_markdown(
-    questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
-) -> str:
-    """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
-    pages = {each.number: f"{chapter.name}.md" for chapter in specification.chapters for each in chapter.statements}
-    contents = "\n".join(f"- {link(question.question, f'#{question.id}')}" for question in questions)
-    lead = (
-        "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
-        "from their results."
-    )
-    parts = [f"# Questions people ask\n\n{lead}\n\n{contents}\n"]
-    for asked in questions:
-        statements = ", ".join(
-            link(statement.number, f"{chapters.rstrip('/')}/{pages[statement.number]}#{statement.number}")
-            for statement in asked.statements
-        )
-        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
-        elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
-        parts.append(
-            f'<a id="{asked.id}"></a>\n\n## {text(asked.question)}\n\n{text(asked.answer)}\n\n'
-            + "\n".join(evidence_lines(asked.evidence))
-            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{elsewhere}"
-        )
-    return "\n".join(parts)
-
-
-def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:
-    """Returns answers and statements in the format of https://llmstxt.org, each with its versions and its address on the site."""
-    return "\n".join(_llms_lines(questions, specification, site.rstrip("/"))) + "\n"
-
-
-def _llms_lines(questions: Sequence[Question], specification: Specification, site: str) -> Iterator[str]:
-    versions = ", ".join(target.title for target in specification.targets)
-    yield "# Event-time semantics of Spark Structured Streaming"
-    yield ""
-    yield (
-        f"> How watermarks behave in Apache Spark, tested on {versions}. Every statement here is shown by cases that ran "
-        "on these versions; after it stand the versions on which it holds."
-    )
-    yield ""
-    yield "## Questions people ask"
-    yield ""
-    for question in questions:
-        yield f"- [{question.question}]({site}/questions.html#{question.id}): {question.answer} ({question.evidence.summary})"
-    for chapter in specification.chapters:
-        yield ""
-        yield f"## {TITLE}: {chapter.number} {chapter.title}"
-        yield ""
-        for statement in chapter.statements:
-            address = f"{site}/specification/{chapter.name}.html#{statement.number}"
-            where = "not tested" if statement.untested else statement.evidence.summary
-            yield f"- [{statement.number} {statement.id}]({address}): {statement.sentence} ({where})"

@@ -11,7 +11,7 @@ from conformance.core.case import PYTHON_STATE, Add, Case, Expectation, Idle, Pa
 from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
-from conformance.core.values import canonical, instant_ms
+from conformance.core.values import canonical, instant_ms, struct_items
 from reports.html.pyspark_script import INDENT, QueryWriter, name_of, source_names, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -136,13 +136,8 @@ class _Suite:
 
     def _add(self, stream: str, placed: Partitioned | None) -> str:
         schema = self._case.streams[stream]
-        names = [field.name for field in schema.fields]
         rows = [row for part in placed.partitions for row in part] if placed is not None else []
-        written = []
-        for row in rows:
-            values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
-            inside = (literal(values.get(field.name), field.type) for field in schema.fields)
-            written.append(f"Row({', '.join(inside)})")
+        written = [literal(row, schema.struct) for row in rows]
         return f"AddData({', '.join([f'{name_of(stream)}Rows', *written])})"
 
     def _row(self, row: Row) -> str:
@@ -179,12 +174,8 @@ def literal(value: Json, type: DataType) -> str:
             text = moment.replace(tzinfo=None).isoformat()
             return f'at("{text}Z")' if type.name == "timestamp" else f'LocalDateTime.parse("{text}")'
         case "struct":
-            named = (
-                value
-                if isinstance(value, Mapping)
-                else dict(zip((each.name for each in type.fields), value, strict=True))
-            )
-            return f"Row({', '.join(literal(named.get(each.name), each.type) for each in type.fields)})"
+            items = zip(struct_items(value, type), type.fields, strict=True)
+            return f"Row({', '.join(literal(item, field.type) for item, field in items)})"
         case "array":
             return f"Seq({', '.join(literal(item, type.elements[0]) for item in value)})"
         case "float" | "double":

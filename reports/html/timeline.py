@@ -17,6 +17,7 @@ from conformance.account.account import BatchAccount, RowAccount, Span
 from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
+from conformance.core.wording import shortened
 from conformance.judging.divergence import Divergence
 from reports.html.texts import TimeNotation
 
@@ -98,7 +99,7 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
     for at, batch in enumerate(shown):
         for window in batch.emitted:
             texts = emitted.setdefault(window.span, {})
-            texts[at] = (*texts.get(at, ()), _shortened(window.rest))
+            texts[at] = (*texts.get(at, ()), shortened(window.rest, _LONGEST))
             first.setdefault(window.span, _first(shown, window.span, at))
         known = (batch.kept or frozenset()) | (batch.evicted or frozenset())
         in_state |= known
@@ -114,10 +115,6 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
             end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
             bars.append(WindowBar(span, first[span], last, end, by_model=False, emitted=emitted[span]))
     return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:

@@ -152,12 +152,7 @@ class Introduction(_Record):
     target: Target
 
 
-class DocumentedDifference(_Record):
-    """The ``differs`` entry of the case that covers a cell's version."""
-
-    spark: str
-    because: str | None = None
-    unsupported: str | None = None
+class _Documented(_Record):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions."""
@@ -167,6 +162,14 @@ class DocumentedDifference(_Record):
     @property
     def ticket(self) -> str:
         return ticket(self.link, self.introduced_by, bug=self.bug)
+
+
+class DocumentedDifference(_Documented):
+    """The ``differs`` entry of the case that covers a cell's version."""
+
+    spark: str
+    because: str | None = None
+    unsupported: str | None = None
 
     @classmethod
     def of(cls, entry: DiffersEntry) -> DocumentedDifference:
@@ -280,31 +283,22 @@ class Cell(_Record):
         )
 
 
-class DocumentedUpgrade(_Record):
+class DocumentedUpgrade(_Documented):
     """The entry of ``upgrades`` that covers a cell."""
 
     from_: str | None = Field(None, alias="from", serialization_alias="from")
     to: str | None = None
     because: str
-    link: str | None = None
-    bug: bool = False
-    """Whether it is a known bug."""
-    introduced_by: str | None = None
-    """The ticket that introduced a bug without a ticket of its own."""
     way_round: str | None = None
     proven: bool = False
     """Whether the workaround, a setting, was tried on this checkpoint, and every later micro-batch was right."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     @property
     def workaround(self) -> str | None:
         """The workaround to show: only what was tried on this checkpoint, so no sentence."""
         return self.way_round if self.proven else None
-
-    @property
-    def ticket(self) -> str:
-        return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
     def of(cls, entry: UpgradesEntry, *, proven: bool = False) -> DocumentedUpgrade:

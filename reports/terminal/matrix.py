@@ -1,19 +1,16 @@
-"""The matrix on a terminal, with glyphs, words and colours; plain text without a terminal; and the same as a picture."""
+"""The matrix on a terminal, with glyphs, words and colours; plain text without a terminal."""
 
 from __future__ import annotations
 
-import io
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from conformance.core.output_file import FileKind, write_file
+from conformance.core.wording import shortened
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -82,7 +79,7 @@ class _Columns:
     gap: str
 
     def row(self, head: str, cells: Sequence[Text], total: Text | None = None, style: str = "") -> Text:
-        line = Text(_cut(head, self.room).ljust(self.room), style=style)
+        line = Text(shortened(head, self.room).ljust(self.room), style=style)
         for at, column in enumerate(self.columns):
             content = cells[at] if at < len(cells) else Text()
             line.append(self.gap + " " * (column - len(content))).append_text(content)
@@ -174,27 +171,3 @@ def _evidence(cell: Cell) -> Iterator[str]:
         for number, run in enumerate(cell.runs, 1):
             yield f"run {number}: {run.status}" + (f", behaviour {run.behaviour[:12]}" if run.behaviour else "")
             yield from (INDENT + line for line in described(run.findings))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-_COLUMNS = 116
-PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
-
-
-def picture(results: Results, families: Collection[str]) -> str:
-    """The rows of these families as an SVG; equal results give equal bytes."""
-    matrix = Matrix.of(results)
-    chosen = tuple(case for family in families for case in matrix.families[family])
-    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    draw(replace(matrix, cases=chosen), console)
-    drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
-    # Every system has a monospaced font; the picture must not download one.
-    return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
-
-
-if __name__ == "__main__":
-    given, out, *wanted = sys.argv[1:]
-    write_file(Path(out), picture(Results.read(Path(given)), wanted), PICTURE)

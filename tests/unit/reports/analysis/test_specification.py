@@ -11,15 +11,13 @@ from conformance.core.errors import WrongUsage
 from conformance.model.catalogue import catalogue
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
-from reports.analysis.specification import Specification, questions, stated_rule
+from reports.analysis.specification import Specification, stated_rule
 from tests.support.published import published_report, published_specification
 from tests.support.whole_suite import whole_suite
 
 NUMBERS = Path(__file__).parent / "statement-numbers.txt"
 """Number and name of every statement that was ever published. Lines are added and never changed."""
 (CATALOGUE,) = whole_suite().catalogues.values()
-LONGEST_ANSWER = 500
-"""Characters: five lines of a page."""
 
 
 def standings(evidence):
@@ -30,12 +28,6 @@ def standings(evidence):
 def statements():
     """Each by its behaviour."""
     return {one.id: one for one in published_specification().statements}
-
-
-@cache
-def answered():
-    """Each question by its id."""
-    return {one.id: one for one in questions(published_report(), published_specification())}
 
 
 def shown(evidence):
@@ -140,33 +132,3 @@ def test_the_value_of_a_rule_is_shown_as_the_function_that_it_is_or_by_its_name(
         "rules.late_watermark = 'own batch'",
         "rules.late_watermark = 'batch before'",
     ]
-
-
-@pytest.mark.parametrize("question", CATALOGUE.questions)
-def test_a_question_is_answered_in_five_lines_by_cases_that_ran(question):
-    one = answered()[question]
-    assert len(one.answer) <= LONGEST_ANSWER
-    assert len(re.findall(r"[.?!](?=\s|$)", one.answer)) <= 5
-    assert one.cases
-    assert one.statements
-    assert standings(one.evidence) & {"holds", "bug"}
-    assert all(re.fullmatch(r"https://\S+|SPARK-\d{5}", link) for link in one.links)
-
-
-def test_the_questions_that_people_ask_most_are_there():
-    assert len(answered()) >= 21
-
-
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ({"cases": ["late-drops/gone"]}, "q: there are no results of a case 'late-drops/gone'"),
-        ({"behaviours": ["gone"]}, "q: behaviours.yaml has no 'gone'"),
-    ],
-)
-def test_a_question_about_what_is_not_there_is_said(entry, said):
-    report = published_report()
-    asked = {"q": {"question": "Why?", "answer": "Because.", **entry}}
-    changed = replace(report, catalogue=replace(report.catalogue, questions=asked))
-    with pytest.raises(WrongUsage, match=re.escape(said)):
-        questions(changed, published_specification())

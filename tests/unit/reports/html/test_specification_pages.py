@@ -1,6 +1,5 @@
-"""The specification and the questions as pages: complete, linked, and the same for every reader of Markdown."""
+"""The specification as pages: complete, linked, and the same for every reader of Markdown."""
 
-import posixpath
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -9,14 +8,11 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.model.rules import features
-from reports.analysis.specification import questions
 from reports.html.specification_pages import (
     APPENDIX,
     ONE_PAGE,
     SpecificationPages,
-    llms_text,
     pages_of_report,
-    questions_markdown,
     render,
     write_specification,
 )
@@ -153,30 +149,6 @@ def test_words_of_a_case_stay_words(words):
 def test_code_and_links_of_odd_words():
     assert "<code>a`b</code>" in render(code("a`b"))
     assert Links(render(link("a]b", "x y)z"))).targets == ["x%20y%29z"]
-
-
-def test_every_question_has_its_anchor_and_its_links_lead_to_statements():
-    found = questions(published_report(), published_specification())
-    page = Links(
-        render(questions_markdown(found, published_specification(), pages_of_report("../report"), "specification"))
-    )
-    assert {one.id for one in found} <= page.places
-    statements = [target for target in page.targets if target.startswith("specification/")]
-    assert len(statements) >= len(found)
-    for target in statements:
-        file, _, place = posixpath.basename(target).partition("#")
-        assert place in links_of(file).places
-
-
-def test_programs_get_every_question_and_statement_with_its_versions():
-    found = questions(published_report(), published_specification())
-    lines = llms_text(found, published_specification(), "https://example.org/site/").splitlines()
-    assert lines[0].startswith("# ")
-    assert lines[2].startswith("> ")
-    entries = [line for line in lines if line.startswith("- [")]
-    assert len(entries) == len(found) + len(published_specification().statements)
-    assert all(re.search(r"\((●|◆|▲|–|·|✗|○|not tested).*\)$", line) for line in entries)
-    assert any("(https://example.org/site/specification/03-late-filtering.html#3.1)" in line for line in entries)
 
 
 def test_the_command_writes_the_pages(tmp_path, monkeypatch, capsys):

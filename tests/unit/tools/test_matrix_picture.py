@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from reports.results.reading import Results
-from reports.terminal.matrix import picture
 from tests.support.runs import written
+from tools.matrix_picture import picture
 
 
 def test_the_picture_has_the_rows_of_the_families_asked_for(tmp_path: Path) -> None:

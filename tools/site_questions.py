@@ -1,0 +1,109 @@
+"""The questions that people ask, for the site: each answered by cases and statements, as a page and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.core.errors import WrongUsage
+from reports.analysis.report import Report
+from reports.analysis.specification import TITLE, Evidence, Specification, Statement, TestedBy
+from reports.html.specification_pages import CaseAddress, evidence_lines
+from reports.html.texts import code, link, sources, text
+
+
+@dataclass(frozen=True)
+class Question:
+    id: str
+    question: str
+    answer: str
+    cases: tuple[TestedBy, ...]
+    """The best comes first."""
+    statements: tuple[Statement, ...]
+    links: tuple[str, ...]
+    evidence: Evidence
+
+
+def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
+    """Returns the questions of the suite's catalogue, in its order.
+
+    Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
+    """
+    entries = report.catalogue.questions if report.catalogue is not None else None
+    statements = {statement.id: statement for statement in specification.statements}
+    return tuple(_question(report, statements, id, entry) for id, entry in (entries or {}).items())
+
+
+def _question(report: Report, statements: Mapping[str, Statement], id: str, entry: Mapping[str, Any]) -> Question:
+    cases = tuple(map(str, entry.get("cases", ())))
+    behaviours = tuple(map(str, entry.get("behaviours", ())))
+    for case in cases:
+        if report.case(case) is None and case not in report.changed:
+            raise WrongUsage(f"questions.yaml: {id}: there are no results of a case {case!r}")
+    for behaviour in behaviours:
+        if behaviour not in statements:
+            raise WrongUsage(f"questions.yaml: {id}: behaviours.yaml has no {behaviour!r}")
+    return Question(
+        id=id,
+        question=" ".join(str(entry["question"]).split()),
+        answer=" ".join(str(entry["answer"]).split()),
+        cases=tuple(TestedBy(case, report.title(case)) for case in cases),
+        statements=tuple(statements[behaviour] for behaviour in behaviours),
+        links=tuple(map(str, entry.get("links", ()))),
+        evidence=Evidence.of(report.matrix, cases, report.versions),
+    )
+
+
+def questions_markdown(
+    questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
+) -> str:
+    """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
+    pages = {each.number: f"{chapter.name}.md" for chapter in specification.chapters for each in chapter.statements}
+    contents = "\n".join(f"- {link(question.question, f'#{question.id}')}" for question in questions)
+    lead = (
+        "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
+        "from their results."
+    )
+    parts = [f"# Questions people ask\n\n{lead}\n\n{contents}\n"]
+    for asked in questions:
+        statements = ", ".join(
+            link(statement.number, f"{chapters.rstrip('/')}/{pages[statement.number]}#{statement.number}")
+            for statement in asked.statements
+        )
+        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
+        elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
+        parts.append(
+            f'<a id="{asked.id}"></a>\n\n## {text(asked.question)}\n\n{text(asked.answer)}\n\n'
+            + "\n".join(evidence_lines(asked.evidence))
+            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{elsewhere}"
+        )
+    return "\n".join(parts)
+
+
+def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:
+    """Returns answers and statements in the format of https://llmstxt.org, each with its versions and its address on the site."""
+    return "\n".join(_llms_lines(questions, specification, site.rstrip("/"))) + "\n"
+
+
+def _llms_lines(questions: Sequence[Question], specification: Specification, site: str) -> Iterator[str]:
+    versions = ", ".join(target.title for target in specification.targets)
+    yield "# Event-time semantics of Spark Structured Streaming"
+    yield ""
+    yield (
+        f"> How watermarks behave in Apache Spark, tested on {versions}. Every statement here is shown by cases that ran "
+        "on these versions; after it stand the versions on which it holds."
+    )
+    yield ""
+    yield "## Questions people ask"
+    yield ""
+    for question in questions:
+        yield f"- [{question.question}]({site}/questions.html#{question.id}): {question.answer} ({question.evidence.summary})"
+    for chapter in specification.chapters:
+        yield ""
+        yield f"## {TITLE}: {chapter.number} {chapter.title}"
+        yield ""
+        for statement in chapter.statements:
+            address = f"{site}/specification/{chapter.name}.html#{statement.number}"
+            where = "not tested" if statement.untested else statement.evidence.summary
+            yield f"- [{statement.number} {statement.id}]({address}): {statement.sentence} ({where})"
