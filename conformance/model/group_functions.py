@@ -87,9 +87,13 @@ def input_by_lateness(
     return time, *late_and_fresh(rows, time if drops else None, context)
 
 
-def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
-    """A group with its timeout or timer, for display."""
-    what = tuple((column.name, column.type, value) for column, value in zip(keys, key, strict=True))
+def compared_group(
+    node: StateFunction | StatefulProcessor, key: GroupKey, at_ms: int | None, watermark_ms: int
+) -> ComparedRow:
+    """A group with its timeout or timer, if the watermark decides on it, for display."""
+    by_watermark = "EventTime" in (node.timeout if isinstance(node, StateFunction) else node.time_mode)
+    at_ms = at_ms if by_watermark else None
+    what = tuple((column.name, column.type, value) for column, value in zip(node.keys, key, strict=True))
     return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
 
 
@@ -248,7 +252,7 @@ def apply_in_pandas_with_state(
         calls.for_timeouts()
 
     def shown(key: GroupKey, kept: KeptState) -> ComparedRow:
-        return compared_group(node.keys, key, kept.timeout_ms, context.evicting_ms)
+        return compared_group(node, key, kept.timeout_ms, context.evicting_ms)
 
     return OperatorResult(
         rows=calls.emitted,
@@ -480,11 +484,11 @@ def transform_with_state(
         state_rows=len(handle.values),
         late=tuple(compared_row(row, node.child.columns, time, context.late_ms) for row in late),
         dropped=len(late),
-        evicted=tuple(compared_group(node.keys, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
+        evicted=tuple(compared_group(node, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
         updated=handle.updated,
         removed=handle.removed,
         timers=TimerCounts(handle.registered, handle.deleted),
-        shown=tuple(compared_group(node.keys, key, at.get(key), context.evicting_ms) for key in handle.values),
+        shown=tuple(compared_group(node, key, at.get(key), context.evicting_ms) for key in handle.values),
     )
 
 
