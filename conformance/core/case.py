@@ -15,7 +15,13 @@ from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.versions import SparkVersion, VersionRange
 
-STATE_FUNCTIONS = ("count_until_watermark", "count_until_watermark_by_datetime", "count_rows", "time_out_at_latest")
+STATE_FUNCTIONS = (
+    "count_until_watermark",
+    "count_until_watermark_by_datetime",
+    "count_until_silent_for_ten_seconds",
+    "count_rows",
+    "time_out_at_latest",
+)
 """The functions that ``applyInPandasWithState`` may name, implemented in ``harness/driver/state_functions.py``."""
 
 STATEFUL_PROCESSORS = (
@@ -98,7 +104,7 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 """Values in schema order, or by column name; instants in the notation in which they were written."""
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
-Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
+Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
 Source: TypeAlias = Literal["files", "kafka", "memory", "delta", "iceberg"]
 TableFormat: TypeAlias = Literal["delta", "iceberg"]
 """The format of a table that a stream is read from."""
@@ -148,6 +154,8 @@ class KafkaSource(Frozen):
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
     """How many records a micro-batch reads at most; None for all that are there."""
+    starting_offsets: Literal["earliest", "latest"] | tuple[int, ...] = "earliest"
+    """Where a query without checkpoint begins: that of each partition, -2 for its first record and -1 for behind its last."""
     fail_on_data_loss: bool | None = None
     """Whether the query fails if records that it has not read are gone; None for Spark's default, which is true."""
 
@@ -183,6 +191,12 @@ class Backlog(Frozen):
 
 class Idle(Frozen):
     """Nothing arrives; the engine runs until idle."""
+
+
+class Advance(Frozen):
+    """The clock of the query, which only this moves, goes on; then the engine runs the micro-batch that is due, if one is."""
+
+    ms: int
 
 
 class Alter(Frozen):
@@ -225,7 +239,7 @@ class Restart(Frozen):
     """In which other folder the query starts again; None for the same."""
 
 
-Action: TypeAlias = Start | Add | Backlog | Idle | Alter | Restart
+Action: TypeAlias = Start | Add | Backlog | Idle | Advance | Alter | Restart
 
 
 # What is expected of a step. `model_fields_set` distinguishes an absent key from null.
@@ -433,6 +447,8 @@ class Case(AnyCase):
     spark: VersionRange | None = None
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
+    interval_ms: int | None = None
+    """Of the trigger ``processingTime``: how often it looks whether a micro-batch is to run, by the clock that ``Advance`` moves."""
     sink: str | None = None
     """``module:function``, the author's own function that writes each micro-batch; or a sink of Spark's own, see ``written``."""
     conf: Mapping[str, str] = {}
@@ -460,6 +476,17 @@ class Case(AnyCase):
     def triggers(self) -> frozenset[Trigger]:
         changes = (step.action.change for step in self.steps if isinstance(step.action, Restart))
         return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
+
+    def triggers_in(self, step: int) -> bool:
+        """Whether the query looks in the step with this number whether a micro-batch is to run. With ``processingTime`` it does when it
+        starts and each time that its clock reaches a multiple of the interval, or passes some."""
+        if self.interval_ms is None or isinstance(self.steps[step - 1].action, Restart):
+            return True
+        return self.clock_ms(step + 1) // self.interval_ms > self.clock_ms(step) // self.interval_ms
+
+    def clock_ms(self, step: int) -> int:
+        """What the clock that ``Advance`` moves shows before the step with this number, in ms since the epoch."""
+        return sum(before.action.ms for before in self.steps[: step - 1] if isinstance(before.action, Advance))
 
     @property
     def in_real_time(self) -> bool:

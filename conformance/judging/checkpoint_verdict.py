@@ -309,8 +309,10 @@ def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
     """Where a case may change versions: before ``each`` step but the first, or only where it matters most.
 
     That is where the case itself restarts its query or, if it does not, after the first rows have arrived. Empty for a case of one
-    step, or one that ends with its first rows.
+    step, or one that ends with its first rows, and where a restart of its own would trigger one more micro-batch.
     """
+    if case.interval_ms is not None:
+        return tuple(step.number for step in case.steps[1:] if isinstance(step.action, Restart))
     if each:
         return tuple(range(2, len(case.steps) + 1))
     restarts = [step.number for step in case.steps[1:] if isinstance(step.action, Restart)]

@@ -11,13 +11,22 @@ from conformance.core.case import WRITTEN_SINKS, Case, Strength
 from conformance.core.data import Json
 from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.confs import check_confs
+from conformance.language.driven_clock import check_clock
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows, check_memory, check_streams, check_written
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
 from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
-from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
+from conformance.language.steps import (
+    CONF,
+    FIRST_TRIGGER,
+    OUTPUT_MODE,
+    PROCESSING_TIME,
+    STEPS,
+    check_errors,
+    check_steps,
+)
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
     DIFFERS,
@@ -82,7 +91,9 @@ CASE = Record(
         "query": Key(PIPELINE, "the pipeline under test", required=True),
         "outputMode": Key(OUTPUT_MODE, "Spark's output mode; `append` if absent."),
         "trigger": Key(
-            TRIGGER, "As fast as possible (`default`), `once`, `availableNow`, or `realTime` (4.2+ in Python)."
+            FIRST_TRIGGER,
+            "As fast as possible (`default`), `once`, `availableNow`, `realTime` (4.2+ in Python), or `{processingTime: 10 seconds}` "
+            "(3.4+), by a clock that starts at 0 and that only `advance` moves.",
         ),
         "sink": Key(
             Text(
@@ -115,6 +126,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         check_steps(node, report)
         check_memory(node, report)
         check_written(node, report)
+        check_clock(node, report)
         columns = check_queries(node, report)
         check_expected_rows(node, columns, report)
         check_confs(node, report)
@@ -127,6 +139,8 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         raise InvalidCase(report.problems)
     written: Json = node.plain()
     values = with_sources(CASE.value(written))
+    if isinstance(values.get("trigger"), dict):
+        values |= {**values["trigger"], "trigger": PROCESSING_TIME}
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)

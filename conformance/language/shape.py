@@ -183,7 +183,7 @@ def count(*, nullable: bool = False) -> Value:
 
 def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> Value:
     """A 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
-    kind = "a 64-bit whole number" if minimum < 0 else f"a whole number of at least {minimum}"
+    kind = "a 64-bit whole number" if minimum == -(2**63) else f"a whole number of at least {minimum}"
     kind = kind if maximum == 2**63 - 1 else f"a whole number from {minimum} to {maximum}"
     return Value(
         f"{kind}, or null" if nullable else kind,

@@ -143,7 +143,7 @@ def _unreadable(type: DataType) -> Iterator[str]:
 
 KAFKA = "kafka"
 MEMORY = "memory"
-_OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger", "failOnDataLoss")
+_OF_KAFKA = ("partitions", "timestamp", "startingOffsets", "maxOffsetsPerTrigger", "failOnDataLoss")
 """Keys that only a stream from Kafka has."""
 
 
@@ -157,6 +157,11 @@ class _Declared(Record):
             hint = "is of a topic: add `source: kafka`, or remove it"
             forbidden = [report.forbid(node, name, f"`{name}` {hint}") for name in _OF_KAFKA]
             return not any(forbidden)
+        offsets, count = node.get("startingOffsets"), node.get("partitions")
+        partitions = count.value if isinstance(count, Scalar) else 1
+        if isinstance(offsets, Items) and len(offsets.items) != partitions:
+            report.add(offsets, f"`startingOffsets` has one offset for each partition: {partitions}")
+            return False
         return (column := node.get("timestamp")) is None or _check_timestamp(column, node, report)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -191,6 +196,15 @@ _DECLARED = _Declared(
         "timestamp": Key(
             Text("the name of a column", IDENTIFIER),
             "Of `source: kafka`: the TIMESTAMP column that is the timestamp of the record and not in its value.",
+        ),
+        "startingOffsets": Key(
+            ByKind(
+                "one of earliest, latest, or a list of offsets",
+                scalar=Choice("offset", ("earliest", "latest")),
+                items=ListOf(integer(-2), "a list of offsets, one for each partition"),
+            ),
+            "Of `source: kafka`: where a query without checkpoint begins; `earliest` if absent. A list has the offset of each "
+            "partition, -2 for the first record and -1 for behind the last.",
         ),
         "maxOffsetsPerTrigger": Key(
             integer(1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."

@@ -21,6 +21,8 @@ class OffsetLogEntry:
     data: BatchData
     watermark_ms: int
     """The watermark it runs with."""
+    time_ms: int | None = None
+    """Its processing time; None if it is unknown."""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def _has_bound(node: logical.Join) -> bool:
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]
 
 
-Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
+Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
 
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"

@@ -78,6 +78,8 @@ class MicroBatch:
     needed: RequiredColumns
     rules: Rules
     effort: Effort
+    time_ms: int | None = None
+    """Its processing time; None if it is unknown."""
 
 
 def execute(batch: MicroBatch) -> BatchResult:
@@ -101,7 +103,7 @@ class _BatchRun:
         """By the ``id`` of a stateful operator, where the rows that it read come from."""
         silent = streams(batch.plan) - frozenset(batch.data)
         self.contexts = {
-            id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules, batch.effort)
+            id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules, batch.effort, batch.time_ms)
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
         self._times: dict[int, list[Value]] = {}

@@ -10,7 +10,7 @@ SPARK-46815, SPARK-50387 (timers), SPARK-47960 (event-time column). The function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, STRING, TIMESTAMP, Attribute, Row, Value
@@ -27,7 +27,6 @@ from conformance.model.operators import (
     late_and_fresh,
 )
 from conformance.model.plan import StatefulProcessor, StateFunction, TimeMode, Timeout
-from conformance.model.rules import Rules
 
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
@@ -88,9 +87,13 @@ def input_by_lateness(
     return time, *late_and_fresh(rows, time if drops else None, context)
 
 
-def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
-    """A group with its timeout or timer, for display."""
-    what = tuple((column.name, column.type, value) for column, value in zip(keys, key, strict=True))
+def compared_group(
+    node: StateFunction | StatefulProcessor, key: GroupKey, at_ms: int | None, watermark_ms: int
+) -> ComparedRow:
+    """A group with its timeout or timer, if the watermark decides on it, for display."""
+    by_watermark = "EventTime" in (node.timeout if isinstance(node, StateFunction) else node.time_mode)
+    at_ms = at_ms if by_watermark else None
+    what = tuple((column.name, column.type, value) for column, value in zip(node.keys, key, strict=True))
     return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
 
 
@@ -109,7 +112,13 @@ class GroupState:
     """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
 
     def __init__(
-        self, kept: KeptState | None, *, has_timed_out: bool, watermark_ms: int | None, timeout: Timeout, rules: Rules
+        self,
+        kept: KeptState | None,
+        *,
+        has_timed_out: bool,
+        watermark_ms: int | None,
+        timeout: Timeout,
+        context: OperatorContext,
     ) -> None:
         self.value = None if kept is None else kept.value
         self.has_timed_out = has_timed_out
@@ -118,7 +127,8 @@ class GroupState:
         self._timeout_ms: int | None = None
         self._watermark_ms = watermark_ms
         self._timeout = timeout
-        self._rules = rules
+        self._context = context
+        self._rules = context.rules
 
     def update(self, *value: int) -> None:
         self.value, self.is_written, self.is_removed = value, True, False
@@ -145,6 +155,9 @@ class GroupState:
     def set_timeout_by_datetime(self, at_ms: int) -> None:
         """The same, given a ``datetime``."""
         self.set_timeout(self._rules.datetime_timeout_ms(at_ms))
+
+    def set_timeout_duration(self, ms: int) -> None:
+        self._timeout_ms = self._context.clock_ms + ms
 
     @property
     def kept(self) -> KeptState | None:
@@ -190,6 +203,16 @@ def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
     state.set_timeout(group.latest_ms)
 
 
+def _count_until_silent(group: Group, state: GroupState) -> Emitted:
+    count = (state.value[0] if state.value else 0) + len(group.rows)
+    if state.has_timed_out:
+        state.remove()
+        yield group.key_text, count
+        return
+    state.update(count)
+    state.set_timeout_duration(10_000)
+
+
 @dataclass(frozen=True)
 class SuiteFunction:
     """A state function of the suite, and the columns of its output."""
@@ -207,6 +230,7 @@ STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_until_watermark_by_datetime": SuiteFunction(
         _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime)
     ),
+    "count_until_silent_for_ten_seconds": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_until_silent),
     "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_rows),
     "time_out_at_latest": SuiteFunction((("key", STRING), ("watermark", BIGINT)), _time_out_at_latest),
 }
@@ -228,7 +252,7 @@ def apply_in_pandas_with_state(
         calls.for_timeouts()
 
     def shown(key: GroupKey, kept: KeptState) -> ComparedRow:
-        return compared_group(node.keys, key, kept.timeout_ms, context.evicting_ms)
+        return compared_group(node, key, kept.timeout_ms, context.evicting_ms)
 
     return OperatorResult(
         rows=calls.emitted,
@@ -261,7 +285,7 @@ class _Calls:
     def for_timeouts(self) -> None:
         fires = self._context.rules.timeout_fires
         for key, kept in list(self.kept.items()):
-            if kept.timeout_ms is not None and fires(kept.timeout_ms, self._context.evicting_ms):
+            if kept.timeout_ms is not None and fires(kept.timeout_ms, self._context.now_ms(self._node.timeout)):
                 self.timed_out.append((key, kept))
                 self.call(Group(self._node.keys, key, self._node.child.columns), has_timed_out=True)
 
@@ -272,7 +296,7 @@ class _Calls:
             has_timed_out=has_timed_out,
             watermark_ms=self._watermark_ms,
             timeout=self._node.timeout,
-            rules=rules,
+            context=self._context,
         )
         ids = [column.id for column in self._node.columns]
         for values in STATE_FUNCTIONS[self._node.function].call(group, state):
@@ -296,6 +320,8 @@ class ProcessorState:
     values: Mapping[GroupKey, tuple[int, ...]]
     timers: frozenset[tuple[int, GroupKey]]
     """The time of each timer in ms, and its group."""
+    updated_ms: Mapping[GroupKey, int | None] = field(default_factory=dict)
+    """When each value was updated, in processing time; None if that is unknown."""
 
 
 NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
@@ -304,17 +330,26 @@ NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
 class ProcessorHandle:
     """What a processor reads and changes (``StatefulProcessorHandle`` of pyspark), one group at a time."""
 
-    def __init__(self, state: ProcessorState, time_mode: TimeMode) -> None:
+    def __init__(self, state: ProcessorState, time_mode: TimeMode, context: OperatorContext) -> None:
         self.values = dict(state.values)
+        self.updated_ms = dict(state.updated_ms)
         self.timers = set(state.timers)
         self.updated = 0
         self.removed = 0
         self.registered = 0
         self.deleted = 0
         self._time_mode = time_mode
+        self._context = context
+
+    def forget(self, ttl_ms: int) -> None:
+        """Forget the values whose time to live is over."""
+        now_ms = self._context.clock_ms
+        updated = self.updated_ms
+        self.values = {key: value for key, value in self.values.items() if (updated[key] or 0) + ttl_ms > now_ms}
 
     def update(self, key: GroupKey, *value: int) -> None:
         self.values[key] = value
+        self.updated_ms[key] = self._context.time_ms
         self.updated += 1
 
     def clear(self, key: GroupKey) -> None:
@@ -322,8 +357,8 @@ class ProcessorHandle:
         self.removed += 1
 
     def register_timer(self, at_ms: int, key: GroupKey) -> None:
-        if self._time_mode != "EventTime":
-            raise Unpredictable(f"a timer with time mode {self._time_mode}")
+        if self._time_mode == "None":
+            raise Unpredictable("a timer with time mode None")
         self.timers.add((at_ms, key))
         self.registered += 1
 
@@ -331,12 +366,11 @@ class ProcessorHandle:
         self.timers.discard((at_ms, key))
         self.deleted += 1
 
-    def expired(self, context: OperatorContext) -> list[tuple[int, GroupKey]]:
+    def expired(self) -> list[tuple[int, GroupKey]]:
         """The timers that fire, in the order of their times."""
-        fires = context.rules.timer_fires
-        return sorted(
-            (timer for timer in self.timers if fires(timer[0], context.evicting_ms)), key=lambda timer: timer[0]
-        )
+        fires, mode = self._context.rules.timer_fires, self._time_mode
+        over = (timer for timer in self.timers if fires(timer[0], self._context.now_ms(mode)))
+        return sorted(over, key=lambda timer: timer[0])
 
 
 def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
@@ -388,8 +422,8 @@ class SuiteProcessor:
     """``handleInitialState``; does nothing by default."""
     timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
     """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
-    expires: bool = False
-    """Whether its state has a time to live, which goes by the clock."""
+    ttl_ms: int | None = None
+    """The time to live of its state, in processing time; None for ever."""
 
 
 _NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
@@ -403,8 +437,8 @@ STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
     ),
     "number_rows": SuiteProcessor(_NUMBERED, _number),
     "number_rows_an_hour_back": SuiteProcessor(_NUMBERED, lambda group, handle: _number(group, handle, _HOUR_US)),
-    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, expires=True),
-    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, expires=True),
+    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, ttl_ms=86_400_000),
+    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, ttl_ms=1),
 }
 """Stateful processors by the name in ``transformWithState: {with: …}``."""
 
@@ -422,9 +456,9 @@ def transform_with_state(
     if any(None in (row[key.id] for key in node.keys) for row in fresh):
         raise Unpredictable("a null grouping column of transformWithState")
     processor = STATEFUL_PROCESSORS[node.processor]
-    if processor.expires:
-        raise Unpredictable("state with a time to live, which goes by the clock")
-    handle = ProcessorHandle(state, node.time_mode)
+    handle = ProcessorHandle(state, node.time_mode, context)
+    if processor.ttl_ms is not None:
+        handle.forget(processor.ttl_ms)
     emitted: list[tuple[Value, ...]] = []
     if processor.initial is not None and not state.has_begun:
         for group in _initial_groups(node, initial, context, used):
@@ -433,7 +467,7 @@ def transform_with_state(
         emitted += processor.rows(group, handle)
     expired = []
     if processor.timer is not None:
-        expired = handle.expired(context)
+        expired = handle.expired()
         for timer_ms, key in expired:
             group = Group(node.keys, key, node.child.columns)
             emitted += processor.timer(group, handle, timer_ms, context.evicting_ms)
@@ -444,15 +478,17 @@ def transform_with_state(
     at = {key: timer_ms for timer_ms, key in handle.timers}
     return OperatorResult(
         rows=rows_out,
-        state=ProcessorState(has_begun=True, values=handle.values, timers=frozenset(handle.timers)),
+        state=ProcessorState(
+            has_begun=True, values=handle.values, timers=frozenset(handle.timers), updated_ms=handle.updated_ms
+        ),
         state_rows=len(handle.values),
         late=tuple(compared_row(row, node.child.columns, time, context.late_ms) for row in late),
         dropped=len(late),
-        evicted=tuple(compared_group(node.keys, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
+        evicted=tuple(compared_group(node, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
         updated=handle.updated,
         removed=handle.removed,
         timers=TimerCounts(handle.registered, handle.deleted),
-        shown=tuple(compared_group(node.keys, key, at.get(key), context.evicting_ms) for key in handle.values),
+        shown=tuple(compared_group(node, key, at.get(key), context.evicting_ms) for key in handle.values),
     )
 
 

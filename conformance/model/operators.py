@@ -131,6 +131,18 @@ class OperatorContext:
     """The streams without new rows."""
     rules: Rules
     effort: Effort
+    time_ms: int | None = None
+    """The processing time of the micro-batch; None if it is unknown."""
+
+    def now_ms(self, mode: str) -> int:
+        """What timeouts and timers of a mode are compared with: the watermark or, in processing time, the time of the micro-batch."""
+        return self.clock_ms if mode in ("ProcessingTime", "ProcessingTimeTimeout") else self.evicting_ms
+
+    @property
+    def clock_ms(self) -> int:
+        if self.time_ms is None:
+            raise Unpredictable("what the clock decides")
+        return self.time_ms
 
     @property
     def evicting_ms(self) -> int:

@@ -82,15 +82,15 @@ class Query:
         """Add rows, one entry per micro-batch."""
         self.unread += batches
 
-    def run(self) -> Iterator[BatchProgress]:
-        """Run micro-batches until the query is idle or the trigger ends it."""
+    def run(self, time_ms: int | None = None) -> Iterator[BatchProgress]:
+        """Run micro-batches until the query is idle or the trigger ends it. ``time_ms``: their processing time, None if it is unknown."""
         once = self._settings.trigger == "once"
-        while (planned := self._plan(once=once)) is not None:
+        while (planned := self._plan(time_ms, once=once)) is not None:
             yield self._execute(planned)
             if once and not self._rules.no_data_batch_after_once:
                 return
 
-    def _plan(self, *, once: bool) -> OffsetLogEntry | None:
+    def _plan(self, time_ms: int | None, *, once: bool) -> OffsetLogEntry | None:
         """Write the next micro-batch to the offset log; None if the query is idle."""
         replayed = self.checkpoint.uncommitted
         if replayed is not None:
@@ -102,7 +102,7 @@ class Query:
         elif not self._wants_no_data():
             return None
         before = self.checkpoint.planned
-        planned = OffsetLogEntry(len(before), data, self._tracker.global_ms)
+        planned = OffsetLogEntry(len(before), data, self._tracker.global_ms, time_ms)
         self.checkpoint = replace(self.checkpoint, planned=(*before, planned))
         return planned
 
@@ -115,6 +115,9 @@ class Query:
             return self._rules.no_data_batch_after_restart and bool(self.checkpoint.planned) and self._once_more()
         if self._rules.no_data_batches == "always one":
             return self._once_more()
+        # Source: `shouldRunAnotherBatch` of the operators.
+        if not _MODES_OF_THE_CLOCK.isdisjoint(_time_modes(self.plan)):
+            return True
         wanting = [self._wants_eviction(node) for node in stateful(self.plan)]
         now = self._input_watermarks(self._tracker.global_ms)
         return any(wants and new > old for wants, new, old in zip(wanting, now, last, strict=True))
@@ -163,6 +166,7 @@ class Query:
             of_batch.needed,
             rules,
             self.checkpoint.effort,
+            planned.time_ms,
         )
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
@@ -230,16 +234,24 @@ def _with_one_watermark(rules: Rules) -> Rules:
     return rules.altered(refusals=kept)
 
 
+_MODES_OF_THE_CLOCK = frozenset({"ProcessingTimeTimeout", "ProcessingTime"})
+
+
+def _time_modes(plan: Plan) -> set[str]:
+    """The kinds of timeouts and time modes of the state functions and processors of a plan."""
+    nodes = [*walk(plan)]
+    timeouts: set[str] = {node.timeout for node in nodes if isinstance(node, logical.StateFunction)}
+    return timeouts | {node.time_mode for node in nodes if isinstance(node, logical.StatefulProcessor)}
+
+
 def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     unknown = sorted(set(settings.conf) - KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
-    functions = [node for node in walk(plan) if isinstance(node, logical.StateFunction | logical.StatefulProcessor)]
-    if functions and settings.time_zone != "UTC":
+    modes = _time_modes(plan)
+    if modes and settings.time_zone != "UTC":
         raise Unpredictable("a state function in a time zone other than UTC")
-    modes = {node.timeout if isinstance(node, logical.StateFunction) else node.time_mode for node in functions}
-    # Source: `shouldRunAnotherBatch` of the operators.
-    if settings.trigger != "once" and modes & {"ProcessingTimeTimeout", "ProcessingTime"}:
+    if settings.trigger not in ("once", "processingTime") and not _MODES_OF_THE_CLOCK.isdisjoint(modes):
         raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if "collect_set" in calls and not calls & {"array_sort", "size"}:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any, TypeAlias
 
 from conformance.core.case import (
     Add,
+    Advance,
     Alter,
     Arrival,
     Backlog,
@@ -176,8 +178,10 @@ class CaseSimulation:
     def _batches(self, step: Step) -> Iterator[BatchProgress]:
         action = step.action
         if isinstance(action, Restart):
-            yield from self._restarted(action)
+            yield from self._restarted(action, step.number)
             return
+        if step.number == 1 and isinstance(action, Add):
+            action = Add(streams=self._read_at_start(action.streams))
         arriving = self._arriving(action)
         if self._settings.trigger in _RUNS_ONCE_AN_ACTION:
             self._query = self._started()
@@ -188,12 +192,31 @@ class CaseSimulation:
             return
         if self._query is None:
             self._query = self._started()
-            yield from self._query.run()
+            yield from self._runs(self._query, step.number)
         self._query.arrive(arriving)
-        yield from self._query.run()
+        if self._case.triggers_in(step.number):
+            yield from self._runs(self._query, step.number + 1)
         self._checkpoint = self._query.checkpoint
 
-    def _restarted(self, action: Restart) -> Iterator[BatchProgress]:
+    def _read_at_start(self, arrival: Arrival) -> Arrival:
+        """What a query without checkpoint reads of the rows that are there when it starts."""
+        read = dict(arrival)
+        for name in self._case.topics.keys() & arrival.keys():
+            if (begins := self._case.topics[name].starting_offsets) == "latest":
+                del read[name]
+            elif begins != "earliest":
+                records = zip(arrival[name].partitions, begins, strict=False)
+                left = (rows[{-2: 0, -1: len(rows)}.get(at, at) :] for rows, at in records)
+                read[name] = Partitioned(partitions=tuple(left))
+        return read
+
+    def _runs(self, query: Query, step: int) -> Iterator[BatchProgress]:
+        """The micro-batches that run now. ``step``: that before which the clock shows the time of now."""
+        if self._case.interval_ms is None:
+            return query.run()
+        return islice(query.run(self._case.clock_ms(step)), 1)
+
+    def _restarted(self, action: Restart, number: int) -> Iterator[BatchProgress]:
         if action.how == "kill":
             yield from self._killed(action)
         if self._query is not None:
@@ -228,7 +251,7 @@ class CaseSimulation:
         self._query = None
         if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
             self._query = self._started()
-            yield from self._query.run()
+            yield from self._runs(self._query, number)
 
     def _damaged(self, damage: str, part: str) -> None:
         match damage, part:
@@ -295,7 +318,7 @@ class CaseSimulation:
             check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
-    def _arriving(self, action: Start | Add | Backlog | Idle | Alter) -> list[BatchData]:
+    def _arriving(self, action: Start | Add | Backlog | Idle | Advance | Alter) -> list[BatchData]:
         match action:
             case Alter():
                 raise Unpredictable("a table whose columns change")

@@ -157,19 +157,23 @@ def _reads_only_files_one_by_one(case: Case) -> bool:
 
     - that reads something else already;
     - with a backlog and ``availableNow``, which reads all that is there in one micro-batch;
-    - whose sources have names: one that gets a name reads all from the beginning in one micro-batch.
+    - whose sources have names: one that gets a name reads all from the beginning in one micro-batch;
+    - that drives the clock of its query, which then reads what waits for its next trigger in one micro-batch.
     """
     backlog = any(isinstance(step.action, Backlog) for step in case.steps)
     at_once = backlog and "availableNow" in case.triggers
     named = any(operation.name == "from" and "name" in operation.arguments for operation in case.operations())
-    return case.source == "files" and not at_once and not named
+    return case.source == "files" and not at_once and not named and case.interval_ms is None
 
 
 def restarted(case: Case) -> Iterator[VariantOutput]:
     """A restart before each step except the first, restarts, and steps after a start or restart.
 
-    Also not before a step where, according to ``upgrades`` of the case, even the same version does not simply resume.
+    Also not before a step where, according to ``upgrades`` of the case, even the same version does not simply resume, and not in a case
+    that drives the clock of its query, which triggers one more micro-batch when it starts.
     """
+    if case.interval_ms is not None:
+        return
     for before, step in pairwise(case.steps):
         at = step.number
         if any(isinstance(near.action, Restart | Start) for near in (before, step)):

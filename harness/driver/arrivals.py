@@ -326,7 +326,6 @@ def read_offset(offset: Any) -> dict[str, Any]:
 _TIMESTAMP = "__timestamp"
 _SUBSCRIBED = re.compile(r"Subscribe\[(.+?)\]")
 _CONNECTOR = {
-    "startingOffsets": "earliest",
     # Otherwise the broker answers a fetch that finds nothing only after half a second.
     "kafka.fetch.max.wait.ms": "1",
 }
@@ -351,12 +350,12 @@ class TopicArrivals(RecordArrivals):
     def read(self, reader: Any, stream: str) -> Any:
         from pyspark.sql import functions as F
 
-        declared = self._declared[stream]
+        declared, start = self._declared[stream], self._start(stream)
         records = (
             reader.format("kafka")
             .option("kafka.bootstrap.servers", self._broker.servers)
             .option("subscribe", self._topics[stream])
-            .options(**_CONNECTOR, **(declared.options or {}))
+            .options(**{**_CONNECTOR, **(declared.options or {}), "startingOffsets": start})
             .load()
             .where("value IS NOT NULL")
         )
@@ -365,6 +364,13 @@ class TopicArrivals(RecordArrivals):
             return records.select(value.alias("row")).select("row.*")
         rows = records.select(value.alias("row"), F.col("timestamp").alias(_TIMESTAMP)).select("row.*", _TIMESTAMP)
         return rows.withColumn(declared.timestamp, F.col(_TIMESTAMP)).drop(_TIMESTAMP)
+
+    def _start(self, stream: str) -> str:
+        """Where a query without checkpoint begins, as Spark writes it."""
+        start = (self._declared[stream].options or {}).get("startingOffsets", "earliest")
+        if not start.startswith("["):
+            return start
+        return json.dumps({self._topics[stream]: dict(enumerate(json.loads(start)))})
 
     def place(self, staged: list[Record]) -> None:
         self._broker.send(staged)
@@ -387,6 +393,12 @@ class TopicArrivals(RecordArrivals):
             return None
         topic = self._topics[stream]
         before, after = (_offsets(source.get(key), topic) for key in ("startOffset", "endOffset"))
+        start = self._start(stream)
+        if (
+            not before and start != "earliest"
+        ):  # of a query without checkpoint, for which no record is sent while it starts
+            begins = {} if start == "latest" else _offsets(start, topic)
+            before = {at: {-2: 0, -1: end}.get(begins.get(at, -1), begins.get(at, -1)) for at, end in after.items()}
         return [after.get(at, 0) - before.get(at, 0) for at in range(max(after, default=-1) + 1)]
 
     def close(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from concurrent import futures
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .backend import Backend, Emitted
 from .checkpoint import ASKED, Checkpoint, newest_path, state_as_constants, stored_state
+from .clock import DrivenClock
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .capture import Capture
 
 REAL_TIME = "realTime"
+PROCESSING_TIME = "processingTime"
 _DURATION = "5 minutes"
 """The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
@@ -59,8 +61,10 @@ def check_trigger(name: str) -> None:
         check_argument(partial(DataStreamWriter.trigger, None), name)
 
 
-def triggered(writer: Any, name: str) -> Any:
-    """The ``DataStreamWriter`` with the trigger ``default``, ``once``, ``availableNow`` or ``realTime``.
+def triggered(writer: Any, name: str, interval: int | None = None) -> Any:
+    """The ``DataStreamWriter`` with the trigger ``default``, ``once``, ``availableNow``, ``realTime`` or ``processingTime``.
+
+    ``interval``: of ``processingTime``, in ms.
 
     Raises:
         MissingName: this release does not have the trigger (``availableNow`` before 3.3).
@@ -68,6 +72,8 @@ def triggered(writer: Any, name: str) -> Any:
     if name == "default":
         return writer
     check_argument(writer.trigger, name)
+    if name == PROCESSING_TIME:
+        return writer.trigger(processingTime="{} milliseconds".format(interval))
     return writer.trigger(**{name: _DURATION if name == REAL_TIME else True})
 
 
@@ -117,6 +123,7 @@ class Execution:
         self._written = written(request.directory + "/sink", backend.files, self._session) if written else None
         self._frame: Any = None
         self._query: Any = None
+        self._clock = DrivenClock(request.clock)
         self._own_queries = OwnQueries()
         self._capture: Capture
         self._entries = 0
@@ -245,6 +252,7 @@ class Execution:
             self._start_with(now if step.batches else None)
         elif step.batches:
             self._place_at_once(now)
+        self._clock.advance(step.advance)
         if step.action != "start":
             self._drain()
         if self._later:
@@ -355,7 +363,7 @@ class Execution:
 
     def _runs_per_action(self) -> bool:
         """With ``once`` and ``availableNow`` every action is a run of its own."""
-        return self._trigger not in ("default", REAL_TIME)
+        return self._trigger not in ("default", REAL_TIME, PROCESSING_TIME)
 
     # The query.
 
@@ -373,7 +381,7 @@ class Execution:
             plan = analysed_plan(self._session, self._frame)
             if self._code is None:
                 check_plan(plan)
-        self._by_the_clock = self._trigger != "once" and runs_by_the_clock(plan)
+        self._by_the_clock = self._trigger not in ("once", PROCESSING_TIME) and runs_by_the_clock(plan)
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         if self._written is not None:
             from .capture import SinkCapture
@@ -391,11 +399,14 @@ class Execution:
         self._watermark = None
         self._query = None
         with _failures("start"):
-            writer = triggered(self._frame.writeStream.outputMode(self._output_mode), self._trigger)
+            writer = triggered(
+                self._frame.writeStream.outputMode(self._output_mode), self._trigger, self._request.interval
+            )
             if self._backend.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
-            with allowed.this_thread():
+            driven = self._clock.of_next_query(self._session) if self._trigger == PROCESSING_TIME else nullcontext()
+            with allowed.this_thread(), driven:
                 self._query = self._capture.attach(writer, self._frame.schema).start()
         if sink.whole is not None:
             if _CHECKPOINTS not in self._conf:
@@ -420,7 +431,12 @@ class Execution:
 
     def _drain(self) -> None:
         with self._running():
-            self._wait(self._query.processAllAvailable)
+            if self._trigger == PROCESSING_TIME:
+                self._clock.wait_until_rest()
+                if not self._query.isActive:
+                    self._query.awaitTermination()  # raises what the query failed with
+            else:
+                self._wait(self._query.processAllAvailable)
             while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
                 time.sleep(0.02)
                 self._query.processAllAvailable()  # raises what the query failed with

@@ -59,6 +59,7 @@ class Step:
     batches: List[Batch]
     how: Optional[str] = None
     change: Change = Change()
+    advance: int = 0
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
     aged_out: bool = False
@@ -92,6 +93,8 @@ class CaseRequest:
     first: int
     tell: bool
     discard: List[str]
+    interval: Optional[int] = None
+    clock: int = 0
     digests: bool = False
     restore: Optional[str] = None
     save: Optional[str] = None

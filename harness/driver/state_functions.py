@@ -49,6 +49,23 @@ def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any
 
 
 @own_failures_marked
+def count_until_silent_for_ten_seconds(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """Count a group's rows until none has come for ten seconds of processing time, then emit the count and forget the group.
+
+    Emits (key, count): the first grouping column as a string, and the number of rows.
+    """
+    import pandas as pd
+
+    if state.hasTimedOut:
+        (count,) = state.get
+        state.remove()
+        yield pd.DataFrame({"key": [str(key[0])], "count": [count]})
+        return
+    state.update(((state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames),))
+    state.setTimeoutDuration(10000)
+
+
+@own_failures_marked
 def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Emit the running count of a group whenever rows of it arrive. Sets no timeout and does not read the watermark.
 
@@ -114,6 +131,9 @@ STATE_FUNCTIONS = {
         count_until_watermark_by_datetime,
         emits="key STRING, count BIGINT, watermark BIGINT",
         keeps="count BIGINT, latest BIGINT",
+    ),
+    "count_until_silent_for_ten_seconds": StateFunction(
+        count_until_silent_for_ten_seconds, emits="key STRING, count BIGINT", keeps="count BIGINT"
     ),
     "count_rows": StateFunction(count_rows, emits="key STRING, count BIGINT", keeps="count BIGINT"),
     "time_out_at_latest": StateFunction(

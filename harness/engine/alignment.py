@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
-from conformance.core.case import Action, Case, Partitioned, Pipeline, Restart
+from conformance.core.case import Case, Partitioned, Pipeline, Restart, Step
 from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
 from harness.engine.request import arrivals_of
 
@@ -63,7 +63,7 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
             batch for batch in seen.batches if any(read.moved and read.stream in case.streams for read in batch.sources)
         ]
         read = [_only(_moved(batch), case.streams) for batch in data]
-        meant = arrivals.data_batches(step.action, seen)
+        meant = arrivals.data_batches(step, seen)
         if seen.error is not None or (killed and seen is observation.steps[-1]):
             # A micro-batch that does not finish is not reported, and none runs after it.
             meant = meant[: len(read)]
@@ -91,10 +91,11 @@ class _Arrivals:
 
     A micro-batch reads as many files of a stream as each arrival has (``maxFilesPerTrigger``): one arrival of every stream that has some
     waiting; with ``once``, which ignores the limit, all of them. Of a topic or a table it reads all that is there, and the next arrival
-    waits for it. One that was planned and not committed runs again first.
+    waits for it. One that was planned and not committed runs again first. With ``once`` and ``processingTime``, at most one runs at a time.
     """
 
     def __init__(self, case: Case) -> None:
+        self._case = case
         self._tables = frozenset(case.tables)
         self._recorded = {*case.topics, *case.in_memory}
         """The streams of which it is known how many rows a micro-batch read."""
@@ -111,8 +112,9 @@ class _Arrivals:
         self.known = True
         """Whether it can be said what the last step was meant to read."""
 
-    def data_batches(self, action: Action, seen: StepSeen) -> list[Moved]:
+    def data_batches(self, step: Step, seen: StepSeen) -> list[Moved]:
         """What each data batch of the next step is meant to read."""
+        case, action = self._case, step.action
         self.known = True
         if seen.batches:
             # What the query does not read, though the case says so, is left to the verdict.
@@ -120,8 +122,13 @@ class _Arrivals:
         for arrival in arrivals_of(action, self._waiting):
             for name, rows in arrival.items():
                 self._arrived[name].append(self._records(name, rows))
-                self._waiting[name].append(self._arrived[name][-1])
-        meant = self._restarted(action) if isinstance(action, Restart) else self._run()
+                if step.number == 1 and name in case.topics and case.topics[name].starting_offsets != "earliest":
+                    self.known = False  # it is there when the query starts, which may begin behind it
+                else:
+                    self._waiting[name].append(self._arrived[name][-1])
+        meant = []
+        if case.triggers_in(step.number):
+            meant = self._restarted(action) if isinstance(action, Restart) else self._run()
         if seen.batches:
             self._newest = _moved(seen.batches[-1])
         return meant
@@ -146,7 +153,7 @@ class _Arrivals:
         if change.query is not None:
             self._query = change.query.streams()
             self._renamed(_names(change.query))
-        return before + (self._run() if self._trigger in ("default", "realTime") else [])
+        return before + ([] if self._trigger in ("once", "availableNow") else self._run())
 
     def _renamed(self, names: Sources) -> None:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
@@ -171,9 +178,9 @@ class _Arrivals:
         if self._uncommitted is not None:
             meant.append(_only(self._uncommitted, self._query))
             self._uncommitted = None
-        if not (meant and self._trigger == "once"):
-            while waiting := [stream for stream in self._query if self._waiting.get(stream)]:
-                meant.append({stream: self._next(self._waiting[stream]) for stream in waiting})
+        one = self._trigger in ("once", "processingTime")
+        while not (meant and one) and (waiting := [stream for stream in self._query if self._waiting.get(stream)]):
+            meant.append({stream: self._next(self._waiting[stream]) for stream in waiting})
         return [moved for moved in meant if moved]
 
 

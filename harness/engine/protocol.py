@@ -78,13 +78,15 @@ class ChangeRequest(Message):
 class StepRequest(Message):
     """One step."""
 
-    action: Literal["start", "add", "backlog", "idle", "alter", "restart", "kill"]
+    action: Literal["start", "add", "backlog", "idle", "advance", "alter", "restart", "kill"]
     """``kill``: continue to a point and send ``Reached``."""
     batches: tuple[dict[str, Partitions], ...] = ()
     """What arrives: one entry per micro-batch."""
     how: Literal["graceful", "crash-before-commit", "kill"] | None = None
     """How a restart ends the query before; a restart by ``kill`` is the first step of its request."""
     change: ChangeRequest | None = None
+    advance: int = 0
+    """The ms by which ``advance`` moves the clock of the query."""
     damage: dict[str, str] | None = None
     """What a restart damages before: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
     repartition: int | None = None
@@ -131,6 +133,10 @@ class CaseRequest(Message):
     query: list[dict[str, Json]]
     output_mode: str
     trigger: str
+    interval: int | None = None
+    """Of the trigger ``processingTime``: its interval in ms."""
+    clock: int = 0
+    """Of the same trigger: what the clock of the query shows at the first of ``steps``, in ms since the epoch."""
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
     sink: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from conformance.core.case import (
     Action,
     Add,
+    Advance,
     Alter,
     Arrival,
     Backlog,
@@ -83,9 +85,10 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
     return Observation.of(observations[0].case, columns, tuple(steps))
 
 
-_NAMES: Mapping[type[Action], Literal["start", "idle", "add", "backlog", "alter"]] = {
+_NAMES: Mapping[type[Action], Literal["start", "idle", "advance", "add", "backlog", "alter"]] = {
     Start: "start",
     Idle: "idle",
+    Advance: "advance",
     Add: "add",
     Backlog: "backlog",
     Alter: "alter",
@@ -144,6 +147,8 @@ def request_for(
         query=_with_named_windows(query.wire()),
         output_mode=output_mode,
         trigger=trigger,
+        interval=case.interval_ms,
+        clock=case.clock_ms(segment.first),
         conf=settings,
         steps=tuple(steps),
         sink=case.sink,
@@ -215,6 +220,9 @@ def _stream(name: str, case: Case) -> StreamRequest:
         # https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html
         given = {"maxOffsetsPerTrigger": topic.max_offsets_per_trigger, "failOnDataLoss": topic.fail_on_data_loss}
         options = {option: str(value).lower() for option, value in given.items() if value is not None}
+        # The driver, which names the topic, makes Spark's notation of a list of offsets.
+        start = topic.starting_offsets
+        options["startingOffsets"] = start if isinstance(start, str) else json.dumps(start)
         of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=options)
     arrivals = [arrival for step in case.steps for arrival in arrivals_of(step.action, case.streams)]
     files = max((len(arrival[name].partitions) for arrival in arrivals if name in arrival), default=1) or 1
@@ -231,7 +239,9 @@ def _step(step: Step, case: Case) -> StepRequest:
     action, plan = step.action, _plan_wanted(step, case)
     if not isinstance(action, Restart):
         alter = _altered(action.columns) if isinstance(action, Alter) else {}
-        return StepRequest(action=_NAMES[type(action)], batches=_batches(action, case), alter=alter, plan=plan)
+        advance = action.ms if isinstance(action, Advance) else 0
+        batches = _batches(action, case)
+        return StepRequest(action=_NAMES[type(action)], batches=batches, advance=advance, alter=alter, plan=plan)
     change = action.change
     return StepRequest(
         action="restart",

@@ -113,6 +113,8 @@ class ConnectRuntime:
             )
         if case.in_real_time:
             return "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach"
+        if case.interval_ms is not None:
+            return "the clock of a query is exchanged in the engine's JVM, which Connect hides"
         if runs_a_sink(case):
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if case.jars:

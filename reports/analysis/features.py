@@ -156,6 +156,6 @@ def _features(readings: Sequence[QueryReading], case: Case, conf: Mapping[str, s
         features.add("RocksDB")
     if case.in_real_time:
         features.add("real-time mode")
-    elif case.trigger != "default":
+    elif case.trigger not in ("default", "processingTime"):  # every job may have timers that its own clock drives
         features.add(f"trigger {case.trigger}")
     return features

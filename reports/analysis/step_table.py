@@ -13,7 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, account_without_case
-from conformance.core.case import Action, Add, Arrival, Backlog, Case, ExpectedBatch, ExpectedError, Restart, Row
+from conformance.core.case import (
+    Action,
+    Add,
+    Advance,
+    Arrival,
+    Backlog,
+    Case,
+    ExpectedBatch,
+    ExpectedError,
+    Restart,
+    Row,
+)
 from conformance.core.observation import Observation
 from conformance.core.values import NotAValue, instant_ms, show, show_in_full
 from conformance.core.versions import SparkVersion
@@ -68,6 +79,8 @@ def given(action: Action) -> Iterator[str]:
         case Backlog(entries=entries):
             for number, entry in enumerate(entries, 1):
                 yield from (f"{number}. {line}" for line in _arriving(entry))
+        case Advance(ms=ms):
+            yield f"the clock goes on by {ms / 1000:g} s"
         case Restart(change=change):
             yield from (f"{key} = {value}" for key, value in (change.conf or {}).items())
             if change.output_mode:

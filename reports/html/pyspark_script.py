@@ -24,8 +24,13 @@ from conformance.core.values import to_json_value
 from conformance.query.syntax import NotReadable, expression, window_call
 
 INDENT = "    "
-_TRIGGERS = {"once": "once=True", "availableNow": "availableNow=True", "realTime": 'realTime="5 minutes"'}
-"""The argument of ``trigger``; the default trigger has none."""
+_TRIGGERS = {
+    "once": "once=True",
+    "availableNow": "availableNow=True",
+    "realTime": 'realTime="5 minutes"',
+    "processingTime": 'processingTime="{} milliseconds"',
+}
+"""The argument of ``trigger``, with a place for its interval; the default trigger has none."""
 assert {"default", *_TRIGGERS} == set(get_args(Trigger))
 LONGEST_LINE = 64
 """Characters that a page shows without scrolling."""
@@ -56,7 +61,7 @@ def pyspark(case: Case) -> str:
         whole = assigned(name_of(name), ["".join(source)])
         lines += whole if len(whole[0]) <= LONGEST_LINE else assigned(name_of(name), source)
     lines += ["", *_settings(case.conf), *_query_lines(case.query)]
-    trigger = f".trigger({_TRIGGERS[case.trigger]})" if case.trigger in _TRIGGERS else ""
+    trigger = f".trigger({_TRIGGERS[case.trigger].format(case.interval_ms)})" if case.trigger in _TRIGGERS else ""
     sink = ""
     start = "start()"
     if case.written is not None:
@@ -296,7 +301,7 @@ def pyspark_script(case: Case) -> str | None:
     """Returns the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
     There is none if a script cannot do what the case does: kill the engine, damage or move the checkpoint, change the trigger, run in real
-    time, read topics or tables, or call code that is not in the case.
+    time or by a clock of its own, read topics or tables, or call code that is not in the case.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     if (
@@ -304,6 +309,7 @@ def pyspark_script(case: Case) -> str | None:
         or case.tables
         or case.topics
         or case.in_real_time
+        or case.interval_ms is not None
         or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
         or any(each.how == "kill" or each.damage or each.repartition or each.checkpoint for each in restarts)
         or any(each.change.trigger for each in restarts)

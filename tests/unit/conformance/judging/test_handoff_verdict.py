@@ -90,6 +90,12 @@ def test_versions_change_where_it_matters_most_or_before_each_step(actions, once
     assert cuts(of, each=True) == each
 
 
+def test_where_the_case_drives_the_clock_versions_change_only_at_its_own_restarts() -> None:
+    of = with_actions(ADD, ADD, RESTART, ADD)
+    driven = of.model_copy(update={"trigger": "processingTime", "interval_ms": 1})
+    assert (cuts(driven), cuts(driven, each=True)) == ((3,), (3,))
+
+
 def test_only_cases_that_keep_state_are_handed_over() -> None:
     stateless = three()
     stateful = three(query=Pipeline((*stateless.query.operations, Operation("distinct", {"distinct": True}))))

@@ -72,13 +72,13 @@ BEHAVIOURS = {
     "arbitrary state": """
         fmgws-timeout-strict fmgws-data-cancels-timeout fmgws-set-timeout-past fmgws-getCurrentWatermarkMs
         fmgws-needs-wm fmgws-modes aipws tws-timer-inclusive tws-late-none tws-event-time-col tws-ttl tws-rocksdb-only
-        tws-over-rows
+        tws-over-rows tws-processing-time-timer processing-time-timeout
     """,
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
         stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot changelog-on-and-off
-        checkpoint-moves tws-state-schema state-handed-over exactly-once-sinks changed-table
+        checkpoint-moves tws-state-schema state-handed-over starting-offsets exactly-once-sinks changed-table
     """,
 }
 

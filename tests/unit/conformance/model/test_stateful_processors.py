@@ -79,10 +79,22 @@ def test_rows_without_event_time_column_may_be_late() -> None:
 
 
 @pytest.mark.parametrize("time_mode", ["None", "ProcessingTime"])
-def test_a_timer_needs_event_time(time_mode) -> None:
+def test_a_timer_needs_event_time_or_a_clock_that_is_known(time_mode) -> None:
     query = started(processor("count_until_watermark", time_mode=time_mode), trigger="once")
-    with pytest.raises(Unpredictable, match="timer"):
+    with pytest.raises(Unpredictable, match=r"timer|clock"):
         emitted(query, [(12, "a")])
+
+
+def test_the_time_of_a_micro_batch_decides_in_processing_time_also_where_it_runs_again() -> None:
+    timers = processor("count_until_watermark", time_mode="ProcessingTime")
+    query = started(timers, trigger="processingTime")
+    query.arrive([{"events": [(at(12), "a"), (at(20), "b")]}])
+    first, second = next(query.run(11_999)), next(query.run(12_000))
+    assert ([*first.emitted], [row[0] for row in second.emitted]) == ([], ["a"])
+    (fired,) = second.operators[0].evicted
+    assert fired.time_us is None  # no watermark decided
+    again = started(timers, trigger="processingTime", checkpoint=query.checkpoint.without_newest_commit())
+    assert [[row[0] for row in next(again.run(99_000)).emitted] for _ in range(2)] == [["a"], ["b"]]
 
 
 def test_late_rows_reach_a_processor_without_event_time() -> None:

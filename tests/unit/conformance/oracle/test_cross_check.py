@@ -93,7 +93,7 @@ def test_every_case_with_state_functions_is_predicted() -> None:
         "a checkpoint whose snapshot is truncated": (
             "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.truncated",
         ),
-        "state with a time to live, which goes by the clock": (
+        "what the clock decides": (
             "arbitrary-state/state-with-a-time-to-live.pandas.a-day",
             "arbitrary-state/state-with-a-time-to-live.pandas.a-millisecond",
             "arbitrary-state/state-with-a-time-to-live.rows.a-day",

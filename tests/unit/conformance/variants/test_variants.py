@@ -183,6 +183,11 @@ class TestRestart:
         more = "  - restart: graceful\n  - idle: {}\n"
         assert [one.variant for one in made(case(tmp_path, more), "restart")] == ["restart-2", "restart-3"]
 
+    def test_not_in_a_case_that_drives_the_clock(self, tmp_path: Path) -> None:
+        driven = case(tmp_path, "trigger: {processingTime: 1 minute}\nspark: '>=3.4'\n")
+        for name in ("restart", "kafka", "delta"):
+            assert (len(made(driven, name)), bool(made(case(tmp_path), name))) == (0, True)
+
     def test_what_runs_in_it_is_told_with_the_step_behind_it(self, tmp_path: Path) -> None:
         _, third = made(case(tmp_path), "restart")
         seen = predict(third, NEWEST.version).observation

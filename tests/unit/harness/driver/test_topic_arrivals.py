@@ -113,6 +113,23 @@ class TestWhatWasRead:
         assert arrivals.stream_of(read) == "a"
         assert arrivals.records(read) == records
 
+    @pytest.mark.parametrize(
+        ("begins", "spark", "records"),
+        [
+            ("latest", "latest", [0, 0]),
+            ("earliest", "earliest", [3, 5]),
+            ("[1, 4]", '{"TOPIC": {"0": 1, "1": 4}}', [2, 1]),
+            ("[-2, -1]", '{"TOPIC": {"0": -2, "1": -1}}', [3, 0]),
+        ],
+    )
+    def test_a_query_without_checkpoint_may_begin_elsewhere(self, broker, begins, spark, records):
+        stream = Stream("v INT", 1, Topic(2, options={"startingOffsets": begins}))
+        arrivals = TopicArrivals("/cases/1", {"a": stream}, broker)
+        (topic,) = broker.topics
+        assert arrivals._start("a") == spark.replace("TOPIC", topic)
+        assert arrivals.records(self.source(broker, None, {"0": 3, "1": 5})) == records
+        assert arrivals.records(self.source(broker, {"0": 2, "1": 5}, {"0": 3, "1": 5})) == [1, 0]
+
     def test_another_source_reads_no_records(self, broker):
         arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
         for description in ("KafkaV2[Subscribe[other]]", "FileStreamSource[file:/cases/1/a]"):

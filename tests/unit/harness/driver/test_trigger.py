@@ -12,8 +12,8 @@ from harness.driver.origin import MissingName
 
 
 class New:
-    def trigger(self, *, once=None, availableNow=None, realTime=None):  # noqa: N803
-        return once, availableNow, realTime
+    def trigger(self, *, once=None, availableNow=None, realTime=None, processingTime=None):  # noqa: N803
+        return processingTime or (once, availableNow, realTime)
 
 
 class Old:
@@ -39,6 +39,7 @@ def test_each_trigger_is_the_argument_of_its_name():
     assert triggered(writer, "once") == (True, None, None)
     assert triggered(writer, "availableNow") == (None, True, None)
     assert triggered(writer, "realTime") == (None, None, "5 minutes")
+    assert triggered(writer, "processingTime", 250) == "250 milliseconds"
 
 
 def test_a_release_that_lacks_a_trigger_is_told_by_its_argument(release):

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.core.case import (
     Add,
+    Advance,
     Backlog,
     Case,
     Change,
@@ -35,11 +36,28 @@ def reads(*streams: str) -> Pipeline:
 BOTH = reads("a", "b")
 
 
-def case_of(*actions: Add | Backlog | Idle | Restart, query: Pipeline = BOTH, trigger: str = "default") -> Case:
+def case_of(
+    *actions: Add | Advance | Backlog | Idle | Restart, query: Pipeline = BOTH, trigger: str = "default"
+) -> Case:
     steps = tuple(Step(number=number, action=action) for number, action in enumerate(actions, 1))
     streams = {name: parse_schema("event_time TIMESTAMP, count INT") for name in ("a", "b")}
     about = {"id": "x", "path": Path("x.yaml"), "digest": "0" * 64, "lines": {}, "title": "x", "needs_code": ()}
     return Case(**about, streams=streams, query=query, steps=steps, trigger=trigger)
+
+
+def test_with_a_clock_that_the_case_drives_each_trigger_reads_one_arrival() -> None:
+    actions = (backlog(3), Advance(ms=35), Advance(ms=4), Advance(ms=1), Restart(how="graceful"), Advance(ms=10))
+    driven = case_of(*actions, trigger="processingTime").model_copy(update={"interval_ms": 10})
+    check_alignment(driven, steps([], [moves(0, "a", "b")], [], [moves(1, "a", "b")], [moves(2, "a", "b")], []))
+    for wrong in (
+        steps([moves(0, "a", "b")]),
+        steps([], [moves(0, "a", "b"), moves(1, "a", "b")]),
+        steps([], [moves(0, "a", "b")], [moves(1, "a", "b")]),
+        steps([], [moves(0, "a", "b")], [], []),
+        steps([], [moves(0, "a", "b")], [], [moves(1, "a", "b")], []),
+    ):
+        with pytest.raises(MisalignedBatches):
+            check_alignment(driven, wrong)
 
 
 def add(*streams: str) -> Add:
@@ -306,6 +324,15 @@ class TestTopics:
 
     def test_the_first_micro_batch_of_an_empty_topic_reads_nothing(self):
         check_alignment(self.case(Idle(), Add(streams={"a": ROWS})), steps([self.read(0, 0, 0, 0)], [self.read(1, 1)]))
+
+    def test_a_query_may_begin_behind_records_that_are_there_when_it_starts(self):
+        begins = {"a": KafkaSource(partitions=3, starting_offsets="latest")}
+        late = self.case(Add(streams={"a": self.ACROSS}), Add(streams={"a": ROWS})).model_copy(
+            update={"topics": begins}
+        )
+        check_alignment(late, steps([self.read(0, 0, 0, 0)], [self.read(1, 1)]))
+        with pytest.raises(MisalignedBatches):
+            check_alignment(late, steps([self.read(0, 0, 0, 0)], [self.read(1, 3, 0, 1)]))
 
     def test_a_replay_reads_the_same_records(self):
         asked = self.case(Add(streams={"a": self.ACROSS}), Restart(how="crash-before-commit"))

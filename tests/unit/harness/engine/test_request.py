@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Operation, Pipeline
-from harness.engine.request import request_for
+from conformance.core.case import Advance, Idle, Operation, Pipeline, Restart, Step
+from harness.engine.request import request_for, segments_of
 from tests.support.runs import case_named
 
 WINDOW = "window(event_time, '10 minutes')"
@@ -40,3 +40,14 @@ def test_windows_are_named_wherever_a_pipeline_nests():
         {"sql": WINDOW, "as": "x", "views": {"agg": named}},
         {"where": WINDOW},
     ]
+
+
+def test_a_process_that_takes_over_goes_on_with_the_time_of_the_clock():
+    actions = (Advance(ms=20), Idle(), Restart(how="kill"), Advance(ms=5))
+    steps = tuple(Step(number=number, action=action) for number, action in enumerate(actions, 1))
+    about = {"steps": steps, "trigger": "processingTime", "interval_ms": 10}
+    driven = case_named("clocks/driven").model_copy(update=about)
+    first, second = (request_for(driven, "/x", segment=segment) for segment in segments_of(driven))
+    assert (first.interval, first.clock, second.clock) == (10, 0, 20)
+    assert [(step.action, step.advance) for step in first.steps] == [("advance", 20), ("idle", 0), ("kill", 0)]
+    assert [(step.action, step.advance) for step in second.steps] == [("restart", 0), ("advance", 5)]

@@ -1,0 +1,51 @@
+"""Cases that drive the clock of their query: what they cannot do, and which cases should be some."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
+from conformance.language.pipelines import operations_in, queries_of
+from conformance.language.source import Node, Report, child, entries_of, items_of, text_of
+from conformance.language.steps import is_driven
+
+_TIMERS = {
+    "applyInPandasWithState": ("timeout", "ProcessingTimeTimeout", "count_until_silent_for_ten_seconds"),
+    "transformWithState": ("timeMode", "ProcessingTime", "count_until_watermark"),
+}
+"""An operation, the key and the value with which its timers are in processing time, and the function of the suite that sets some."""
+_DRIVE = "write `trigger: {processingTime: 10 seconds}`, whose clock the steps `advance` move"
+_SINCE = SparkVersion(3, 4, 0)
+"""The first version with listeners in Python, which the driver needs to exchange the clock."""
+
+
+def check_clock(case: Node, report: Report) -> None:
+    """Report timers in processing time that no case drives, and what a case cannot do that drives the clock of its query."""
+    steps = items_of(child(case, "steps"))
+    if not is_driven(case):
+        for step in steps:
+            report.forbid(step, "advance", f"`advance` moves the clock of a query that the case drives: {_DRIVE}")
+        for operation in chain.from_iterable(operations_in(query) for query, _ in queries_of(case)):
+            for name, (key, mode, function) in _TIMERS.items():
+                of = child(operation, name)
+                if text_of(child(of, key)) == mode and text_of(child(of, "with")) == function:
+                    message = f"when the timers of {function!r} fire is up to the clock: {_DRIVE}"
+                    report.add(child(of, key) or case, message)
+        return
+    spark = child(case, "spark")
+    if spark is None or report.is_valid(spark):
+        versions = falling_into(VersionRange.parse(spark.plain())) if spark is not None else releases()
+        if any(version < _SINCE for version in versions):
+            message = 'a case drives the clock of its query from Spark 3.4 on: write `spark: ">=3.4"`'
+            report.add(spark or child(case, "trigger") or case, message)
+    for stream in entries_of(child(case, "streams")):
+        source = child(stream.value, "source")
+        if source is not None and text_of(source) != "files":
+            report.add(source, "a case that drives the clock of its query reads files: remove `source`")
+    for step in steps:
+        restart = child(step, "restart")
+        report.forbid(
+            restart, "at", "no micro-batch runs in the step of a kill while the clock stands still: remove `at`"
+        )
+        message = "a case drives the clock of its query with one trigger from beginning to end: remove `trigger`"
+        report.forbid(child(restart, "change"), "trigger", message)
