@@ -25,7 +25,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -307,7 +307,13 @@ class CommandSoak:
             self.check_processes(killed == signal.SIGKILL)
         self.commands += len(commands)
         codes = [
-            self.check_ended(command, code, disturbance, killed if number == 0 else None)
+            self.check_ended(
+                command,
+                code,
+                disturbance,
+                killed if number == 0 else None,
+                [other.asked.writes for other in commands if other is not command],
+            )
             for number, (command, code) in enumerate(zip(commands, codes, strict=True))
         ]
         self.check_files(known, commands, codes, disturbance)
@@ -395,8 +401,12 @@ class CommandSoak:
             if cut.exists():
                 os.truncate(cut, draw.randrange(cut.stat().st_size + 1))
 
-    def check_ended(self, command: Command, code: int, disturbance: str, killed: signal.Signals | None) -> int:
-        """Returns the exit code; that of the signal if Python was still starting, which then says what it likes and exits with 1."""
+    def check_ended(
+        self, command: Command, code: int, disturbance: str, killed: signal.Signals | None, others: Sequence[str | None]
+    ) -> int:
+        """Returns the exit code; that of the signal if Python was still starting, which then says what it likes and exits with 1.
+
+        ``others``: the files that commands beside it wrote."""
         asked, said = command.asked, command.said.read_text(encoding="utf-8", errors="replace")
         if killed == signal.SIGINT and "Traceback" in said and "conformance/cli/" not in said:
             return -killed
@@ -408,6 +418,8 @@ class CommandSoak:
             allowed |= {2, 3} if disturbance == "read-only" else {3}
             if 1 in allowed and asked.arguments[0] in ("run", "upgrade"):
                 allowed.add(3)
+        if any(name and f"{name}: the file changed while it was read" in said for name in others):
+            allowed.add(3)
         if code not in allowed:
             self.fail(command, code, f"exit code {code} is none of {sorted(allowed)}")
         if "a defect of this program" in said or "Traceback (most recent call last)" in said:
