@@ -109,10 +109,9 @@ class Commands(CommandGroup):
             try:
                 code = super().main(*args, **{**extra, "standalone_mode": False})
                 flush()
-            except typer.Abort:
-                code = 1
             except Exception as error:
-                code = _report_error(error, debug=self.debug)
+                # Click takes each EOFError for the end of what a user types, and nothing is asked here.
+                code = _report_error(error.__cause__ if isinstance(error.__cause__, EOFError) else error, debug=self.debug)
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)
 

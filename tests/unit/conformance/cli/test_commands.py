@@ -183,3 +183,13 @@ def test_the_contract_that_keeps_commands_apart_names_all_of_them():
     ]
     (apart,) = [contract for contract in contracts if contract["type"] == "independence"]
     assert {*apart["modules"]} == {f"conformance.cli.{name}" for name in commands.COMMANDS}
+
+
+def test_a_compiled_module_that_is_cut_off_is_named(monkeypatch):
+    def cut_off(name):
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr(commands, "import_module", cut_off)
+    done = CliRunner().invoke(app, ["columns"])
+    assert done.exit_code == commands.FAILED
+    assert "a defect of this program: EOFError: marshal data too short" in done.stderr
