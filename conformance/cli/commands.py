@@ -111,7 +111,9 @@ class Commands(CommandGroup):
                 flush()
             except Exception as error:
                 # Click takes each EOFError for the end of what a user types, and nothing is asked here.
-                code = _report_error(error.__cause__ if isinstance(error.__cause__, EOFError) else error, debug=self.debug)
+                code = _report_error(
+                    error.__cause__ if isinstance(error.__cause__, EOFError) else error, debug=self.debug
+                )
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)
 

@@ -54,6 +54,9 @@ class DrivenClock:
             def onQueryProgress(self, event: Any) -> None:
                 pass
 
+            def onQueryIdle(self, event: Any) -> None:
+                """3.5.0 demands it; later releases do not."""
+
             def onQueryTerminated(self, event: Any) -> None:
                 pass
 
