@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
+from conformance.core.data import read_data
+from conformance.core.versions import VersionRange, falling_into, releases
 from conformance.language.pipelines import operations_in, queries_of
 from conformance.language.source import Node, Report, child, entries_of, items_of, text_of
 from conformance.language.steps import is_driven
@@ -15,8 +16,7 @@ _TIMERS = {
 }
 """An operation, the key and the value with which its timers are in processing time, and the function of the suite that sets some."""
 _DRIVE = "write `trigger: {processingTime: 10 seconds}`, whose clock the steps `advance` move"
-_SINCE = SparkVersion(3, 4, 0)
-"""The first version with listeners in Python, which the driver needs to exchange the clock."""
+_POSSIBLE = VersionRange.parse(read_data("conformance.language", "driven_clock.yaml")["spark"])
 
 
 def check_clock(case: Node, report: Report) -> None:
@@ -35,8 +35,8 @@ def check_clock(case: Node, report: Report) -> None:
     spark = child(case, "spark")
     if spark is None or report.is_valid(spark):
         versions = falling_into(VersionRange.parse(spark.plain())) if spark is not None else releases()
-        if any(version < _SINCE for version in versions):
-            message = 'a case drives the clock of its query from Spark 3.4 on: write `spark: ">=3.4"`'
+        if any(version not in _POSSIBLE for version in versions):
+            message = f'a case can drive the clock of its query on Spark {_POSSIBLE}: write `spark: "{_POSSIBLE}"`'
             report.add(spark or child(case, "trigger") or case, message)
     for stream in entries_of(child(case, "streams")):
         source = child(stream.value, "source")

@@ -182,8 +182,8 @@ def _to_timestamp_ntz(value: Value) -> Value:
 def _read(text: Value, kind: DataType) -> Value:
     """Raises Unpredictable too for a time without a date: to Spark that is a time of the current day
     (``SparkDateTimeUtils.parseTimestampString``), in a case one of 1970-01-01."""
-    if isinstance(text, str) and "-" not in text:
-        raise Unpredictable("CAST of text without a date")
+    if isinstance(text, str) and ":" in text and "-" not in text:
+        raise Unpredictable("CAST of a time without a date")
     try:
         return canonical(text.replace("T", " ") if isinstance(text, str) else text, kind)
     except NotAValue:

@@ -36,12 +36,20 @@ def results(*statuses: str) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in (header, *cells, {"record": "footer"}))
 
 
-def ended(soak: CommandSoak, said: str, code: int = 0) -> None:
+def ended(soak: CommandSoak, said: str, code: int = 0, *others: str | None) -> None:
     path = soak.logs / "said"
     path.write_text(said, encoding="utf-8")
     process = subprocess.Popen(["true"])
     process.wait()
-    soak.check_ended(Command(Asked(["gate"], frozenset({1})), process, path), code, "nothing", None)
+    soak.check_ended(Command(Asked(["gate"], frozenset({1})), process, path), code, "nothing", None, others)
+
+
+def test_a_file_that_another_command_writes_may_change_while_it_is_read(soak: CommandSoak) -> None:
+    said = "conformance: out/a.jsonl: the file changed while it was read; try again when no run writes it"
+    ended(soak, said, 3, "out/a.jsonl")
+    for others in ((), (None,), ("out/b.jsonl",)):
+        with pytest.raises(SoakFailure, match="exit code 3 is none of"):
+            ended(soak, said, 3, *others)
 
 
 def test_results_are_read_without_the_program() -> None:

@@ -174,7 +174,9 @@ def test_wrong_usage_is_answered_in_few_lines(arguments, said):
 def test_a_fault_that_is_none_is_named_with_those_that_there_are():
     done = CliRunner().invoke(app, ["crash", "cases/late-drops/window-still-open.yaml", "--fault", "torm"])
     assert done.exit_code == 2
-    assert "'torm' is not one of killed, torn, empty, lost, unsynced, power, failed, late, stale" in done.output
+    assert (
+        "'torm' is not one of killed, arrived, torn, empty, lost, unsynced, power, failed, late, stale" in done.output
+    )
 
 
 def test_the_contract_that_keeps_commands_apart_names_all_of_them():
