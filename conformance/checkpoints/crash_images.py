@@ -210,7 +210,7 @@ class Recording:
         return slice(start, end)
 
     def next_rows(self, window: slice) -> Mapping[str, FileContent]:
-        """The files of the rows that arrive after a window; none if these rows are no files."""
+        """The files of the next rows after a window; empty if none arrive, or if they do not arrive as files."""
         planned = (at for at in range(window.stop, len(self.operations)) if _plans(self.operations[at]))
         there = self.content_after(window.stop).files
         later = self.content_after(next(planned, window.stop)).files
@@ -252,8 +252,7 @@ def images_between(
     """
     before = _committing(recording.operations[: window.start])
     if rows:
-        content = recording.content_after(window.start)
-        yield CrashImage("killed", 0, "nothing of it is done", content, before).with_rows(rows)
+        yield _nothing_done(recording, window).with_rows(rows)
     for at in range(window.start + 1, window.stop + 1):
         done, following = recording.operations[:at], recording.operations[at : window.stop]
         begun = _committing(done)
@@ -262,11 +261,16 @@ def images_between(
             yield from (image, image.with_rows(rows)) if rows else (image,)
 
 
+def _nothing_done(recording: Recording, window: slice) -> CrashImage:
+    """The image before the first operation of a window."""
+    emitted = _committing(recording.operations[: window.start])
+    return CrashImage("killed", 0, "nothing of it is done", recording.content_after(window.start), emitted)
+
+
 def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
     operations = recording.operations[window]
-    content = recording.content_after(window.start)
-    emitted = _committing(recording.operations[: window.start])
-    yield CrashImage("killed", 0, "nothing of it is done", content, emitted)
+    yield (begin := _nothing_done(recording, window))
+    content, emitted = begin.content, begin.emitted
     for number, operation in enumerate(operations, 1):
         content = content.after(operation)
         emitted |= _committing([operation])
@@ -302,8 +306,7 @@ def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]
     images = min(POWER_FAILURES * len(_committing(operations)), len(operations))
     for number in sorted(draw.sample(range(1, len(operations) + 1), images)):
         content, damage = recording.content_after(window.start + number), []
-        paths = [*content.files, *(path for path in earlier if path not in content.files)]
-        touched = {path for path in paths if content.files.get(path) != before.files.get(path)}
+        touched = {path for path in (*content.files, *earlier) if content.files.get(path) != before.files.get(path)}
         if earlier and draw.random() < 1 / 4:
             touched.add(draw.choice(earlier))
         for path in sorted(path for path in touched if path.startswith(_CHECKPOINT)):

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import FrozenRecord
-from conformance.core.wording import counted, printable
+from conformance.core.wording import counted, printable, shortened
 from conformance.judging.verdict import Status, rejects_the_query
 from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
@@ -213,7 +213,7 @@ def _refusal(cell: Cell) -> str:
     if seen is None or seen.error is None or not rejects_the_query(seen.error) or any(s.batches for s in seen.steps):
         return ""
     said = printable(" ".join(seen.error.message.split())) or seen.error.title
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    return shortened(said, _LONGEST)
 
 
 def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:
