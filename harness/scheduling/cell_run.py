@@ -153,12 +153,14 @@ class EngineSlot:
                 except HarnessError as error:
                     self._start_error = error
                     raise
-                with self._changed:
-                    self._width = min(self._max_width, self._engine.slots or self._max_width)
-                    self._changed.notify_all()
-                self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
-                if self._closed:
+                engine = self._engine
+                if self._closed:  # while the engine started: nobody else ends it
                     self.replace()
+                self._check_open()
+                with self._changed:
+                    self._width = min(self._max_width, engine.slots or self._max_width)
+                    self._changed.notify_all()
+                self._listener.engine_ready(self.target, engine.identity, engine.place)
                 self._check_open()
             return self._engine
 

@@ -265,6 +265,23 @@ def test_closing_a_slot_stops_those_who_wait_for_it():
     first.leave()
 
 
+def test_an_engine_that_starts_while_the_slot_is_closed_is_ended_although_nobody_can_be_told():
+    class ClosedMeanwhile(IdleRuntime):
+        def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+            shared.close()
+            return super().start(target, on_progress=on_progress, needs=needs)
+
+    class FullDisk(Nobody):
+        def engine_ready(self, target, identity, place):
+            raise OSError("no space left on device")
+
+    runtime = ClosedMeanwhile()
+    shared = EngineSlot(runtime, SPARK_359, FullDisk())
+    with shared.use(), pytest.raises(SlotClosed):
+        shared.engine()
+    assert [engine.ended for engine in runtime.engines] == [True]
+
+
 def test_an_engine_that_one_run_leaves_is_used_by_the_next() -> None:
     runtime = IdleRuntime()
     kept = KeptEngines(runtime)
