@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer, main_thread
 from typing import Any, ClassVar
 
 _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
@@ -20,11 +22,23 @@ class WrongUsage(ValueError):
 def on_stop(handler: Callable[..., Any] = signal.default_int_handler) -> Iterator[None]:
     """Handle Ctrl-C, SIGTERM, SIGHUP (the terminal is gone) and SIGQUIT alike, by default with a `KeyboardInterrupt`.
 
-    A signal that is ignored, as SIGHUP under ``nohup``, stays ignored."""
+    A signal that is ignored, as SIGHUP under ``nohup``, stays ignored. A `KeyboardInterrupt` that a library's C code swallows, because it
+    comes in a callback, comes again."""
     handled = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in handled}
+    report = sys.unraisablehook
+
+    def again(swallowed: sys.UnraisableHookArgs) -> None:
+        if handled and issubclass(swallowed.exc_type, KeyboardInterrupt):
+            # Not at once: what is raised in here is swallowed too.
+            Timer(0.01, signal.pthread_kill, [main_thread().ident, handled[0]]).start()
+        else:
+            report(swallowed)
+
+    sys.unraisablehook = again
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number, earlier in before.items():
             signal.signal(number, earlier)

@@ -38,6 +38,23 @@ except Interrupted as error:
     sys.exit(str(error))
 """
 
+SWALLOWED = """
+import os, sys, time
+from conformance.core.errors import on_stop
+
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+
+try:
+    with on_stop():
+        freed = Freed()
+        del freed
+        time.sleep(20)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
 
 def run(program: str, *arguments: object, ignored: bool = False) -> subprocess.CompletedProcess[str]:
     handler = signal.SIG_IGN if ignored else signal.SIG_DFL
@@ -89,3 +106,11 @@ from {module} import {function}
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_a_signal_in_a_callback_that_swallows_its_exception_stops_the_command_all_the_same(
+    number: signal.Signals,
+) -> None:
+    done = run(SWALLOWED, int(number))
+    assert (done.returncode, done.stderr) == (130, "")
