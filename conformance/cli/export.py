@@ -142,7 +142,7 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     if report is None:
         known = "\n  ".join(str(bug.case) for bug in listed_bugs().values() if bug.cause)
         raise WrongUsage(f"no bug is reported with {case.id}; these cases are reports:\n  {known}")
-    files: dict[str, str] = {}
+    files = report.written()
     missing: list[str] = []
     makers: Mapping[str, Callable[[], str]] = {
         "reproduce.py": lambda: _script(case),
@@ -150,7 +150,7 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     }
     for name, make in makers.items():
         try:
-            files[name] = make()
+            files[name] = files.get(name) or make()
         except WrongUsage as reason:
             missing.append(str(reason))
     script, suite = (name if name in files else None for name in makers)

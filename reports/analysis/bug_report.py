@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 
 from conformance.core.case import Case, Differs
 from conformance.core.versions import SparkVersion, falling_into, releases
@@ -38,6 +39,16 @@ class BugReport:
             default=None,
         )
         return cls(case, listed, entry, tuple(sorted(_answers(case, results), key=lambda answer: answer[0])))
+
+    def written(self) -> dict[str, str]:
+        """The program and the suite, by the names of their files, that are written by hand, where the case can be neither."""
+        folder = files("reports.html") / "templates" / "bugs" / self.case.id.rpartition("/")[2]
+        return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} if folder.is_dir() else {}
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether a test of what should happen fails; if not, the case and its suite state what happens."""
+        return self.entry is not None or bool(self.written())
 
     @property
     def affected(self) -> tuple[SparkVersion, ...]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from conformance.core.case import PYTHON_STATE, Add, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
 from conformance.core.data import Json
@@ -124,14 +125,13 @@ class _Suite:
                         f"{INDENT}{each}{',' if number < len(adds) else ''}" for number, each in enumerate(adds, 1)
                     )
                     yield ")),"
-        expect = step.expect or Expectation()
         rows = ", ".join(self._row(row) for row in _rows(step) or ())
         yield f"CheckNewAnswerRows(Seq({rows})),"
         checked = _checked(step)
         if "watermark" in checked:
-            yield f"watermark({instant_ms(expect.watermark)}L),"
+            yield f"watermark({instant_ms(checked['watermark'])}L),"
         if "state" in checked:
-            counts = expect.state if isinstance(expect.state, tuple) else (expect.state,)
+            counts = checked["state"] if isinstance(checked["state"], tuple) else (checked["state"],)
             yield f"state({', '.join(f'{count}L' for count in counts)}),"
 
     def _add(self, stream: str, placed: Partitioned | None) -> str:
@@ -155,12 +155,14 @@ def _rows(step: Step) -> tuple[Row, ...] | None:
     return tuple(row for batch in expect.batches for row in batch.rows or ())
 
 
-def _checked(step: Step) -> set[str]:
-    """What the suite checks after a step, beside its rows. Before the first micro-batch there is neither."""
+def _checked(step: Step) -> Mapping[str, Any]:
+    """What the suite checks after a step, beside its rows: the watermark and, as the step or its last micro-batch says, the rows of the
+    state. Before the first micro-batch there is neither."""
     if step.expect is None or isinstance(step.action, Start):
-        return set()
-    given = {"watermark": step.expect.watermark, "state": step.expect.state}
-    return {name for name, value in given.items() if value is not None}
+        return {}
+    last = step.expect.batches[-1].state if step.expect.batches else None
+    given = {"watermark": step.expect.watermark, "state": step.expect.state if step.expect.state is not None else last}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def literal(value: Json, type: DataType) -> str:
