@@ -26,38 +26,12 @@ from reports.terminal.checkpoint import awaiting_statements, lines, record
 REFUSED = 1
 """The exit code if the version refuses the checkpoint, or may refuse it."""
 
-EXAMPLES = """
-Examples:
-
-  # where a query stands, what it reads and what it keeps
-  conformance checkpoint inspect /data/checkpoints/orders
-
-  # will Spark 4.1 resume it?
-  conformance checkpoint inspect /data/checkpoints/orders --to 4.1
-
-  # in an object store
-  conformance checkpoint inspect s3://bucket/orders --to 4.1
-"""
-
-RESUME_EXAMPLES = """
-Examples:
-
-  # does 4.1 resume it?
-  conformance checkpoint resume DIR --call j:f --to 4.1 --schema 'a=n INT'
-
-  # and what does it do with these rows?
-  conformance checkpoint resume DIR --call j:f --to 4.1 --sample a=a.jsonl
-
-  # that of the second query of a program
-  conformance checkpoint resume DIR --call job.py --query 2 --to 4.1
-"""
-
 Where = Annotated[
     str,
     argument(..., "The query's checkpointLocation: a folder, or a URL that fsspec reads.", "DIR"),
 ]
 
-app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES, no_args_is_help=True)
+app = typer.Typer(add_completion=False, cls=CommandGroup, no_args_is_help=True)
 
 
 @app.callback()
@@ -68,7 +42,7 @@ def checkpoint() -> None:
     """
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.command(cls=Command)
 def inspect(
     where: Where,
     to: str | None = option(None, "Say what awaits it on this version or line.", "VERSION", None),
@@ -100,7 +74,7 @@ def inspect(
 STATE_OF_THE_QUERY = "whether the columns of the state fit depends on the query, which no file holds: run `conformance checkpoint resume`"
 
 
-@app.command(cls=Command, epilog=RESUME_EXAMPLES)
+@app.command(cls=Command)
 @grouped
 def resume(
     where: Where,

@@ -24,16 +24,6 @@ from reports.analysis.columns import (
 )
 from reports.analysis.published import published_results
 
-EXAMPLES = """
-Examples:
-
-  # the columns that come with the suite
-  conformance columns
-
-  # may ours be published? ours.yaml says where ours.jsonl.xz comes from
-  conformance columns ours.yaml
-"""
-
 
 def columns(
     files: list[Path] | None = argument(None, "Columns to check; by default those that come with the suite.", "FILE"),

@@ -11,19 +11,6 @@ from conformance.cli.options import argument, output_option
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
-EXAMPLES = """
-Examples:
-
-  # print one matrix for a run per version
-  conformance combine results-*.jsonl
-
-  # write one results file too
-  conformance combine results-*.jsonl -o all.jsonl
-
-  # write it compressed; every command that reads results reads it
-  conformance combine results-*.jsonl -o all.jsonl.xz
-"""
-
 
 def combine(
     results: list[Path] = argument(..., "Results files.", "FILE"),

@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, Listed] = {
     "targets": Listed("List Spark versions and whether this machine can run them.", _TARGETS),
     "policies": Listed("Show a case under the watermark policies of other engines.", _TARGETS),
 }
-"""In the order of the help. The module of this name holds the command's function, and its examples as ``EXAMPLES``."""
+"""In the order of the help. The module of this name holds the command's function; ``examples.yaml`` has its examples."""
 
 
 class _PlainHelp:
@@ -125,13 +125,29 @@ def list_all(app: typer.Typer) -> None:
 
 
 def load(name: str) -> Any:
+    # The list of the commands does without it, and YAML takes long to import.
+    from conformance.core.data import read_data
+
     module = import_module(f"{__package__}.{name}")
     if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False)
-        app.command(name, cls=Command, epilog=module.EXAMPLES)(getattr(module, name))
+        app.command(name, cls=Command, epilog=getattr(module, "EXAMPLES", None))(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
+    _show_examples(command, name, read_data("conformance.cli", "examples.yaml"))
     return command
+
+
+def _show_examples(command: Any, path: str, examples: Mapping[str, Mapping[str, str | list[str]]]) -> None:
+    """Put the examples of a command, and of the commands in it, before what their help ends with."""
+    texts = [
+        "\n".join(f"  {line}" for line in (f"# {purpose}", *([lines] if isinstance(lines, str) else lines)))
+        for purpose, lines in examples.get(path, {}).items()
+    ]
+    if texts:
+        command.epilog = "\n".join(["\nExamples:\n", *(f"{text}\n" for text in texts), command.epilog or ""])
+    for name, inner in getattr(command, "commands", {}).items():
+        _show_examples(inner, f"{path} {name}", examples)
 
 
 def _report_error(error: Exception, *, debug: bool) -> int:

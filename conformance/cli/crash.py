@@ -30,31 +30,6 @@ from reports.results.checkpoint_status import CRASHES
 from reports.results.crash import CrashRecord
 from reports.terminal.crashes import show
 
-EXAMPLES = """
-Examples:
-
-  # crashes in one micro-batch of a window aggregation
-  conformance crash cases/late-drops/window-still-open.yaml
-
-  # a first impression, in half a minute
-  conformance crash my/case.yaml --at-most 12
-
-  # on another version, with state in RocksDB
-  conformance crash my/case.yaml --spark 3.5 --state-store rocksdb
-
-  # in the micro-batch of another step
-  conformance crash my/case.yaml --step 4
-
-  # only files of the first attempt that come back after the replay
-  conformance crash my/case.yaml --fault late --fault stale
-
-  # while it reads a topic of Kafka, with a broker of its own
-  conformance crash cases/late-drops/window-still-open.yaml --source kafka
-
-  # with two partitions of state
-  conformance crash my/case.yaml --conf spark.sql.shuffle.partitions=2
-"""
-
 _IMAGES_PER_LINE = 25
 
 

@@ -18,16 +18,6 @@ from reports.results.reading import Results
 from reports.results.records import Target
 from reports.results.status import MARKS
 
-EXAMPLES = """
-Examples:
-
-  # does the suite see the same on this machine and in containers?
-  conformance diff local.jsonl container.jsonl
-
-  # does our build of Spark do the same as Apache's?
-  conformance diff apache.jsonl ours.jsonl --json
-"""
-
 
 def diff(
     a: Path = argument(..., "Results of one run.", "FILE"),

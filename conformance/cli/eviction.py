@@ -11,20 +11,6 @@ from conformance.cli.options import argument, known_version, option
 from conformance.core.values import NotAValue, instant_ms
 from conformance.oracle.join_state import JoinInput, join_state
 
-EXAMPLES = """
-Examples:
-
-  # each side has a watermark
-  conformance eviction "a > b" --left "a 1 hour" --right "b 1 hour"
-
-  # equal event times; only one side has a watermark; another version
-  conformance eviction "a = b" --left "a 1 hour" --right b --spark 3.5
-
-  # for a row at another time, for programs
-  conformance eviction "a > b" --left "a 1 hour" --right "b 1 day" --at 18:30
-  conformance eviction "a > b" --left "a 1 hour" --right "b 1 day" --json
-"""
-
 
 def eviction(
     condition: str = argument(..., "The part of the join condition that is about the two event times.", "CONDITION"),

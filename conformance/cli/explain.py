@@ -25,28 +25,6 @@ from conformance.suite import discovery
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
 
-EXAMPLES = """
-Examples:
-
-  # a case of the suite, on the newest Spark
-  conformance explain late-drops/window-still-open
-
-  # your case, on another version
-  conformance explain my/cases/late.yaml --spark 3.5.9
-
-  # where two versions diverge, and by which rule
-  conformance explain my/cases/late.yaml --from 3.3.4 --to 3.5.9
-
-  # under the watermark policies of other engines
-  conformance explain late-drops/window-still-open --policy all
-
-  # what Spark did with your own code, in a run before
-  conformance explain my/cases/job.yaml --results results.jsonl
-
-  # for programs
-  conformance explain late-drops/window-still-open --json | jq
-"""
-
 STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
     "step": "bold",

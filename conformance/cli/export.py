@@ -34,37 +34,6 @@ Format: TypeAlias = Literal[
 
 FORMATS = get_args(Format)
 
-EXAMPLES = """
-Examples:
-
-  # JUnit XML, for Jenkins and GitLab
-  conformance export junit results.jsonl -o junit.xml
-
-  # a summary for GitHub Actions, unexpected results first
-  conformance export summary results.jsonl >> $GITHUB_STEP_SUMMARY
-
-  # the same, with what changes between two versions
-  conformance export summary results.jsonl --from 3.5 --to 4.0
-
-  # GitHub annotations at the lines of the cases
-  conformance export annotations results.jsonl --cases my/cases
-
-  # a badge for shields.io
-  conformance export badge results.jsonl --spark 4.3.0
-
-  # everything in the report, as JSON
-  conformance export json results.jsonl | jq .summary
-
-  # a case as a plain PySpark program
-  conformance export script late-drops/window-still-open > open.py
-
-  # a case as a suite of Spark's own tests, in Scala
-  conformance export streamtest late-drops/window-still-open > Open.scala
-
-  # a bug of Spark for its tracker: cause, versions, a program and a test
-  conformance export bug-report path/of/a/case -o report/
-"""
-
 
 def export(
     format: Format = argument(..., f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.", "FORMAT"),

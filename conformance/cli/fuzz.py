@@ -36,25 +36,6 @@ from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
 from conformance.strategies.pipelines import FAMILIES
 
-EXAMPLES = """
-Examples:
-
-  # where does Spark differ from the reference model?
-  conformance fuzz --spark 3.5 --model --time 10m
-
-  # do two versions differ in a way that no rule of the model explains?
-  conformance fuzz --spark 3.5.8 --spark 3.5.9
-
-  # does the state store change a result?
-  conformance fuzz --spark 4.0 --state-store hdfs --state-store rocksdb
-
-  # without Spark: which version differences do generated cases reach?
-  conformance fuzz --model --time 30s
-
-  # the same cases again
-  conformance fuzz --spark 3.5 --model --seed 7
-"""
-
 SECONDS_BETWEEN_LINES = 10.0
 """Without a terminal, lines of progress are this far apart."""
 

@@ -30,32 +30,6 @@ from reports.results.reading import Results
 from reports.results.status import MARKS, final_style
 from reports.terminal.upgrades import group_lines
 
-EXAMPLES = """
-Examples:
-
-  # from the published results: no Spark needed
-  conformance gate --from 3.5.9 --to 4.3.0
-
-  # a vendor's runtimes: what changes between the releases in them
-  conformance gate --from dbr-15.4 --to dbr-17.3
-
-  # from your results
-  conformance gate results.jsonl --from 3.5 --to 4.0
-
-  # only what concerns a query with these features
-  conformance gate --from 3.5.9 --to 4.3.0 --uses outer-join,deduplication
-
-  # only documented results that are lost, added, changed or refused
-  conformance gate results.jsonl --from 3.5 --to 4.0 --fail-on guaranteed
-
-  # write a file of changes to accept; then pass with it
-  conformance gate results.jsonl --from 3.5 --to 4.0 --draft ok.yaml
-  conformance gate results.jsonl --from 3.5 --to 4.0 --accept ok.yaml
-
-  # fail only on changes that earlier results lack
-  conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
-"""
-
 MOST_LINES = 10
 """A longer answer is printed in short, in about so many lines."""
 _FEW_REASONS = 2

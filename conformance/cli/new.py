@@ -20,22 +20,6 @@ _NEW = FileKind("empty", lambda _: False)
 SCHEMA_FILE = "schema.json"
 """The JSON Schema of the case language stands beside a case, for editors."""
 
-EXAMPLES = """
-Examples:
-
-  # a window aggregation
-  conformance new my/cases/late-order.yaml
-
-  # after editing it: fill in what Spark does
-  conformance record my/cases/late-order.yaml --spark 3.5
-
-  # a join of two streams
-  conformance new my/cases/clicks.yaml --kind join
-
-  # your own function: its parameters are the streams
-  conformance new my/cases/job.yaml --call acme_jobs.totals:build
-"""
-
 
 def new(
     case: Path = argument(..., "The file to write, ending in .yaml.", "FILE"),

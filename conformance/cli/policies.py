@@ -18,25 +18,6 @@ from conformance.suite import discovery
 
 VIOLATES = 1
 
-EXAMPLES = """
-Examples:
-
-  # list the policies
-  conformance policies
-
-  # a case of the suite, under Spark's own policy
-  conformance policies late-drops/window-still-open
-
-  # under the policies of all engines, side by side
-  conformance policies late-drops/window-still-open --policy all
-
-  # your own trace
-  conformance policies my/trace.yaml --policy limiting-lag-and-lull
-
-  # check every case on a policy
-  conformance policies --check
-"""
-
 
 def policies(
     paths: list[Path] | None = argument(

@@ -16,22 +16,6 @@ from conformance.runner.cases import observation_in, observe
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 
-EXAMPLES = """
-Examples:
-
-  # run the case, fill in the expectations it lacks
-  conformance record my/cases/late-order.yaml --spark 3.5
-
-  # replace the expectations it has, too
-  conformance record my/cases/late-order.yaml --spark 3.5 --replace
-
-  # a case that calls your own function
-  conformance record my/cases/job.yaml --spark 3.5 --allow-code
-
-  # from results of an earlier run
-  conformance record my/cases/x.yaml --spark 3.5 --results results.jsonl
-"""
-
 
 @grouped
 def record(

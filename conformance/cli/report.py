@@ -17,28 +17,6 @@ from reports.html.dossier import write_dossier
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 
-EXAMPLES = """
-Examples:
-
-  # the published results of Apache Spark, as a folder of pages
-  conformance report
-
-  # your results; open site/index.html
-  conformance report results.jsonl
-
-  # several runs of one suite, into another folder
-  conformance report spark-*.jsonl -o mine
-
-  # one file, report.html, to send
-  conformance report results.jsonl -o . --single-file
-
-  # one upgrade: a page to print, a picture, changes to accept
-  conformance report --from 3.5.9 --to 4.1.4 -o upgrade
-
-  # results of your own cases
-  conformance report mine.jsonl --cases my/cases
-"""
-
 
 def report(
     results: list[Path] | None = argument(

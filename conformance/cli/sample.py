@@ -24,19 +24,6 @@ from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
 from harness.runtimes.own_code import OwnCode
 
-EXAMPLES = """
-Examples:
-
-  # a file for each source that it reads; then replace their rows by yours
-  conformance sample job.py --from 3.5 -o samples
-
-  # the first 500 rows of each source itself, with every name replaced
-  conformance sample job.py --from 3.5 --record 500 --mask orders=who
-
-  # of a table whose columns the program does not say
-  conformance sample job.py --from 3.5 --schema 'sales=t TIMESTAMP' -- --day 1
-"""
-
 
 @grouped
 def sample(

@@ -19,28 +19,6 @@ from conformance.runner.soak import SoakRequest, plan_soak, run_plan
 from harness.runtimes.cluster import StorageUrl
 from reports.terminal.soak import show
 
-EXAMPLES = """
-Examples:
-
-  # ten million rows on the newest Spark this machine can run
-  conformance soak
-
-  # kill the engine three times
-  conformance soak --spark 3.5 --kills 3
-
-  # about a minute
-  conformance soak --spark 4.0 --rows 50000 --kills 1
-
-  # the same rows, and kills at the same moments, as with this seed
-  conformance soak --seed 7 --kills 3
-
-  # on a cluster
-  conformance soak --master spark://host:7077 --storage /mnt/shared
-
-  # with a Spark setting
-  conformance soak --conf spark.sql.adaptive.enabled=true
-"""
-
 _SECONDS_BETWEEN_LINES = 5.0
 
 

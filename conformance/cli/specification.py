@@ -14,20 +14,6 @@ from reports.analysis.report import Report
 from reports.html.specification_pages import write_specification
 from reports.results.reading import Results
 
-EXAMPLES = """
-Examples:
-
-  # by chapter as Markdown, and specification.html to print
-  conformance specification
-
-  # with links to the pages of cases in a report
-  conformance report -o site/report
-  conformance specification -o site/spec --report ../report
-
-  # what your own results say of each statement
-  conformance specification results.jsonl -o mine
-"""
-
 
 def specification(
     results: list[Path] | None = argument(

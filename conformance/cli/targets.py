@@ -28,56 +28,7 @@ from harness.progress import ProgressCallback
 from harness.targets.installed import NoPyspark, UnusablePyspark
 from harness.targets.targets import Target, Targets, UnknownTarget
 
-EXAMPLES = """
-Examples:
-
-  # the Spark versions, and what each has or lacks on this machine
-  conformance targets
-
-  # install a version before a run
-  conformance targets prepare 3.5.9
-
-  # build its container image
-  conformance targets build 3.5.9
-"""
-
-PREPARE_EXAMPLES = """
-Examples:
-
-  # one version; the newest release of every line
-  conformance targets prepare 3.5.9
-  conformance targets prepare lines
-"""
-
-BUILD_EXAMPLES = """
-Examples:
-
-  # on Debian, from PyPI and Debian packages
-  conformance targets build 3.5.9
-
-  # on an image of your registry
-  conformance targets build 3.5.9 --base registry/java17:bookworm
-
-  # from your package index, with your certificates
-  conformance targets build 4.0 --ca ca.pem --index-url https://pypi.corp
-
-A run with --runtime container uses these images.
-"""
-
-CLEAN_EXAMPLES = """
-Examples:
-
-  # leftovers of runs on this machine that have ended
-  conformance targets clean
-
-  # everything of any run
-  conformance targets clean --all
-
-  # installed versions, class archives and built images
-  conformance targets clean --environments --images
-"""
-
-app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES)
+app = typer.Typer(add_completion=False, cls=CommandGroup)
 
 Specs = Annotated[
     list[str],
@@ -104,7 +55,7 @@ def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
         _print_table(checked)
 
 
-@app.command(cls=Command, epilog=PREPARE_EXAMPLES)
+@app.command(cls=Command)
 def prepare(specs: Specs) -> None:
     """Install Spark versions before a run needs them."""
 
@@ -117,7 +68,7 @@ def prepare(specs: Specs) -> None:
         raise typer.Exit(HarnessError.exit_code)
 
 
-@app.command(cls=Command, epilog=BUILD_EXAMPLES)
+@app.command(cls=Command, epilog="A run with --runtime container uses these images.\n")
 def build(
     specs: Specs,
     base: str | None = option(
@@ -166,7 +117,7 @@ def _failures(
     return tuple(failed.values())
 
 
-@app.command(cls=Command, epilog=CLEAN_EXAMPLES)
+@app.command(cls=Command)
 def clean(
     everything: bool = option(
         False, "Also of running runs, and of other machines that use this daemon.", None, None, "--all"

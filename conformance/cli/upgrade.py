@@ -21,29 +21,6 @@ from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.terminal.upgrades import show
 
-EXAMPLES = """
-Examples:
-
-  # can 4.0.5 resume the checkpoints of 3.5.9? and back?
-  conformance upgrade --from 3.5.9 --to 4.0.5
-  conformance upgrade --from 4.0 --to 3.5
-
-  # from 3.5 to the newest release of every line
-  conformance upgrade --from 3.5 --to lines
-
-  # the usual upgrades, and each of them back
-  conformance upgrade
-
-  # every line to every other, changing before every step
-  conformance upgrade --pairs all --cuts each
-
-  # a classic session writes, Spark Connect resumes
-  conformance upgrade --from 4.2.1 --to 4.3.0 --connect sc://localhost:15002
-
-  # your cases, with state in RocksDB
-  conformance upgrade my/cases --from 3.5 --to 4.0 --state-store rocksdb
-"""
-
 
 @grouped
 def upgrade(

@@ -30,28 +30,6 @@ if TYPE_CHECKING:
 DISAGREES = 1
 INVALID = 2
 
-EXAMPLES = """
-Examples:
-
-  # the suite
-  conformance validate
-
-  # your cases
-  conformance validate my/cases
-
-  # one case
-  conformance validate cases/late-drops/window-still-open.yaml
-
-  # what the suite covers, and what it lacks
-  conformance validate --coverage
-
-  # check the expectations against the reference model
-  conformance validate --model
-
-  # for programs
-  conformance validate --json my/cases | jq
-"""
-
 
 def validate(
     paths: options.Paths = None,

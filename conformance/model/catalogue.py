@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from conformance.core.data import read_data
@@ -133,13 +132,3 @@ class WrongModel:
         """The rules with the error."""
         kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
         return rules.altered(refusals=kept, **self.rules)
-
-
-def misreading(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
-    """A wrong model that misreads rules: their names → the wrong values."""
-    return WrongModel(name, MappingProxyType(rules), detected_by)
-
-
-def accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
-    """A wrong model that does not know a refusal."""
-    return WrongModel(name, MappingProxyType({}), detected_by, accepts=(refusal,))

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from reports.analysis.bug_report import BugReport
+from reports.html.texts import PLAIN
 from reports.results.status import MARKS
-
-_MARKDOWN = Environment(
-    loader=PackageLoader("reports.html"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
 
 
 def jira(report: BugReport, script: str | None, suite: str | None, missing: Iterable[str]) -> str:
@@ -26,10 +17,10 @@ def jira(report: BugReport, script: str | None, suite: str | None, missing: Iter
         suite: the name of the file with the test, if there is one.
         missing: the reasons why the program or the test is missing.
     """
-    template = _MARKDOWN.get_template("bug_report.md")
+    template = PLAIN.get_template("bug_report.md")
     return template.render(report=report, found=report.found, script=script, suite=suite, missing=missing)
 
 
 def versions(report: BugReport) -> str:
     """Returns a table of what each release answered, by the published results."""
-    return _MARKDOWN.get_template("bug_versions.md").render(report=report, marks=MARKS)
+    return PLAIN.get_template("bug_versions.md").render(report=report, marks=MARKS)

@@ -22,6 +22,7 @@ from conformance.core.case import (
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.query.syntax import NotReadable, expression, window_call
+from reports.html.texts import PLAIN
 
 INDENT = "    "
 _TRIGGERS = {
@@ -213,82 +214,6 @@ def name_of(stream: str) -> str:
     return stream if stream.isidentifier() else "stream_" + "".join(c if c.isalnum() else "_" for c in stream)
 
 
-_HEAD = '''\
-import json
-import os
-import tempfile
-import time
-
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import expr
-
-spark = (
-    SparkSession.builder.master("local[1]")
-    .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.shuffle.partitions", "1")
-    .getOrCreate()
-)
-work = tempfile.mkdtemp()
-arrivals, files = 0, 0
-step, emitted = 0, []
-
-
-def source(stream, schema, name=None):
-    os.makedirs(f"{work}/arrived/0/{stream}", exist_ok=True)
-    reader = spark.readStream.name(name) if name else spark.readStream
-    return (
-        reader.schema(schema)
-        .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
-        .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
-        .option("maxFilesPerTrigger", 1)
-        .json(f"{work}/arrived/*/{stream}")
-    )
-
-
-def arrive(*batches):
-    """Rows of streams, micro-batch by micro-batch; all of them appear at once."""
-    global arrivals, files
-    arrivals += 1
-    for batch in batches:
-        files += 1
-        for stream, rows in batch.items():
-            os.makedirs(f"{work}/{arrivals}/{stream}", exist_ok=True)
-            path = f"{work}/{arrivals}/{stream}/{files:06}.json"
-            with open(path, "w") as file:
-                file.write("".join(json.dumps(row) + "\\n" for row in rows) or "\\n")
-            os.utime(path, (1600000000 + files,) * 2)  # Spark reads the oldest file first
-'''
-_AT_ONCE = """\
-    os.rename(f"{work}/{arrivals}", f"{work}/arrived/{arrivals}")
-"""
-_BETWEEN_TRIGGERS = """\
-    time.sleep((0.5 - time.time()) % 1)  # between two triggers, so that one micro-batch reads all streams
-    os.rename(f"{work}/{arrivals}", f"{work}/arrived/{arrivals}")
-"""
-_SINK = """
-
-def sink(frame, batch):
-    for row in frame.collect():
-        emitted.append((step, batch, row))
-        print(f"step {step}, micro-batch {batch}:", *row, sep="  ")
-
-
-def start(query, mode):
-    return (
-        query.writeStream.outputMode(mode)TRIGGER
-        .option("checkpointLocation", f"{work}/checkpoint")
-        .foreachBatch(sink)
-        .start()
-    )
-
-
-def show_progress():
-    progress = running.lastProgress or {}
-    watermark = progress.get("eventTime", {}).get("watermark")
-    state = [operator["numRowsTotal"] for operator in progress.get("stateOperators", [])]
-    print(f"step {step}: the last micro-batch ran with watermark {watermark}; rows of the state: {state}")
-
-"""
 _CRASH = """\
 commits = f"{work}/checkpoint/commits"
 newest = max(int(name) for name in os.listdir(commits) if name.isdigit())
@@ -326,13 +251,14 @@ class _Script:
 
     def lines(self) -> Iterator[str]:
         case = self._case
-        yield f"# {' '.join(case.title.split())}"
-        yield f"# {case.id} of watermark-conformance"
         several = len(case.streams) > 1 and self._runs_on
-        yield from (_HEAD + (_BETWEEN_TRIGGERS if several else _AT_ONCE)).splitlines()
-        trigger = _TRIGGERS.get(case.trigger, 'processingTime="1 second"' if several else "")
-        called = f"\n        .trigger({trigger})" if trigger else ""
-        yield from _SINK.replace("TRIGGER", called).splitlines()
+        begins = PLAIN.get_template("script.txt").render(
+            title=" ".join(case.title.split()),
+            id=case.id,
+            several=several,
+            trigger=_TRIGGERS.get(case.trigger, 'processingTime="1 second"' if several else ""),
+        )
+        yield from begins.splitlines()
         yield ""
         named = {name for pipeline in case.pipelines() for name in source_names(pipeline)}
         unnamed = [name for name in case.streams if name not in named]

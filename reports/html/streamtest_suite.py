@@ -14,37 +14,11 @@ from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import canonical, instant_ms, struct_items
 from reports.html.pyspark_script import INDENT, QueryWriter, name_of, source_names, text_of
+from reports.html.texts import PLAIN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = {"tinyint": "{}.toByte", "smallint": "{}.toShort", "int": "{}", "bigint": "{}L", "boolean": "{}"}
 _TEXTS = {"string": "{}", "date": "java.sql.Date.valueOf({})", "decimal": "new java.math.BigDecimal({})"}
-_HEAD = """\
-package org.apache.spark.sql.streaming
-
-import java.sql.Timestamp
-import java.time.{{Instant, LocalDateTime}}
-
-import org.apache.spark.sql.{{Encoder, Encoders, Row}}
-import org.apache.spark.sql.catalyst.streaming.InternalOutputModes._
-import org.apache.spark.sql.execution.streaming.runtime.{{MemoryStream, StreamExecution}}
-import org.apache.spark.sql.functions.expr
-import org.apache.spark.sql.types.StructType
-
-// {id} of watermark-conformance: the rows of each step{checked}.
-class {suite} extends StreamTest {{
-  private def at(text: String): Timestamp = Timestamp.from(Instant.parse(text))
-
-  private def rowsOf(ddl: String): MemoryStream[Row] = {{
-    implicit val rows: Encoder[Row] = Encoders.row(StructType.fromDDL(ddl))
-    MemoryStream[Row](rows, spark)
-  }}
-
-  private def state(rows: Long*): AssertOnQuery =
-    AssertOnQuery(_.lastProgress.stateOperators.map(_.numRowsTotal).toSeq == rows, s"rows of the state: $rows")
-
-  private def watermark(ms: Long): AssertOnQuery =
-    AssertOnQuery(_.commitLog.getLatest().get._2.nextBatchWatermarkMs == ms, s"watermark: $ms ms")
-"""
 
 
 def suite_name(case: Case) -> str:
@@ -84,7 +58,8 @@ class _Suite:
         case = self._case
         also = [name for name in ("watermark", "state") if any(name in _checked(step) for step in case.steps)]
         checked = f", and the {' and the '.join(also)} after it" if also else ""
-        yield from _HEAD.format(id=case.id, suite=suite_name(case), checked=checked).splitlines()
+        begins = PLAIN.get_template("streamtest.txt").render(id=case.id, suite=suite_name(case), checked=checked)
+        yield from begins.splitlines()
         yield ""
         yield f"  test({text_of(' '.join(case.title.split()))}) {{"
         conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1", **case.conf}
