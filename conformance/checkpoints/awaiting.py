@@ -121,6 +121,10 @@ _CONDITIONS: Mapping[str, Condition] = {
         any(each.name == JOIN for each in checkpoint.operators)
         and checkpoint.settings.get("spark.sql.streaming.join.stateFormatVersion", "1") == str(format)
     ),
+    "strict_distribution": lambda checkpoint, wanted: (
+        bool(checkpoint.operators)
+        and (checkpoint.settings.get("spark.sql.streaming.statefulOperator.useStrictDistribution") == "true") is wanted
+    ),
     "offset_gap": lambda checkpoint, wanted: checkpoint.has_gap is wanted,
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,

@@ -177,7 +177,7 @@ def test_a_checkpoint_that_spark_refuses_has_a_warning(goldens: Path) -> None:
             f"{V}2.3.1-for-multi-watermark-policy",
         )
     }
-    assert [*refused.values()] == [["SPARK-38033"], ["SPARK-26187"], []]
+    assert [*refused.values()] == [["SPARK-38033"], ["SPARK-51779", "SPARK-26187"], []]
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,8 @@ class Resumed:
     mode: str = "append"
     error: str | None = None
     """What the error that refuses the checkpoint says."""
+    watermark_s: int | None = None
+    """The last watermark; None if the test does not say."""
 
     @property
     def id(self) -> str:
@@ -249,9 +251,15 @@ OF_OTHERS = (
         ([(25,), (50,)],),
         [(10, 3), (15, 1), (25, 1)],
     ),
-    # Its watermark is in a test of its own.
-    Resumed(f"{V}2.3.1-for-multi-watermark-policy", "union", "value INT", ([(120,)], [(130,)]), [(120,), (130,)]),
-    _joins(f"{V}2.4.0-streaming-join", "inner", 6, 7, 8, 9, 10),
+    # The smaller watermark, that of the first stream, though the session asks for the larger.
+    Resumed(
+        f"{V}2.3.1-for-multi-watermark-policy",
+        "union",
+        "value INT",
+        ([(120,)], [(130,)]),
+        [(120,), (130,)],
+        watermark_s=110,
+    ),
     _joins(f"{V}2.4.0-streaming-join", "outer", 7, 8, error="(?i)leftouter join with state format version 1"),
     Resumed(
         f"{V}2.4.5-for-compatibility-test-common-functions",
@@ -299,7 +307,7 @@ OF_OTHERS = (
         "value INT",
         ([(n,) for n in range(10, 20)],),
         mode="complete",
-        error="ROW_FORMAT_VALIDATION_FAILURE|RowFormatValidationFailure|does not match the schema",
+        error="ROW_FORMAT_VALIDATION_FAILURE|InvalidUnsafeRowException",
     ),
     Resumed(
         f"{V}3.0.0-streaming-statestore-codec",
@@ -336,7 +344,21 @@ OF_OTHERS = (
     replace(SHORT[0], golden=_KEYS[0]),
     *(replace(SHORT[0], golden=golden, query="distinct_a_and_b", error=_KEY) for golden in _KEYS),
 )
+COUNTED_IN_ONE = Resumed(
+    f"{V}3.2.0-streaming-aggregate-with-repartition",
+    "counted_keys_in_one_partition",
+    "value INT",
+    ([(3,), (2,), (1,)],),
+    [(3, 6, 3), (2, 4, 2), (1, 2, 1)],
+    mode="update",
+)
+"""Spark's test expects these with as many partitions as in the checkpoint; on 3.5 the session's number does not matter."""
+INNER_JOIN_OF_2_4 = _joins(f"{V}2.4.0-streaming-join", "inner", 6, 7, 8, 9, 10)
 OF_4_ONLY = (
+    # Wrong: the counts begin anew, because the rows come to other partitions than those of their state. Seen since 4.1 (SPARK-53942).
+    replace(COUNTED_IN_ONE, rows=[(3, 6, 1), (2, 4, 1), (1, 2, 1)]),
+    # Spark's test expects its rows; outside Spark's tests, 4.1 and newer cannot write the schema of such state (SPARK-51779).
+    replace(INNER_JOIN_OF_2_4, error="Unsupported schema writer version: 1"),
     Resumed(
         f"{V}4.0.1-dedup-spark-53942",
         "distinct_keys",
@@ -368,7 +390,7 @@ CONF = {
     "spark.sql.streaming.multipleWatermarkPolicy": "max",
     "spark.sql.streaming.aggregation.stateFormatVersion": "2",
     "spark.sql.streaming.statefulOperator.useStrictDistribution": "true",
-    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.shuffle.partitions": "5",
 }
 """What Spark's tests set for their sessions, and the checkpoint must override."""
 
@@ -383,7 +405,7 @@ class Engines:
     def resume(self, root: Path, case: Resumed, version: str) -> Resumption:
         if version not in self._of:
             code = OwnCode.at([Path(__file__).parent / "golden"])
-            use = EngineUse(RuntimeOptions(conf=CONF, own_code=code))
+            use = EngineUse(runtime=RuntimeOptions(conf=CONF, own_code=code))
             self._of[version] = replace(use, kept=self._stack.enter_context(use.keeping_engines()))
         (target,) = Targets.load().choose([version]).targets
         samples = [
@@ -401,7 +423,7 @@ def engines() -> Iterator[Engines]:
 
 def on_versions() -> Iterator[object]:
     for version in ("4.3.0", "3.5.9"):
-        for case in (*SHORT, *OF_OTHERS, *(OF_4_ONLY if version > "4" else ())):
+        for case in (*SHORT, *OF_OTHERS, *(OF_4_ONLY if version > "4" else (COUNTED_IN_ONE, INNER_JOIN_OF_2_4))):
             marks = () if version > "4" and case in SHORT else full_run_only
             yield pytest.param(case, version, id=f"{case.id} on {version}", marks=marks)
 
@@ -420,10 +442,11 @@ def test_resume_does_what_sparks_test_expects(case: Resumed, version: str, golde
     batches = [batch for step in resumed.observation.steps for batch in step.batches]
     assert batches[0].id == resumed.checkpoint.state_version
     assert (batches[0].watermark or 0) == resumed.checkpoint.watermark_ms
+    assert case.watermark_s is None or batches[-1].next_watermark == case.watermark_s * 1000
     if case.mode == "complete":
         batches = batches[-1:]
     assert ordered([row for batch in batches for row in batch.rows]) == [
-        pytest.approx(row, rel=1e-12) if any(isinstance(value, float) for value in row) else row
+        [pytest.approx(value, rel=1e-12) if isinstance(value, float) else value for value in row]
         for row in ordered(case.rows)
     ]
 

@@ -112,6 +112,7 @@ def _keyed(values):
 
 
 def distinct_keys(spark, values):
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
     return _keyed(values).dropDuplicates(["key1", "key2"])
 
 
@@ -121,6 +122,11 @@ def distinct_keys_repartitioned(spark, values):
 
 def counted_keys_repartitioned(spark, values):
     return _keyed(values).repartition("key1").groupBy("key1", "key2").agg(F.count("*"))
+
+
+def counted_keys_in_one_partition(spark, values):
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    return counted_keys_repartitioned(spark, values)
 
 
 def distinct_a(spark, rows):
