@@ -117,6 +117,15 @@ _CONDITIONS: Mapping[str, Condition] = {
     "state_type": lambda checkpoint, name: any(
         field.type == name for each in checkpoint.operators for schema in each.schemas for field in schema.fields
     ),
+    "join_format": lambda checkpoint, format: (
+        any(each.name == JOIN for each in checkpoint.operators)
+        and checkpoint.settings.get("spark.sql.streaming.join.stateFormatVersion", "1") == str(format)
+    ),
+    "strict_distribution": lambda checkpoint, wanted: (
+        bool(checkpoint.operators)
+        and (checkpoint.settings.get("spark.sql.streaming.statefulOperator.useStrictDistribution") == "true") is wanted
+    ),
+    "offset_gap": lambda checkpoint, wanted: checkpoint.has_gap is wanted,
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,
     "state_missing": lambda checkpoint, what: any(_missing_kind(path) == what for path in checkpoint.missing),

@@ -120,19 +120,25 @@ class Checkpoint:
     """The files and folders of the state without which the next micro-batch fails."""
     replayable: bool = False
     """Whether nothing would be missing if the newest micro-batch were not committed: it would run again."""
+    has_gap: bool = False
+    """Whether the offset log has no entry of the micro-batch before the newest one."""
 
     @property
     def state_version(self) -> int:
         """The version of the state that the next micro-batch needs; 0 if it begins without state."""
+        if self.planned is not None and self.unfinished:
+            return self.planned.batch
         return self.committed.batch + 1 if self.committed else 0
 
     @property
     def watermark_ms(self) -> int:
-        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none. A planned micro-batch that was not committed runs
-        again with the watermark it was planned with."""
-        if self.committed is None or self.unfinished:
-            return self.planned.watermark_ms if self.planned else 0
-        return self.committed.next_watermark_ms
+        """The watermark of the next micro-batch, in ms since 1970; 0 if there is none.
+
+        A micro-batch runs again with the watermark it was planned with. A commit may raise it; that of Spark 2.3 and older says nothing
+        of it. Source: ``MicroBatchExecution.populateStartOffsets``.
+        """
+        committed = 0 if self.committed is None or self.unfinished else self.committed.next_watermark_ms
+        return max(committed, self.planned.watermark_ms if self.planned else 0)
 
     @property
     def unfinished(self) -> bool:
@@ -167,13 +173,18 @@ def read(files: Files) -> Checkpoint:
         _commit(files, committed[-1]) if committed else None,
         state.operators(files),
         sum(files.sizes.values()),
+        has_gap=bool(planned) and planned[-1] > 0 and planned[-1] - 1 not in planned,
     )
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):
         return replace(checkpoint, missing=(PurePosixPath("state"),))
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
     missing = tuple(islice(state.missing(files, checkpoint.state_version, partitions), MOST_MISSING))
-    replayable = bool(missing) and not any(state.missing(files, checkpoint.state_version - 1, partitions))
+    replayable = (
+        bool(missing)
+        and not checkpoint.unfinished
+        and not any(state.missing(files, checkpoint.state_version - 1, partitions))
+    )
     return replace(checkpoint, missing=missing, replayable=replayable)
 
 
@@ -236,7 +247,8 @@ def _commit(files: Files, batch: int) -> CommitEntry:
 def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str]]:
     """The version of the format of a log's entry, and the lines below it."""
     try:
-        first, *rest = files.read(path).decode("utf-8").split("\n")
+        # A newline at the end begins no further line.
+        first, *rest = files.read(path).decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError:
         raise DamagedCheckpoint(path, "this is not UTF-8 text, as an entry of this log should be") from None
     version = re.fullmatch(r"v(\d{1,9})", first.strip())
@@ -272,9 +284,14 @@ def _sources(path: PurePosixPath, lines: list[str], *, named: bool) -> Iterator[
         yield Source(name, None if offset == NOTHING_READ else offset)
 
 
+OLDER = SparkVersion.parse("2.3.4")
+"""Stands for all releases before those that we know."""
+
+
 def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """The lines of Spark that may have run the query last, as its pinned settings tell, oldest first; empty if nothing was planned."""
-    if checkpoint.planned is None:
+    """The lines of Spark that may have run the query last, as its pinned settings tell, oldest first; that of `OLDER` stands for all
+    before 2.4, too. Empty if nothing was planned, or by continuous processing, which pins nothing."""
+    if checkpoint.planned is None or not checkpoint.planned.planned_ms:
         return ()
     # Setting → the releases that pin it.
     pinned = {key: VersionRange.parse(text) for key, text in read_data(__package__, "writers.yaml").items()}
@@ -282,7 +299,7 @@ def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
     def may_have_written(version: SparkVersion) -> bool:
         return all((key in checkpoint.settings) is (version in writers) for key, writers in pinned.items())
 
-    return tuple(dict.fromkeys(version.line for version in releases() if may_have_written(version)))
+    return tuple(dict.fromkeys(version.line for version in (OLDER, *releases()) if may_have_written(version)))
 
 
 NO_FILE_READ = '{"logOffset":-1}'
@@ -378,7 +395,7 @@ def _check_names(path: PurePosixPath, metadata: bytes) -> None:
 
 def _without_sources(path: PurePosixPath, entry: bytes) -> bytes:
     """An entry of the offset log: the format, the metadata, and a line for each source."""
-    format, metadata, *sources = entry.decode("utf-8").split("\n")
+    format, metadata, *sources = entry.decode("utf-8").removesuffix("\n").split("\n")
     named = format.strip() != "v1"
     names = (f"{line.partition(':')[0]}:" if named else "" for line in sources)
     detached = (f"{name}{NO_FILE_READ}" if line else line for name, line in zip(names, sources, strict=True))

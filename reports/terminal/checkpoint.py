@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.text import Text
 
 from conformance.checkpoints.awaiting import AwaitingChange
-from conformance.checkpoints.checkpoint import Checkpoint, lines_of_writer
+from conformance.checkpoints.checkpoint import OLDER, Checkpoint, lines_of_writer
 from conformance.checkpoints.state import Field, StateOperator, StateStore
 from conformance.core.wording import counted
 from reports.results.checkpoint_status import OUTCOMES
@@ -74,7 +74,12 @@ def _writer(checkpoint: Checkpoint) -> str:
     if not writers:
         return "unknown: no micro-batch was planned" if checkpoint.planned is None else "unknown"
     first, last = writers[0], writers[-1]
-    return f"Spark {first}" if first == last else f"Spark {first} – {last}, as its pinned settings tell"
+    if first == OLDER.line:
+        return f"Spark {first} or older"
+    text = f"Spark {first}" if first == last else f"Spark {first} – {last}, as its pinned settings tell"
+    # Only 4.0 and newer name operators.
+    has_names = any(operator.format is not None for operator in checkpoint.operators)
+    return f"{text}, after 4.0 or newer; or by a preview of 4.0" if has_names and last.startswith("3.") else text
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:

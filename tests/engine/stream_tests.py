@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.core.versions import SparkVersion
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.jars import CENTRAL, Coordinate, fetch_with_dependencies
@@ -21,21 +23,23 @@ _OPENED += ("sun.util.calendar",)
 """As Spark's build opens them to its tests."""
 
 
+def jar_of_tests(artifact: str, version: SparkVersion) -> Path:
+    """One artifact's tests, ``spark-sql_2.13``, with the files that they read."""
+    name = f"{artifact}-{version}-tests.jar"
+    path = cache_dir() / "jars" / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        urllib.request.urlretrieve(f"{CENTRAL}/org/apache/spark/{artifact}/{version}/{name}", part)
+        part.replace(path)
+    return path
+
+
 def jars_of_tests(target: Target, environment: Environment) -> list[Path]:
     """Spark's tests and what they need beside Spark."""
     scala = re.search(r"spark-sql_(2\.1\d)-", " ".join(map(str, (environment.spark_home / "jars").iterdir())))
     assert scala is not None
-    found = []
-    for artifact in _TEST_JARS:
-        name = f"{artifact}_{scala[1]}-{target.version}-tests.jar"
-        path = cache_dir() / "jars" / name
-        if not path.exists():
-            part = path.with_suffix(".part")
-            urllib.request.urlretrieve(
-                f"{CENTRAL}/org/apache/spark/{artifact}_{scala[1]}/{target.version}/{name}", part
-            )
-            part.replace(path)
-        found.append(path)
+    found = [jar_of_tests(f"{artifact}_{scala[1]}", target.version) for artifact in _TEST_JARS]
     wanted = Coordinate("org.scalatest", f"scalatest_{scala[1]}", "3.2.16")
     return [
         *found,

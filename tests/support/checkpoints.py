@@ -41,7 +41,7 @@ def small(root: Path, *, committed: bool = True, watermark_ms: int = 0, **files:
     metadata = {
         "batchWatermarkMs": 0,
         "batchTimestampMs": 1_700_000_000_000,
-        "conf": {"spark.sql.shuffle.partitions": "2"},
+        "conf": {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.join.stateFormatVersion": "2"},
     }
     content: dict[str, str | bytes] = {
         "metadata": json.dumps({"id": "5a1d"}),

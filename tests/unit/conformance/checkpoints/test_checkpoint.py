@@ -12,7 +12,7 @@ from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.files import DamagedCheckpoint, NoSuchCheckpoint, open_files
 from conformance.core.versions import SparkVersion
 from reports.terminal.checkpoint import lines
-from tests.support.checkpoints import schema, schema_v2, small, write
+from tests.support.checkpoints import schema, schema_v2, small, write, written_by
 
 V = SparkVersion.parse
 
@@ -21,8 +21,58 @@ def opened(root: Path) -> Checkpoint:
     return read(open_files(str(root)))
 
 
+def last_run_by(checkpoint: Checkpoint) -> str:
+    (line,) = (line.plain for line in lines(checkpoint, datetime.now(UTC)) if "last run by" in line.plain)
+    return line.partition("last run by")[2].strip()
+
+
 def test_the_next_watermark_is_in_the_commit(tmp_path: Path) -> None:
     assert opened(small(tmp_path, watermark_ms=1000)).watermark_ms == 1000
+
+
+def test_a_commit_of_2_3_says_nothing_of_the_watermark(tmp_path: Path) -> None:
+    """The next micro-batch has the watermark of this one (``MicroBatchExecution.populateStartOffsets``)."""
+    planned = 'v1\n{"batchWatermarkMs":5000,"batchTimestampMs":1}\n1'
+    assert opened(small(tmp_path, offsets__0=planned, commits__0="v1\n{}")).watermark_ms == 5000
+
+
+def test_a_newline_at_the_end_is_no_source(tmp_path: Path) -> None:
+    assert len(opened(small(tmp_path, offsets__0='v1\n{"batchTimestampMs":1}\n1\n')).sources) == 1
+
+
+@pytest.mark.parametrize("pinned", ["{}", '{"spark.sql.shuffle.partitions":"5"}'])
+def test_2_3_and_older_pin_no_policy_of_watermarks(tmp_path: Path, pinned: str) -> None:
+    found = opened(small(tmp_path, offsets__0=f'v1\n{{"batchTimestampMs":1,"conf":{pinned}}}\n1'))
+    assert last_run_by(found) == "Spark 2.3 or older"
+
+
+def test_continuous_processing_does_not_tell_its_version(tmp_path: Path) -> None:
+    assert last_run_by(opened(small(tmp_path, offsets__0='v1\n\n{"logOffset":1}'))) == "unknown"
+
+
+def test_a_version_before_4_0_that_ran_after_it_is_not_taken_for_the_only_one(tmp_path: Path) -> None:
+    root = written_by("3.4.4", "window_aggregation-hdfs", tmp_path)
+    write(root, {"state/0/_metadata/metadata": 'v1\n{"operatorInfo":{"operatorName":"stateStoreSave"}}'})
+    expected = "Spark 3.2 – 3.5, as its pinned settings tell, after 4.0 or newer; or by a preview of 4.0"
+    assert last_run_by(opened(root)) == expected
+
+
+def test_a_gap_before_the_newest_micro_batch_may_be_refused(tmp_path: Path) -> None:
+    later = {"offsets__2": 'v1\n{"batchTimestampMs":1}\n-', "commits__2": "v1\n{}"}
+    (change,) = awaiting(opened(small(tmp_path, **later)), V("4.1.0"))
+    assert (change.effect, change.link) == ("may be refused", "SPARK-38033")
+    assert awaiting(opened(small(tmp_path, offsets__1=later["offsets__2"])), V("4.1.0")) == ()
+
+
+def test_an_outer_join_with_state_of_2_4_may_be_refused(tmp_path: Path) -> None:
+    found = opened(written_by("2.4.8", "outer_join-hdfs", tmp_path))
+    assert "SPARK-26187" in [change.link for change in awaiting(found, V("3.0.0")) if change.effect == "may be refused"]
+
+
+def test_the_state_of_a_micro_batch_that_runs_again_is_that_before_it(tmp_path: Path) -> None:
+    """Spark 2.1 had no commit log."""
+    later = {f"offsets__{batch}": f'v1\n{{"batchTimestampMs":{batch}}}\n1' for batch in (1, 2)}
+    assert opened(small(tmp_path, committed=False, **later)).state_version == 2
 
 
 def test_a_micro_batch_that_is_not_committed_runs_again_with_its_own_watermark(tmp_path: Path) -> None:
