@@ -91,7 +91,7 @@ class _FrameBuilder:
         mode, time_mode = of.get("outputMode", "append"), of.get("timeMode", "None")
         event_time, in_pandas = of.get("eventTimeColumn"), of.get("inPandas", True)
         return frame.transform_with_state(
-            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas
+            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas, keeps=of.get("state")
         )
 
     def nested(self, operation: Operation) -> Frame:
@@ -235,18 +235,14 @@ class CaseSimulation:
             raise Unpredictable("state that is divided into other partitions")
         if action.checkpoint == "new":
             raise Unpredictable("a query that begins with the state of another one")
-        if action.checkpoint and _modes(self._pipeline):
-            raise Unpredictable("a processor whose checkpoint is in another folder")
+        if action.checkpoint is not None and self._checkpoint.committed:
+            self._checkpoint = replace(self._checkpoint, folders=(*self._checkpoint.folders, action.checkpoint))
         change = action.change
         self._settings = QuerySettings(
             change.output_mode or self._settings.mode,
             change.trigger or self._settings.trigger,
             {**self._settings.conf, **(change.conf or {})},
         )
-        if change.query is not None and _modes(change.query) != _modes(self._pipeline):
-            raise Unpredictable(
-                "a processor with another time mode, output mode or schema of its state than its checkpoint"
-            )
         self._pipeline = change.query or self._pipeline
         self._query = None
         if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
@@ -459,10 +455,3 @@ def wire(value: Value, type_: DataType) -> Json:
 def _instant(millis: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=millis)
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-
-
-def _modes(pipeline: Pipeline) -> list[tuple[str | None, ...]]:
-    """Time mode, output mode and schema of the processors over state, each of which has its own in the checkpoint."""
-    processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
-    arguments = (processor.arguments["transformWithState"] for processor in processors)
-    return [(one.get("timeMode", "None"), one.get("outputMode"), one.get("state")) for one in arguments]

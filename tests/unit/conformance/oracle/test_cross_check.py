@@ -54,34 +54,8 @@ def test_every_case_with_state_functions_is_predicted() -> None:
     assert cases
     # docs/reference-model.md says why.
     assert cross_check(cases, VERSIONS if FULL else NEWEST_OF_LINES).not_predicted == {
-        "conf spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold": (
-            "recovery/changes-of-a-processors-state-are-limited",
-        ),
-        "a processor whose checkpoint is in another folder": (
-            "recovery/checkpoint-of-a-processor-needs-the-folder-where-it-began.copied",
-            "recovery/checkpoint-of-a-processor-needs-the-folder-where-it-began.moved",
-        ),
         "a query that begins with the state of another one": (
             "arbitrary-state/processor-begins-with-the-state-of-a-function",
-        ),
-        "a processor with another time mode, output mode or schema of its state than its checkpoint": (
-            *(
-                f"recovery/field-of-a-processors-state-may-change-in-avro.{how}"
-                for how in ("added", "moved", "removed", "wider")
-            ),
-            *(f"recovery/fields-of-a-processors-state-have-names-in-avro.{how}" for how in ("renamed", "swapped")),
-            *(
-                f"recovery/fields-of-a-processors-state-have-places-in-unsaferow.{how}"
-                for how in ("renamed", "swapped")
-            ),
-            "recovery/output-mode-of-a-processor-stays-after-restart",
-            "recovery/removed-field-of-a-processors-state-returns-with-its-type-only",
-            *(
-                f"recovery/schema-of-a-processors-state-stays-in-unsaferow.{how}"
-                for how in ("added", "moved", "removed", "wider")
-            ),
-            "recovery/time-mode-of-a-processor-stays-after-restart",
-            *(f"recovery/type-of-a-processors-state-becomes-wider-only.{how}" for how in ("narrower", "other")),
         ),
         "applyInPandasWithState after an aggregation": ("arbitrary-state/function-after-an-aggregation",),
         "a checkpoint whose snapshot is empty": (
