@@ -214,7 +214,7 @@ class Query:
         first = self.checkpoint.committed[0].written_by
         silent_at_first = streams(first.plan).difference(self.checkpoint.planned[0].data)
         self._run.check_not_null(silent, first, silent_at_first)
-        return self._taken_over(id, before.states)
+        return self._taken_over(before.states)
 
     def _check_folder(self) -> None:
         """The metadata of a processor name the files with the schemas of its state by absolute paths."""
@@ -226,12 +226,12 @@ class Query:
             raise Unpredictable("a processor whose checkpoint is moved after it was copied")
         raise self._rules.refusal("schemas of state in the folder before", str(processors[0]))
 
-    def _taken_over(self, id: int, states: States) -> States:
+    def _taken_over(self, states: States) -> States:
         """The state that a run finds in its first micro-batch."""
         in_avro = self.checkpoint.encoding == "avro"
         most_changes = int(self._settings.conf.get(SCHEMA_CHANGES, "16"))
         commits = self.checkpoint.committed
-        earlier = [stateful(commits[batch].written_by.plan) for batch in sorted(commits) if batch < id]
+        earlier = [stateful(commits[batch].written_by.plan) for batch in sorted(commits)]
         found = list(states)
         for place, node in enumerate(stateful(self.plan)):
             if isinstance(node, logical.StatefulProcessor):

@@ -3,6 +3,7 @@
 The rules are those of `StateSchemaCompatibilityChecker` and of "Schema Resolution" in the Avro specification."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.state_schema import columns_of_state
-from tests.support.group_functions import ROCKSDB, emitted, processor, started
+from tests.support.group_functions import ROCKSDB, at, batches, emitted, function, processor, started
 
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 THRESHOLD = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
@@ -36,13 +37,14 @@ class Job:
         self._conf = conf
         self._checkpoint = None
 
-    def numbers(self, keeps, *keys, moved=(), conf=None, name="number_rows", **modes):
+    def numbers(self, keeps, *keys, moved=(), conf=None, name="number_rows", time_ms=None, **modes):
         """The numbers of rows with these keys in one micro-batch of a new run."""
         frame = processor(name, keeps=keeps, **modes)
         mode = modes.get("mode", "append")
         before = self._checkpoint and replace(self._checkpoint, folders=moved or self._checkpoint.folders)
         query = started(frame, mode, "once", {**self._conf, **(conf or {})}, before)
-        rows = emitted(query, [(10, key) for key in keys])
+        query.arrive([{"events": [(at(10), key) for key in keys]}])
+        rows = [row for batch in query.run(time_ms) for row in batch.emitted]
         self._checkpoint = query.checkpoint
         return [number for _, _, number in rows]
 
@@ -72,7 +74,7 @@ def test_a_value_is_found_by_name_in_avro_and_by_place_in_unsaferow(conf, before
     assert job.numbers(after, "a") == [number]
 
 
-@given(st.sampled_from(TYPES), st.sampled_from(TYPES))
+@pytest.mark.parametrize(("old", "new"), [*product(TYPES, TYPES)])
 def test_a_column_changes_its_type_in_avro_as_schema_resolution_says_and_never_in_unsaferow(old, new) -> None:
     before, after = f"count BIGINT, note {old}", f"count BIGINT, note {new}"
     for conf, is_read, name in (
@@ -163,6 +165,30 @@ def test_a_copy_goes_on_and_a_moved_checkpoint_lacks_the_schemas() -> None:
         job.numbers(None, "a", moved=("copied", "moved"))
 
 
+def test_where_no_processor_has_state_a_checkpoint_may_be_moved() -> None:
+    frame = function("count_rows", timeout="NoTimeout")
+    query = started(frame)
+    assert emitted(query, [(10, "a")]) == [("a", 1)]
+    again = started(frame, checkpoint=replace(query.checkpoint, folders=("moved",)))
+    assert emitted(again, [(10, "a")]) == [("a", 2)]
+
+
+def test_of_two_processors_each_takes_over_its_own_state() -> None:
+    def numbered(keeps):
+        below = processor("number_rows", event_time="event_time").select("key AS k", "event_time AS t")
+        return processor("number_rows", frame=below, event_time="event_time", keeps=keeps)
+
+    query = started(numbered("count BIGINT"))
+    assert emitted(query, [(10, "a"), (11, "a")])[-1] == ("a", at(11), 2)
+    again = started(numbered("number BIGINT"), checkpoint=query.checkpoint)
+    assert emitted(again, [(12, "a")]) == [("a", at(12), 3)]
+    below = processor("number_rows", event_time="event_time").drop_duplicates("number", within_watermark=True)
+    query = started(below)
+    batches(query, [(10, "a")])
+    with pytest.raises(Refused, match="state/1/_stateSchema"):
+        emitted(started(below, checkpoint=replace(query.checkpoint, folders=("moved",))), [(11, "a")])
+
+
 def test_processors_with_one_variable_share_its_state_and_others_are_not_known() -> None:
     job = Job(ROCKSDB)
     job.numbers(None, "a")
@@ -170,6 +196,10 @@ def test_processors_with_one_variable_share_its_state_and_others_are_not_known()
     assert job.refused(None, "a", name="number_rows_for_a_day").name == "state of another value"
     with pytest.raises(Unpredictable, match="the state of another one"):
         job.numbers(None, "a", name="count_until_watermark")
+    expiring = Job(ROCKSDB)
+    expiring.numbers(None, "a", name="number_rows_for_a_day", time_ms=0)
+    with pytest.raises(Unpredictable, match="a time to live"):
+        expiring.numbers("number BIGINT", "a", name="number_rows_for_a_day", time_ms=0)
     in_avro = Job(AVRO)
     in_avro.numbers(None, "a")
     with pytest.raises(Unpredictable, match="the state of another one"):

@@ -10,6 +10,7 @@ from conformance.model.sql import run
 from conformance.oracle import prediction
 from conformance.oracle.prediction import predict
 from conformance.query.syntax import NotReadable, statement
+from tests.support.whole_suite import whole_suite
 
 VERSIONS = [SparkVersion.parse(text) for text in ("3.0.3", "3.5.9", "4.3.0")]
 
@@ -157,3 +158,14 @@ def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):
         predict(case_of({"where": "id = 1"}), VERSIONS[0])
     assert none.value.construct.startswith(DEFECT)
     assert isinstance(none.value.__cause__, KeyError)
+
+
+def test_a_checkpoint_that_is_moved_before_its_first_micro_batch_begins_in_the_other_folder() -> None:
+    id = "recovery/checkpoint-of-a-processor-needs-the-folder-where-it-began.moved"
+    case = next(case for case in whole_suite().cases if case.id == id)
+    first, moved, last = case.steps
+    stopped = moved.model_copy(update={"action": moved.action.model_copy(update={"checkpoint": None})})
+    for steps, fails in (((first, moved, last), True), ((moved, first, stopped, last), False)):
+        numbered = tuple(step.model_copy(update={"number": number}) for number, step in enumerate(steps, 1))
+        seen = predict(case.model_copy(update={"steps": numbered}), SparkVersion.parse("4.3.0")).observation
+        assert (seen.error is not None) is fails
