@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conformance.core.spark_types import DataType, Field
-from conformance.model.columns import BIGINT, INT, STRING, TIMESTAMP, Attribute, Row, Value
+from conformance.model.columns import BIGINT, INT, STRING, TIMESTAMP, Attribute, Ids, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import WHOLE
 from conformance.model.operators import (
@@ -26,7 +26,7 @@ from conformance.model.operators import (
     is_late,
     late_and_fresh,
 )
-from conformance.model.plan import StatefulProcessor, StateFunction, Timeout
+from conformance.model.plan import LocalRelation, StatefulProcessor, StateFunction, Timeout
 
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
@@ -215,26 +215,47 @@ def _count_until_silent(group: Group, state: GroupState) -> Emitted:
 
 @dataclass(frozen=True)
 class SuiteFunction:
-    """A state function of the suite, and the columns of its output."""
+    """A state function of the suite, and the columns of its output and of its state."""
 
     emits: tuple[tuple[str, DataType], ...]
+    keeps: tuple[Field, ...]
     call: Callable[[Group, GroupState], Emitted]
 
 
+_COUNT, _LATEST = Field("count", BIGINT), Field("latest", BIGINT)
 _COUNTED = (("key", STRING), ("count", BIGINT), ("watermark", BIGINT))
 
 STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_until_watermark": SuiteFunction(
-        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout)
+        _COUNTED,
+        (_COUNT, _LATEST),
+        lambda group, state: _count_until_watermark(group, state, state.set_timeout),
     ),
     "count_until_watermark_by_datetime": SuiteFunction(
-        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime)
+        _COUNTED,
+        (_COUNT, _LATEST),
+        lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime),
     ),
-    "count_until_silent_for_ten_seconds": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_until_silent),
-    "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_rows),
-    "time_out_at_latest": SuiteFunction((("key", STRING), ("watermark", BIGINT)), _time_out_at_latest),
+    "count_until_silent_for_ten_seconds": SuiteFunction(
+        (("key", STRING), ("count", BIGINT)), (_COUNT,), _count_until_silent
+    ),
+    "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), (_COUNT,), _count_rows),
+    "time_out_at_latest": SuiteFunction(
+        (("key", STRING), ("watermark", BIGINT)), (Field("nothing", BIGINT),), _time_out_at_latest
+    ),
 }
 """State functions by the name in ``applyInPandasWithState: {with: …}``."""
+
+
+def stored_state(node: StateFunction, state: KeptStates, ids: Ids) -> LocalRelation:
+    """What the data source ``statestore`` reads, without timeout and partition.
+
+    Sources: `StateDataSource`, `FlatMapGroupsWithStateExecHelper.StateManagerImplV2`.
+    """
+    key = DataType("struct", tuple(Field(column.name, column.type) for column in node.keys))
+    value = DataType("struct", (Field("groupState", DataType("struct", STATE_FUNCTIONS[node.function].keeps)),))
+    columns = (Attribute(ids.next(), "key", key), Attribute(ids.next(), "value", value))
+    return LocalRelation(columns, tuple((of, (kept.value,)) for of, kept in state.items()))
 
 
 def apply_in_pandas_with_state(
@@ -440,12 +461,11 @@ class SuiteProcessor:
 
 
 _NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
-_COUNT = Field("count", BIGINT)
 
 STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
     "count_until_watermark": SuiteProcessor(
         (("key", STRING), ("event_time", TIMESTAMP), ("count", BIGINT), ("watermark", BIGINT)),
-        (_COUNT, Field("latest", BIGINT)),
+        (_COUNT, _LATEST),
         _count_with_timer,
         _count_initial,
         _emit_count,

@@ -105,7 +105,7 @@ class Query:
             return replayed
         data: BatchData = {}
         if self.unread:
-            data = _together(self.unread) if once else self.unread[0]
+            data = together(self.unread) if once else self.unread[0]
             self.unread = [] if once else self.unread[1:]
         elif not self._wants_no_data():
             return None
@@ -321,7 +321,7 @@ def _check_decided(plan: Plan, settings: QuerySettings) -> None:
         raise Unpredictable("a sort below other operators")
 
 
-def _together(batches: Sequence[BatchData]) -> BatchData:
+def together(batches: Sequence[BatchData]) -> BatchData:
     """All waiting rows in one micro-batch."""
     streams_read = dict.fromkeys(stream for batch in batches for stream in batch)
     return {stream: [row for batch in batches for row in batch.get(stream, ())] for stream in streams_read}
