@@ -50,6 +50,10 @@ class ModelCheckpoint:
     """Whether offsets are kept by the names of sources, and not by position."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
+    encoding: str = "unsaferow"
+    """In which the first micro-batch wrote its state: ``avro`` or ``unsaferow``."""
+    folders: tuple[str, ...] = ()
+    """How it came to another folder after its first micro-batch, each time: ``moved`` or ``copied``."""
     lost: str | None = None
     """``delta gone`` or ``state gone``: the next micro-batch that needs it fails; or `STATE_BEFORE_THE_FIRST`."""
     tracker: WatermarkTracker | None = None

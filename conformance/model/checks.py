@@ -160,6 +160,7 @@ JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"
+SCHEMA_CHANGES = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
 CLEANUP_FACTOR = "spark.sql.streaming.statefulOperator.incrementalCleanupFactor"
 BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
@@ -187,7 +188,7 @@ WITHOUT_EFFECT = frozenset(
 
 KNOWN = WITHOUT_EFFECT | {
     *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS),
-    *(JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG),
+    *(JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG, SCHEMA_CHANGES),
 }
 
 

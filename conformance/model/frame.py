@@ -18,6 +18,7 @@ from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSO
 from conformance.model.parsing import Parsed, read, resolve, syntax
 from conformance.model.plan import JoinType, Plan, SortKey, TimeMode, Timeout, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
+from conformance.model.state_schema import columns_of_state
 
 MOST_COLUMNS = 1_000
 """The columns that a query selects, up to which the model predicts: ``*`` and ``a.*`` can double them."""
@@ -207,8 +208,12 @@ class Frame:
         initial: Frame | None,
         *,
         in_pandas: bool = True,
+        keeps: str | None = None,
     ) -> Frame:
-        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows."""
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows.
+
+        ``keeps``: the columns of its state, if it takes others than its own.
+        """
         keys = self._grouping(by)
         self.rules.require("transformWithState" if in_pandas else "transformWithState over rows", "transformWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
@@ -226,7 +231,8 @@ class Frame:
         state = None if initial is None else logical.InitialState(initial.plan, initial._grouping(by))
         if state is not None and [key.type for key in state.keys] != [key.type for key in keys]:
             raise Unpredictable("an initial state with grouping columns of other types")
-        return self.of(logical.StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
+        kept = columns_of_state(keeps) if keeps is not None else STATEFUL_PROCESSORS[processor].keeps
+        return self.of(logical.StatefulProcessor(self.plan, keys, processor, mode, time_mode, kept, state, columns))
 
     def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
         columns = {column.id: column for column in self.plan.columns}

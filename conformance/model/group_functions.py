@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.core.spark_types import DataType
-from conformance.model.columns import BIGINT, STRING, TIMESTAMP, Attribute, Row, Value
+from conformance.core.spark_types import DataType, Field
+from conformance.model.columns import BIGINT, INT, STRING, TIMESTAMP, Attribute, Ids, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import WHOLE
 from conformance.model.operators import (
@@ -26,7 +26,7 @@ from conformance.model.operators import (
     is_late,
     late_and_fresh,
 )
-from conformance.model.plan import StatefulProcessor, StateFunction, TimeMode, Timeout
+from conformance.model.plan import LocalRelation, StatefulProcessor, StateFunction, Timeout
 
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
@@ -215,26 +215,47 @@ def _count_until_silent(group: Group, state: GroupState) -> Emitted:
 
 @dataclass(frozen=True)
 class SuiteFunction:
-    """A state function of the suite, and the columns of its output."""
+    """A state function of the suite, and the columns of its output and of its state."""
 
     emits: tuple[tuple[str, DataType], ...]
+    keeps: tuple[Field, ...]
     call: Callable[[Group, GroupState], Emitted]
 
 
+_COUNT, _LATEST = Field("count", BIGINT), Field("latest", BIGINT)
 _COUNTED = (("key", STRING), ("count", BIGINT), ("watermark", BIGINT))
 
 STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_until_watermark": SuiteFunction(
-        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout)
+        _COUNTED,
+        (_COUNT, _LATEST),
+        lambda group, state: _count_until_watermark(group, state, state.set_timeout),
     ),
     "count_until_watermark_by_datetime": SuiteFunction(
-        _COUNTED, lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime)
+        _COUNTED,
+        (_COUNT, _LATEST),
+        lambda group, state: _count_until_watermark(group, state, state.set_timeout_by_datetime),
     ),
-    "count_until_silent_for_ten_seconds": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_until_silent),
-    "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), _count_rows),
-    "time_out_at_latest": SuiteFunction((("key", STRING), ("watermark", BIGINT)), _time_out_at_latest),
+    "count_until_silent_for_ten_seconds": SuiteFunction(
+        (("key", STRING), ("count", BIGINT)), (_COUNT,), _count_until_silent
+    ),
+    "count_rows": SuiteFunction((("key", STRING), ("count", BIGINT)), (_COUNT,), _count_rows),
+    "time_out_at_latest": SuiteFunction(
+        (("key", STRING), ("watermark", BIGINT)), (Field("nothing", BIGINT),), _time_out_at_latest
+    ),
 }
 """State functions by the name in ``applyInPandasWithState: {with: …}``."""
+
+
+def stored_state(node: StateFunction, state: KeptStates, ids: Ids) -> LocalRelation:
+    """What the data source ``statestore`` reads, without timeout and partition.
+
+    Sources: `StateDataSource`, `FlatMapGroupsWithStateExecHelper.StateManagerImplV2`.
+    """
+    key = DataType("struct", tuple(Field(column.name, column.type) for column in node.keys))
+    value = DataType("struct", (Field("groupState", DataType("struct", STATE_FUNCTIONS[node.function].keeps)),))
+    columns = (Attribute(ids.next(), "key", key), Attribute(ids.next(), "value", value))
+    return LocalRelation(columns, tuple((of, (kept.value,)) for of, kept in state.items()))
 
 
 def apply_in_pandas_with_state(
@@ -317,7 +338,8 @@ class ProcessorState:
 
     has_begun: bool
     """Whether the initial state has been read."""
-    values: Mapping[GroupKey, tuple[int, ...]]
+    values: Mapping[GroupKey, Mapping[str, Value]]
+    """The value of each group, by the names of the columns with which it was written."""
     timers: frozenset[tuple[int, GroupKey]]
     """The time of each timer in ms, and its group."""
     updated_ms: Mapping[GroupKey, int | None] = field(default_factory=dict)
@@ -330,15 +352,16 @@ NO_STATE = ProcessorState(has_begun=False, values={}, timers=frozenset())
 class ProcessorHandle:
     """What a processor reads and changes (``StatefulProcessorHandle`` of pyspark), one group at a time."""
 
-    def __init__(self, state: ProcessorState, time_mode: TimeMode, context: OperatorContext) -> None:
+    def __init__(self, state: ProcessorState, node: StatefulProcessor, context: OperatorContext) -> None:
         self.values = dict(state.values)
+        self.columns = node.keeps
         self.updated_ms = dict(state.updated_ms)
         self.timers = set(state.timers)
         self.updated = 0
         self.removed = 0
         self.registered = 0
         self.deleted = 0
-        self._time_mode = time_mode
+        self._time_mode = node.time_mode
         self._context = context
 
     def forget(self, ttl_ms: int) -> None:
@@ -347,8 +370,13 @@ class ProcessorHandle:
         updated = self.updated_ms
         self.values = {key: value for key, value in self.values.items() if (updated[key] or 0) + ttl_ms > now_ms}
 
-    def update(self, key: GroupKey, *value: int) -> None:
-        self.values[key] = value
+    def value(self, key: GroupKey) -> tuple[Value, ...] | None:
+        """The value of a group; a column that it was written without is null."""
+        written = self.values.get(key)
+        return None if written is None else tuple(written.get(column.name) for column in self.columns)
+
+    def update(self, key: GroupKey, *value: int | None) -> None:
+        self.values[key] = dict(zip((column.name for column in self.columns), value, strict=True))
         self.updated_ms[key] = self._context.time_ms
         self.updated += 1
 
@@ -376,7 +404,7 @@ class ProcessorHandle:
 def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
     """Add rows to the count, and move the timer to their latest event time."""
     latest = group.latest_ms
-    count, before = handle.values.get(group.key, (0, None))
+    count, before = handle.value(group.key) or (0, None)
     if before is None or latest > before:
         if before is not None:
             handle.delete_timer(before, group.key)
@@ -398,24 +426,30 @@ def _count_initial(group: Group, handle: ProcessorHandle) -> None:
 
 
 def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> Emitted:
-    count = handle.values[group.key][0]
+    count = handle.values[group.key]["count"]
     handle.clear(group.key)
     yield group.key_text, timer_ms * 1000, count, watermark_ms
 
 
 def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
-    (count,) = handle.values.get(group.key, (0,))
+    names = [column.name for column in handle.columns]
+    place = names.index("count") if "count" in names else 0
+    if handle.columns[place].type not in (INT, BIGINT):
+        raise Unpredictable(f"a number of rows in a column of type {handle.columns[place].type}")
+    value = handle.value(group.key)
+    count = (value[place] if value else None) or 0
     times = sorted(group.times_us, key=lambda time: (time is None, time))
-    handle.update(group.key, count + len(times))
+    handle.update(group.key, *(count + len(times) if at == place else None for at in range(len(names))))
     for number, time in enumerate(times, count + 1):
         yield group.key_text, None if time is None else time - back_us, number
 
 
 @dataclass(frozen=True)
 class SuiteProcessor:
-    """A stateful processor of the suite, and the columns of its output."""
+    """A stateful processor of the suite, and the columns of its output and of its state."""
 
     emits: tuple[tuple[str, DataType], ...]
+    keeps: tuple[Field, ...]
     rows: Callable[[Group, ProcessorHandle], Emitted]
     """``handleInputRows``"""
     initial: Callable[[Group, ProcessorHandle], None] | None = None
@@ -431,14 +465,17 @@ _NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
 STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
     "count_until_watermark": SuiteProcessor(
         (("key", STRING), ("event_time", TIMESTAMP), ("count", BIGINT), ("watermark", BIGINT)),
+        (_COUNT, _LATEST),
         _count_with_timer,
         _count_initial,
         _emit_count,
     ),
-    "number_rows": SuiteProcessor(_NUMBERED, _number),
-    "number_rows_an_hour_back": SuiteProcessor(_NUMBERED, lambda group, handle: _number(group, handle, _HOUR_US)),
-    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, ttl_ms=86_400_000),
-    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, ttl_ms=1),
+    "number_rows": SuiteProcessor(_NUMBERED, (_COUNT,), _number),
+    "number_rows_an_hour_back": SuiteProcessor(
+        _NUMBERED, (_COUNT,), lambda group, handle: _number(group, handle, _HOUR_US)
+    ),
+    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, (_COUNT,), _number, ttl_ms=86_400_000),
+    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, (_COUNT,), _number, ttl_ms=1),
 }
 """Stateful processors by the name in ``transformWithState: {with: …}``."""
 
@@ -456,7 +493,7 @@ def transform_with_state(
     if any(None in (row[key.id] for key in node.keys) for row in fresh):
         raise Unpredictable("a null grouping column of transformWithState")
     processor = STATEFUL_PROCESSORS[node.processor]
-    handle = ProcessorHandle(state, node.time_mode, context)
+    handle = ProcessorHandle(state, node, context)
     if processor.ttl_ms is not None:
         handle.forget(processor.ttl_ms)
     emitted: list[tuple[Value, ...]] = []

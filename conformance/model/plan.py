@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
+from conformance.core.spark_types import Field
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, NamedExpression
 
@@ -230,6 +231,8 @@ class StatefulProcessor(_Unary):
     mode: str
     """The output mode of the processor."""
     time_mode: TimeMode
+    keeps: tuple[Field, ...]
+    """The columns of its state."""
     initial: InitialState | None
     columns: tuple[Attribute, ...]
 

@@ -24,6 +24,7 @@ from conformance.model.checks import (
     NO_DATA,
     PARTITIONS,
     POLICY,
+    SCHEMA_CHANGES,
     QuerySettings,
     check_names,
     check_real_time,
@@ -39,6 +40,7 @@ from conformance.model.join_bounds import bounds
 from conformance.model.operators import BatchProgress
 from conformance.model.plan import Plan, beneath, expressions, operator_name, stateful, streams, walk
 from conformance.model.rules import Rules
+from conformance.model.state_schema import check_processor, taken_over
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 
@@ -66,8 +68,14 @@ class Query:
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
         check_restart(plan, settings, checkpoint, rules)
         by_name = keeps_names(settings, rules) if checkpoint.sources is None else checkpoint.by_name
+        encoding = checkpoint.encoding if checkpoint.planned else settings.conf.get(ENCODING, "unsaferow")
         self.checkpoint = replace(
-            checkpoint, policy=self._policy, partitions=partitions, sources=sources(plan), by_name=by_name
+            checkpoint,
+            policy=self._policy,
+            partitions=partitions,
+            encoding=encoding,
+            sources=sources(plan),
+            by_name=by_name,
         )
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
         self._tracker = WatermarkTracker(restored, {})
@@ -97,7 +105,7 @@ class Query:
             return replayed
         data: BatchData = {}
         if self.unread:
-            data = _together(self.unread) if once else self.unread[0]
+            data = together(self.unread) if once else self.unread[0]
             self.unread = [] if once else self.unread[1:]
         elif not self._wants_no_data():
             return None
@@ -199,12 +207,39 @@ class Query:
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
             what = f"[{in_metadata}]; Stateful operators in current batch: [{now}]"
             raise self._rules.refusal("state gone" if nothing_written else name, what)
+        if self._last_eviction is not None:
+            return before.states
+        self._check_folder()
         self._run.check_reads_state_of(before.written_by)
-        if self._last_eviction is None:
-            first = self.checkpoint.committed[0].written_by
-            silent_at_first = streams(first.plan).difference(self.checkpoint.planned[0].data)
-            self._run.check_not_null(silent, first, silent_at_first)
-        return before.states
+        first = self.checkpoint.committed[0].written_by
+        silent_at_first = streams(first.plan).difference(self.checkpoint.planned[0].data)
+        self._run.check_not_null(silent, first, silent_at_first)
+        return self._taken_over(before.states)
+
+    def _check_folder(self) -> None:
+        """The metadata of a processor name the files with the schemas of its state by absolute paths."""
+        folders = self.checkpoint.folders
+        processors = [id for id, node in enumerate(stateful(self.plan)) if isinstance(node, logical.StatefulProcessor)]
+        if not processors or "moved" not in folders:
+            return
+        if folders[0] != "moved":
+            raise Unpredictable("a processor whose checkpoint is moved after it was copied")
+        raise self._rules.refusal("schemas of state in the folder before", str(processors[0]))
+
+    def _taken_over(self, states: States) -> States:
+        """The state that a run finds in its first micro-batch."""
+        in_avro = self.checkpoint.encoding == "avro"
+        most_changes = int(self._settings.conf.get(SCHEMA_CHANGES, "16"))
+        commits = self.checkpoint.committed
+        earlier = [stateful(commits[batch].written_by.plan) for batch in sorted(commits)]
+        found = list(states)
+        for place, node in enumerate(stateful(self.plan)):
+            if isinstance(node, logical.StatefulProcessor):
+                written = (operators[place] for operators in earlier)
+                before = [of for of in written if isinstance(of, logical.StatefulProcessor)]
+                check_processor(node, before, self._rules, in_avro=in_avro, most_changes=most_changes)
+                found[place] = taken_over(states[place], node.keeps, in_avro=in_avro)
+        return tuple(found)
 
     def _check_stores(self) -> None:
         processes = any(isinstance(node, logical.StatefulProcessor) for node in stateful(self.plan))
@@ -286,7 +321,7 @@ def _check_decided(plan: Plan, settings: QuerySettings) -> None:
         raise Unpredictable("a sort below other operators")
 
 
-def _together(batches: Sequence[BatchData]) -> BatchData:
+def together(batches: Sequence[BatchData]) -> BatchData:
     """All waiting rows in one micro-batch."""
     streams_read = dict.fromkeys(stream for batch in batches for stream in batch)
     return {stream: [row for batch in batches for row in batch.get(stream, ())] for stream in streams_read}

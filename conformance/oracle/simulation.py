@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from conformance.core.case import (
+    STATE_VIEW,
     Add,
     Advance,
     Alter,
@@ -39,21 +41,24 @@ from conformance.core.observation import (
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.model import sql
-from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, ModelCheckpoint
+from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, CommitLogEntry, ModelCheckpoint
 from conformance.model.checks import QuerySettings, check_files, check_trigger, in_rocksdb
 from conformance.model.columns import Ids, Value
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
 from conformance.model.frame import Frame
 from conformance.model.functions import INTERVAL
+from conformance.model.group_functions import stored_state
 from conformance.model.operators import BatchProgress, OperatorProgress
-from conformance.model.plan import StreamSource, walk, watermarks
-from conformance.model.query import Query
+from conformance.model.plan import StateFunction, StreamSource, stateful, walk, watermarks
+from conformance.model.query import Query, together
 from conformance.model.rules import Rules
 
 
 class _FrameBuilder:
-    def __init__(self, case: Case, rules: Rules, time_zone: str) -> None:
+    def __init__(self, case: Case, rules: Rules, time_zone: str, before: CommitLogEntry | None) -> None:
+        """``before``: the last commit of the query whose state this one can begin with."""
+        self._before = before
         self._case = case
         self._rules = rules
         self._time_zone = time_zone
@@ -87,12 +92,22 @@ class _FrameBuilder:
 
     def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
         of = operation.arguments[operation.name]
-        initial = sql.run(of["initialState"], {"": frame}) if "initialState" in of else None
+        initial = self._initial(frame, of["initialState"]) if "initialState" in of else None
         mode, time_mode = of.get("outputMode", "append"), of.get("timeMode", "None")
         event_time, in_pandas = of.get("eventTimeColumn"), of.get("inPandas", True)
         return frame.transform_with_state(
-            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas
+            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas, keeps=of.get("state")
         )
+
+    def _initial(self, frame: Frame, statement: str) -> Frame:
+        """The rows of an initial state, which may come from the view of the state before."""
+        views = {"": frame}
+        node = next(iter(stateful(self._before.written_by.plan)), None) if self._before else None
+        if self._before is not None and isinstance(node, StateFunction):
+            if re.search(r"timeoutTimestamp|partition_id|\*", statement, re.IGNORECASE):
+                raise Unpredictable("timeouts and partitions of a state that is read as a table")
+            views[STATE_VIEW] = frame.of(stored_state(node, self._before.states[0], frame.ids))
+        return sql.run(statement, views)
 
     def nested(self, operation: Operation) -> Frame:
         (other,) = operation.nested
@@ -149,6 +164,9 @@ class CaseSimulation:
         self._checkpoint = ModelCheckpoint()
         self._query: Query | None = None
         self._unread: list[BatchData] = []
+        self._arrived: list[BatchData] = []
+        self._before: CommitLogEntry | None = None
+        """The last commit of the query before, if this one has a new checkpoint."""
         self._left_out: set[str] = set()
         """Streams that rows arrived on while no query read them."""
         self.columns: tuple[Column, ...] = ()
@@ -233,24 +251,22 @@ class CaseSimulation:
             raise Unpredictable("a table whose columns change")
         if action.repartition is not None:
             raise Unpredictable("state that is divided into other partitions")
-        if action.checkpoint == "new":
-            raise Unpredictable("a query that begins with the state of another one")
-        if action.checkpoint and _modes(self._pipeline):
-            raise Unpredictable("a processor whose checkpoint is in another folder")
+        if action.checkpoint is not None and self._checkpoint.committed:
+            self._checkpoint = replace(self._checkpoint, folders=(*self._checkpoint.folders, action.checkpoint))
         change = action.change
         self._settings = QuerySettings(
             change.output_mode or self._settings.mode,
             change.trigger or self._settings.trigger,
             {**self._settings.conf, **(change.conf or {})},
         )
-        if change.query is not None and _modes(change.query) != _modes(self._pipeline):
-            raise Unpredictable(
-                "a processor with another time mode, output mode or schema of its state than its checkpoint"
-            )
         self._pipeline = change.query or self._pipeline
         self._query = None
+        if action.checkpoint == "new":
+            self._begin_with_state()
         if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
             self._query = self._started()
+            self._query.arrive(self._unread)
+            self._unread = []
             yield from self._runs(self._query, number)
 
     def _damaged(self, damage: str, part: str) -> None:
@@ -276,6 +292,17 @@ class CaseSimulation:
         self._unread = [self._checkpoint.planned[0].data, *self._unread]
         is_refused = STATE_BEFORE_THE_FIRST in self._rules.refusals
         self._checkpoint = ModelCheckpoint(lost=STATE_BEFORE_THE_FIRST if is_refused else None)
+
+    def _begin_with_state(self) -> None:
+        """A new checkpoint, with which the files of all steps are read again, in one micro-batch."""
+        others = (*self._case.topics, *self._case.tables, *self._case.in_memory)
+        backlog = any(isinstance(step.action, Backlog) for step in self._case.steps)
+        if others or backlog or self._settings.trigger != "default":
+            raise Unpredictable("what a new checkpoint reads again, other than files in one micro-batch")
+        commits = self._checkpoint.committed
+        self._before = commits[max(commits)] if commits else None
+        self._unread = [together(self._arrived)] if self._arrived else []
+        self._checkpoint = ModelCheckpoint(effort=self._checkpoint.effort)
 
     def _killed(self, action: Restart) -> Iterator[BatchProgress]:
         """What runs before the engine is killed. A micro-batch killed before its commit is reported by its replay."""
@@ -309,7 +336,8 @@ class CaseSimulation:
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
-        frame = _FrameBuilder(self._case, self._rules, self._settings.time_zone).pipeline(self._pipeline)
+        build = _FrameBuilder(self._case, self._rules, self._settings.time_zone, self._before)
+        frame = build.pipeline(self._pipeline)
         self._types = tuple(column.type for column in frame.plan.columns)
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")
@@ -335,11 +363,13 @@ class CaseSimulation:
     def _data(self, arrival: Arrival) -> BatchData:
         read = self._pipeline.streams()
         self._left_out |= {name for name, placed in arrival.items() if any(placed.partitions)} - read
-        return {
+        data: BatchData = {
             name: tuple(self._row(name, row) for row in self._ordered(placed.partitions))
             for name, placed in arrival.items()
             if name in read
         }
+        self._arrived.append(data)
+        return data
 
     def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[Row]:
         order = [place for place in self._order if place < len(partitions)]
@@ -459,10 +489,3 @@ def wire(value: Value, type_: DataType) -> Json:
 def _instant(millis: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=millis)
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-
-
-def _modes(pipeline: Pipeline) -> list[tuple[str | None, ...]]:
-    """Time mode, output mode and schema of the processors over state, each of which has its own in the checkpoint."""
-    processors = (operation for operation in pipeline.walk() if operation.name == "transformWithState")
-    arguments = (processor.arguments["transformWithState"] for processor in processors)
-    return [(one.get("timeMode", "None"), one.get("outputMode"), one.get("state")) for one in arguments]

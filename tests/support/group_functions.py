@@ -31,10 +31,20 @@ def function(name, version=NEWEST, *, frame=None, by=("k",), mode="append", time
     return (frame or events(version)).apply_in_pandas_with_state(list(by), name, mode, timeout)
 
 
-def processor(name, version=NEWEST, *, frame=None, mode="append", time_mode="EventTime", event_time=None, initial=None):
+def processor(
+    name,
+    version=NEWEST,
+    *,
+    frame=None,
+    mode="append",
+    time_mode="EventTime",
+    event_time=None,
+    initial=None,
+    keeps=None,
+):
     frame = frame or events(version)
     begins = None if initial is None else sql(initial, {"": frame})
-    return frame.transform_with_state(["k"], name, mode, time_mode, event_time, begins)
+    return frame.transform_with_state(["k"], name, mode, time_mode, event_time, begins, keeps=keeps)
 
 
 def started(frame, mode="append", trigger="default", conf=ROCKSDB, checkpoint=None):

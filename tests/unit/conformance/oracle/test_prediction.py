@@ -4,12 +4,14 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.language import case_from
+from conformance.model.checks import PROVIDER
 from conformance.model.errors import DEFECT, ModelDefect, Unpredictable
 from conformance.model.parsing import syntax
 from conformance.model.sql import run
 from conformance.oracle import prediction
 from conformance.oracle.prediction import predict
 from conformance.query.syntax import NotReadable, statement
+from tests.support.whole_suite import whole_suite
 
 VERSIONS = [SparkVersion.parse(text) for text in ("3.0.3", "3.5.9", "4.3.0")]
 
@@ -157,3 +159,74 @@ def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):
         predict(case_of({"where": "id = 1"}), VERSIONS[0])
     assert none.value.construct.startswith(DEFECT)
     assert isinstance(none.value.__cause__, KeyError)
+
+
+def test_a_checkpoint_that_is_moved_before_its_first_micro_batch_begins_in_the_other_folder() -> None:
+    id = "recovery/checkpoint-of-a-processor-needs-the-folder-where-it-began.moved"
+    case = next(case for case in whole_suite().cases if case.id == id)
+    first, moved, last = case.steps
+    stopped = moved.model_copy(update={"action": moved.action.model_copy(update={"checkpoint": None})})
+    for steps, fails in (((first, moved, last), True), ((moved, first, stopped, last), False)):
+        numbered = tuple(step.model_copy(update={"number": number}) for number, step in enumerate(steps, 1))
+        seen = predict(case.model_copy(update={"steps": numbered}), SparkVersion.parse("4.3.0")).observation
+        assert (seen.error is not None) is fails
+
+
+def taken_over(initial, function="count_rows", change=None):
+    """A count of rows that goes on as a processor with a new checkpoint; the source is read again from its beginning."""
+    timeout = "EventTimeTimeout" if function == "count_until_watermark" else "NoTimeout"
+    counts = {"applyInPandasWithState": {"by": ["id"], "with": function, "outputMode": "append", "timeout": timeout}}
+    goes_on = {
+        "by": ["id"],
+        "with": "count_until_watermark",
+        "outputMode": "append",
+        "timeMode": "EventTime",
+        "initialState": initial,
+    }
+    watermarked = [{"from": "events"}, {"withWatermark": ["event_time", "10 minutes"]}]
+    query = [*watermarked, {"transformWithState": goes_on}]
+    restart = {"how": "graceful", "checkpoint": "new", "change": {"query": query, **(change or {})}}
+    return case_from(
+        {
+            "title": "t",
+            "streams": {"events": "event_time TIMESTAMP, id STRING"},
+            "query": [*watermarked, counts],
+            "conf": {PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"},
+            "steps": [
+                {"add": {"events": [["12:00", "a"], ["12:01", "b"]]}},
+                {"add": {"events": [["12:02", "a"]]}},
+                {"restart": restart},
+                {"add": {"events": [["12:30", "c"]]}},
+            ],
+        },
+        "hostile/a",
+    )
+
+
+READ = "SELECT key.id, value.groupState.count, timestamp_seconds(0) AS latest FROM state"
+
+
+def test_a_processor_adds_the_rows_that_are_read_again_to_the_counts_from_before():
+    case = taken_over(
+        READ.replace("_seconds", "_millis").replace("0", "value.groupState.latest"), "count_until_watermark"
+    )
+    seen = predict(case, SparkVersion.parse("4.3.0")).observation
+    assert [[batch.kind for batch in step.batches] for step in seen.steps[2:]] == [
+        ["data", "no-data"],
+        ["data", "no-data"],
+    ]
+    assert [row[:1] + row[2:3] for batch in seen.steps[3].batches for row in batch.rows] == [("b", 2), ("a", 4)]
+
+
+@pytest.mark.parametrize(
+    ("case", "construct"),
+    [
+        (taken_over(READ.replace("key.id", "*")), "timeouts and partitions"),
+        (taken_over(READ.replace("key.id", "partition_id")), "timeouts and partitions"),
+        (taken_over(READ.replace("key.id", "value.timeoutTimestamp")), "timeouts and partitions"),
+        (taken_over(READ, change={"trigger": "availableNow"}), "a new checkpoint reads again"),
+    ],
+)
+def test_what_a_new_checkpoint_may_read_otherwise_is_not_predicted(case, construct):
+    with pytest.raises(Unpredictable, match=construct):
+        predict(case, SparkVersion.parse("4.3.0"))
