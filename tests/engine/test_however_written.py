@@ -211,7 +211,7 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
         ("acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
         ("acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
         ("acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
-        ("acme.Minor", (), "no class 'acme.Minor'"),
+        ("acme.Minor", (), "acme.Minor"),
     ):
         options = ["--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
         done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
