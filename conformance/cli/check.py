@@ -54,6 +54,9 @@ Examples:
   # a method of Scala or Java
   conformance check --jar j.jar --call x.Y.f --from 3.5 --to 4.1 --sample a=a
 
+  # a program of Scala or Java, unchanged
+  conformance check --jar j.jar --main x.Main --from 3.5 --to 4.1 --sample a=a
+
   # which sources does it read, if it gets these arguments?
   conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
 
@@ -93,7 +96,10 @@ def check(
         job_options.JOB,
     ),
     main: str | None = option(
-        None, "A program of --jar: refused, since its queries would really start.", "CLASS", job_options.JOB
+        None,
+        "In place of it: a class of --jar with a main method, a program of Java or Scala.",
+        "CLASS",
+        job_options.JOB,
     ),
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
@@ -158,15 +164,16 @@ def check(
     an answer.
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
-    if main is not None:
-        what = "a program of the JVM would start its queries with its own checkpoint and sink; let it call a method, and --call that"
-        raise typer.BadParameter(what, param_hint="--main")
-    if (job is None) == (call is None):
-        what = "name a program, a file of SQL or a function, or --call a method of --jar"
+    if main is not None and job is not None:
+        # Behind -- the first argument of the main method stands in the place of a job.
+        arguments, job = [job, *(arguments or ())], None
+    if len([text for text in (job, call, main) if text is not None]) != 1:
+        what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
         raise typer.BadParameter(what, param_hint="JOB")
     named = NamedJob(
-        job or str(call),
-        is_method=job is None,
+        job or call or str(main),
+        is_method=call is not None,
+        is_main=main is not None,
         arguments=arguments or (),
         output_mode=output_mode,
         watermarks=watermark or (),

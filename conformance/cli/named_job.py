@@ -55,6 +55,8 @@ class NamedJob:
     _: KW_ONLY
     is_method: bool = False
     """Whether the text can only name a function or a method."""
+    is_main: bool = False
+    """Whether it names a class of a jar with a main method."""
     arguments: Sequence[str] = ()
     output_mode: str | None = None
     watermarks: Sequence[str] = ()
@@ -70,11 +72,15 @@ class NamedJob:
             raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
         if self.run_sinks and self.kind != "a program":
             raise typer.BadParameter(f"{self.kind} has no sink: omit it", param_hint="--run-sinks")
+        if self.run_sinks and self.is_main:
+            raise typer.BadParameter("functions of a jar are not called: omit it", param_hint="--run-sinks")
         if self.arguments and self.kind != "a program":
             raise typer.BadParameter(f"{self.kind} gets no arguments: omit them", param_hint="ARGUMENT")
 
     @property
     def kind(self) -> Kind:
+        if self.is_main:
+            return "a program"
         if not self.is_method and is_sql_file(self.text):
             return "a file of SQL"
         return "a program" if not self.is_method and is_program(self.text) else "a function"
@@ -102,7 +108,10 @@ class NamedJob:
         """
         own_code = where.runtime.own_code or OwnCode(())
         if self.kind == "a program":
-            program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+            if self.is_main:
+                program = Program.main(self.text, self.arguments, where.runtime.jars)
+            else:
+                program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
             where = replace(where, runtime=replace(where.runtime, own_code=own_code))
             kept = stack.enter_context(where.keeping_engines())
             errors_console(notes, f"{self.text}: asking {target.version} what it reads and starts")

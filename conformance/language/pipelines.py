@@ -76,6 +76,28 @@ STATEMENTS = Record(
     },
     description="Your own SQL: temporary views, settings, and at the end a query.",
 )
+_JAR = Key(
+    one_or_many(
+        Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$"),
+        "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar",
+    ),
+    "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that "
+    "is built for this version of Scala. Absent: those of `--jar`.",
+)
+MAIN = Record(
+    "`call`",
+    {
+        "main": Key(
+            Text("package.Class", r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$"),
+            "your own program of Java or Scala: a class of your jars with the method `main`",
+            required=True,
+        ),
+        "arguments": Key(ListOf(Text("an argument", empty=True), "a list of arguments"), "Its arguments."),
+        "query": Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent."),
+        "jar": _JAR,
+    },
+    description="A main method of your jars, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
+)
 METHOD = Record(
     "`call`",
     {
@@ -85,21 +107,16 @@ METHOD = Record(
             "DataFrames, and returns a DataFrame",
             required=True,
         ),
-        "jar": Key(
-            one_or_many(
-                Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$"),
-                "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar",
-            ),
-            "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that "
-            "is built for this version of Scala. Absent: those of `--jar`.",
-        ),
+        "jar": _JAR,
     },
     description="A method of your jars.",
 )
 _CALLED = ByKind(
-    "`module:function`, or a mapping with the key `program`, `sql` or `jvm`",
+    "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
     scalar=FUNCTION,
-    entries=Alternatives("`call`", "key", {"program": PROGRAM, "sql": STATEMENTS, "jvm": METHOD}, listed=False),
+    entries=Alternatives(
+        "`call`", "key", {"program": PROGRAM, "main": MAIN, "sql": STATEMENTS, "jvm": METHOD}, listed=False
+    ),
 )
 _ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)

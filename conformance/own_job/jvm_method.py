@@ -27,11 +27,19 @@ def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> OwnQ
         )
     if _METHOD.fullmatch(text) is None:
         raise WrongUsage(f"{text!r} is neither package.Class.method of a jar nor module:function")
-    holder = text.rpartition(".")[0]
+    check_class(text.rpartition(".")[0], jars)
+    return OwnQuery(text, {"jvm": text}, text, output_mode)
+
+
+def check_class(name: str, jars: Sequence[Jar]) -> None:
+    """Find a class in the jars for every version of Scala.
+
+    Raises:
+        WrongUsage: none has it.
+    """
     wanted: list[str | None] = [*{jar.scala for jar in jars if jar.scala}] or [None]
     for scala in wanted:
         fitting = [jar for jar in jars if jar.scala in (None, scala)]
-        if not any(holder in jar.classes() for jar in fitting):
-            classes = sorted({name for jar in fitting for name in jar.classes()})
-            raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', holder, classes)}")
-    return OwnQuery(text, {"jvm": text}, text, output_mode)
+        if not any(name in jar.classes() for jar in fitting):
+            classes = sorted({each for jar in fitting for each in jar.classes()})
+            raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', name, classes)}")

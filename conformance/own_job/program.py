@@ -16,13 +16,14 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
 from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
-from harness.runtimes.own_code import OwnCode
+from harness.runtimes.own_code import Jar, OwnCode
 from harness.runtimes.tables import how_to_load
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
@@ -44,10 +45,20 @@ def is_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Program:
     path: str
-    """The file, relative to the first folder of the code that holds it, or the module."""
+    """The file, relative to the first folder of the code that holds it, or the module; or the class with a main method."""
     arguments: tuple[str, ...] = ()
     sinks: bool = False
     """Whether its functions of ``foreachBatch`` and ``foreach`` are called."""
+    is_class: bool = False
+    """Whether it is a class of the user's jars."""
+
+    @classmethod
+    def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> Program:
+        """The main method of a class. Raises WrongUsage if no jar has it."""
+        if not jars:
+            raise WrongUsage(f"{name} is a class of a jar: --jar is missing")
+        check_class(name, jars)
+        return cls(name, tuple(arguments), is_class=True)
 
     @classmethod
     def named(
@@ -78,7 +89,8 @@ class Program:
     def called(self) -> dict[str, Json]:
         """What `call` says of it."""
         arguments = {"arguments": [*self.arguments]} if self.arguments else {}
-        return {"program": self.path, **arguments, **({"sinks": True} if self.sinks else {})}
+        kind = "main" if self.is_class else "program"
+        return {kind: self.path, **arguments, **({"sinks": True} if self.sinks else {})}
 
 
 class SampleFiles(Protocol):
@@ -165,9 +177,8 @@ def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
     if (missing := how_to_load(error.raised, version)) is not None:
         return f"{missing}; it is read {f'at {error.at}' if error.at else 'there'}"
     if error.raised.startswith("WithoutEnd("):
-        return (
-            f"it starts queries, or waits for their end, again and again at {error.at}: it must end when its queries do"
-        )
+        where = f" at {error.at}" if error.at else ""
+        return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"
     return "\n".join(error.lines())
 
 

@@ -140,7 +140,7 @@ class Reader:
                 for nested in operation.nested:
                     self.pipeline(nested)
                 match value:
-                    case {"program": name}:
+                    case {"program": name} | {"main": name}:
                         self.unread.append(f"the program {name}")
                     case {"jvm": name}:
                         self.unread.append(f"the method {name}")

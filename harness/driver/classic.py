@@ -40,7 +40,7 @@ class Classic:
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._native = self.spark.conf.get("spark.conformance.native", None)
-        self._session_class = _session_class(self.spark)
+        self._session_class = session_class(self.spark)
         self._connecting = threading.Lock()
         self._broker: Optional[Broker] = None
         self._session_settings = session.settings_of_each(self.spark)
@@ -153,7 +153,7 @@ class Classic:
         return native_operators(self._native, session.streams.active) if self._native is not None else None
 
 
-def _session_class(spark: Any) -> Any:
+def session_class(spark: Any) -> Any:
     """The JVM class that sets the active session. Look it up once: py4j searches all jars for each part of the name."""
     from py4j.java_gateway import JavaClass
 

@@ -121,7 +121,7 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
     from py4j.java_gateway import JavaClass
 
     jvm = session._jvm
-    dataset, of = _class(jvm, _DATASET), _class(jvm, holder)
+    dataset, of = java_class(jvm, _DATASET), java_class(jvm, holder)
     if of is None:
         raise NotCallable("there is no class {} in the jars".format(holder))
 
@@ -147,13 +147,30 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
         ]
 
     found = of_class(of, JavaClass(holder, session.sparkContext._gateway._gateway_client), True)
-    of_object = None if found else _class(jvm, holder + "$")
+    of_object = None if found else java_class(jvm, holder + "$")
     if of_object is None:
         return found
     return of_class(of_object, of_object.getField("MODULE$").get(None), False)
 
 
-def _class(jvm: Any, name: str) -> Any:
+def check_main(named: str, session: Any) -> None:
+    """Find the main method of a class.
+
+    Raises:
+        NotCallable: there is none.
+    """
+    of = java_class(session._jvm, named)
+    if of is None:
+        raise NotCallable("there is no class {} in the jars".format(named))
+    is_static = session._jvm.java.lang.reflect.Modifier.isStatic
+    for each in of.getMethods():
+        types = [type.getName() for type in each.getParameterTypes()]
+        if each.getName() == "main" and types == ["[Ljava.lang.String;"] and is_static(each.getModifiers()):
+            return
+    raise NotCallable("{} has no method public static void main(String[])".format(named))
+
+
+def java_class(jvm: Any, name: str) -> Any:
     """A class; None if there is none."""
     from py4j.protocol import Py4JJavaError
 
@@ -177,7 +194,7 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     frames = list(exception.getStackTrace())
     said = str(exception.toString())
     if _NO_STARTS in said:
-        return Thrown("NotCallable: the method " + STARTS_ITSELF.format(""), _place(frames))
+        return Thrown("NotCallable: the method " + STARTS_ITSELF.format(""), place(frames))
     linkage = next((name for name in _LINKAGE if exception.getClass().getName().endswith(name)), None)
     newer = _CLASS_FILE.search(said)
     if newer:
@@ -190,12 +207,12 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     if linkage and "scala" in said:
         version = session._jvm.scala.util.Properties.versionNumberString().rpartition(".")[0]
         hint = "; is the jar built for Scala {}, which Spark {} has? One for each: --jar 2.12=a.jar --jar 2.13=b.jar"
-        return Thrown(said + hint.format(version, session.version), _place(frames))
+        return Thrown(said + hint.format(version, session.version), place(frames))
     # A method of Java that the author calls fails by the author's fault; one of Spark's refuses something.
     called = next((each.getClassName() for each in frames if not _OF_LANGUAGES.match(each.getClassName())), "")
     if not linkage and _OF_SPARK.match(called):
         return None
-    return Thrown(said, _place(frames))
+    return Thrown(said, place(frames))
 
 
 def thrown_in_text(message: str) -> Optional[Thrown]:
@@ -207,7 +224,7 @@ def thrown_in_text(message: str) -> Optional[Thrown]:
     return None
 
 
-def _place(frames: List[Any]) -> Optional[str]:
+def place(frames: List[Any]) -> Optional[str]:
     """The author's line that was running."""
     for frame in frames:
         if not _OF_LANGUAGES.match(frame.getClassName()) and not _OF_SPARK.match(frame.getClassName()):

@@ -19,7 +19,7 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from . import jvm_methods
+from . import jvm_methods, main_program
 from .origin import of_the_standard_library
 from .program import Program, Run, Source, for_each
 from .program import run as run_program
@@ -242,8 +242,14 @@ class OwnCode:
             AuthorFailed: there is none, or it fails by its own fault. What Spark refuses is raised as it is.
         """
         self.used = self._calls_methods = True
-        try:
+        with self._thrown(session):
             return jvm_methods.call(named, session, frames)
+
+    @contextmanager
+    def _thrown(self, session: Any) -> Iterator[None]:
+        """What the author's jars throw in the block, it raises as their mistake."""
+        try:
+            yield
         except Exception as error:
             thrown = jvm_methods.thrown(error, session)
             if thrown is None:
@@ -267,7 +273,12 @@ class OwnCode:
         self._runs += 1
         if self._runs > 1:  # a program that is run again finds no views of its earlier run
             drop_views(session)
-        wanted = Program(called["program"], tuple(called.get("arguments", ())))
+        arguments = tuple(called.get("arguments", ()))
+        if "main" in called:
+            self._calls_methods = True
+            with self._failures(BUILDING), self._thrown(session):
+                return main_program.run(called["main"], arguments, session, read)
+        wanted = Program(called["program"], arguments)
         with self._failures(BUILDING):
             return run_program(wanted, session, read, self.folders, path_inside)
 
@@ -279,7 +290,8 @@ class OwnCode:
         started, number = self.program(called, session, read).started, called.get("query", 1)
         with self._failures(BUILDING):
             if len(started) < number:
-                raise TypeError("{} started {} queries, not {}".format(called["program"], len(started), number))
+                named = called.get("main") or called["program"]
+                raise TypeError("{} started {} queries, not {}".format(named, len(started), number))
         query = started[number - 1]
         if called.get("sinks") and query.function is not None:
             batch = query.function if query.sink == "foreachBatch" else partial(for_each, query.function)
@@ -295,7 +307,7 @@ class OwnCode:
             # SystemExit would end this thread without an answer to the host.
             except BaseException as error:
                 mistake = mistake_in(error, self.folders, during)
-                if mistake is None:
+                if mistake is None or isinstance(error, AuthorFailed):
                     raise
                 text = "".join(output)[-_LONGEST_OUTPUT:]
                 raise AuthorFailed(replace(mistake, printed=text), error) from error

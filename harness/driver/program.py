@@ -412,11 +412,16 @@ def _session(run: Run, _: Any, self: Any) -> Any:
     """The session of the case, with the settings that the program gives it and a running session can have."""
     before = _shared_options.before
     with _running.as_others():
-        for key, value in dict(self._options).items():
-            if before.get(key) != value and key.startswith("spark.sql.") and key not in LEFT_OUT:
-                with suppress(Exception):  # a static one, which Spark refuses here
-                    run.session.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
+        set_options(run.session, {key: value for key, value in dict(self._options).items() if before.get(key) != value})
     return run.session
+
+
+def set_options(session: Any, options: Dict[str, Any]) -> None:
+    """Give a session the settings of a program that a running session can have."""
+    for key, value in options.items():
+        if key.startswith("spark.sql.") and key not in LEFT_OUT:
+            with suppress(Exception):  # a static one, which Spark refuses here
+                session.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
 
 
 class _SharedOptions:

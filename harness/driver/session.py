@@ -12,6 +12,8 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
+from . import main_program
+
 CLASS_PATH = "spark.driver.extraClassPath"
 FIRST_JARS = "spark.conformance.firstJars"
 
@@ -113,6 +115,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
 
     shown = {**_static_settings(work), **conf}
     order_class_path(shown, os.environ.get("SPARK_HOME", ""))
+    main_program.attach(shown)
     if hidden:
         _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")

@@ -40,6 +40,8 @@ from harness.targets.targets import Target, tuning
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CONF_OF_JARS = {JARS, LOCAL_JARS, "spark.driver.extraClassPath"}
 """Settings with which the user adds jars."""
+_DEBUGGER = {"spark.conformance.debugger": "true"}
+"""The driver debugs its JVM: only so can it hold a main method of the user's jars."""
 _MANY_TASKS = {"spark.master": "local[16]"}
 """All tasks of a real-time query run at once, those of the source and those behind the shuffle."""
 _SECONDS_TO_WRITE_AN_ARCHIVE = 120.0
@@ -133,7 +135,7 @@ class LocalRuntime(EngineSettings):
             **self.conf,
             **self._jars(target),
         }
-        settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {})
+        settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {}) | (_DEBUGGER if own else {})
         added: dict[str, str] = {}
         packages = {"tables": [package_of(format) for format in needs.tables]}
         packages |= {"accelerator": [self.accelerator.package] if self.accelerator else []}

@@ -124,6 +124,29 @@ public class Sums {
     }
 }
 """
+MAIN = """
+package acme;
+
+import org.apache.spark.sql.*;
+
+public class Main {
+    public static void main(String[] arguments) throws Exception {
+        SparkSession spark = SparkSession.builder().getOrCreate();
+        Dataset<Row> orders = spark.readStream().schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders");
+        Dataset<Row> clicks = spark.readStream().schema("click_time TIMESTAMP, who STRING, page STRING").json("clicks");
+        Sums.build(orders, clicks).writeStream().option("checkpointLocation", "MINE/checkpoint").start("MINE/table").awaitTermination();
+        while (arguments.length > 0) spark.streams().awaitAnyTermination();
+        spark.stop();
+        System.exit(0);
+    }
+}
+
+class Nothing {
+    public static void main(String[] arguments) {
+        if (arguments.length > 0) throw new IllegalStateException("no day " + arguments[0]);
+    }
+}
+"""
 SQL = """
 CREATE TEMPORARY VIEW bought AS
 SELECT page, amount, order_time FROM clicks c JOIN orders o
@@ -145,6 +168,7 @@ def folder(tmp_path: Path) -> Path:
         "Jobs.scala": SCALA,
         "Sums.scala": PROCESSOR,
         "Sums.java": JAVA,
+        "Main.java": MAIN,
     }
     for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
         (tmp_path / name).write_text(text.replace("MINE", str(tmp_path / "mine")))
@@ -156,7 +180,9 @@ def folder(tmp_path: Path) -> Path:
 def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
         _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
-    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    # The class file of `DataStreamWriter.option` names another type since 4.0, so a main method that calls it is compiled for each.
+    for version, jar in (("3.5", "sums.jar"), ("4.3", "sums_2.13.jar")):
+        _of_java(folder, _environment(version), folder / jar)
     jars = ("--jar", "2.12=jobs_2.12.jar", "--jar", "2.13=jobs_2.13.jar")
     function, *others = (
         _checked(folder, *how, *SAMPLES)
@@ -165,12 +191,32 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
             ("job.py",),
             ("--call", "acme.Jobs.build", *jars),
             ("--call", "acme.Sums.build", "--jar", "sums.jar"),
+            ("--main", "acme.Main", "--jar", "2.12=sums.jar", "--jar", "2.13=sums_2.13.jar"),
             ("sums.sql", *WATERMARKS),
         )
     )
     assert (function["rows"], [each["met"] for each in function["checkpoints"]]) == ("same", ["refused"])
     for other in others:
         assert other == function
+    assert not (folder / "mine").exists()
+
+
+@full_run_only
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
+    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    command = [str(Path(sys.executable).with_name("conformance")), "check", "--from", "3.5", "--to", "4.3"]
+    for name, arguments, expected in (
+        ("acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to compare"),
+        ("acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
+        ("acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
+        ("acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
+        ("acme.Minor", (), "acme.Minor"),
+    ):
+        options = ["--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
+        done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
+        assert expected in " ".join(done.stderr.split()), done.stdout + done.stderr
+        assert done.returncode == 2, name
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
@@ -277,7 +323,9 @@ def _of_scala(folder: Path, environment: Environment, jar: Path, source: str = "
 
 
 def _of_java(folder: Path, environment: Environment, jar: Path) -> None:
-    _compiled(jar, ["javac", "--release", "17", "-cp", f"{environment.spark_home}/jars/*", str(folder / "Sums.java")])
+    _compiled(
+        jar, ["javac", "--release", "17", "-cp", f"{environment.spark_home}/jars/*", *map(str, folder.glob("*.java"))]
+    )
 
 
 def _compiled(jar: Path, command: list[str]) -> None:

@@ -1,0 +1,119 @@
+"""The debugger speaks its protocol with a peer that stands for a JVM; numbers and layouts are those of Oracle's specification of JDWP."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pytest
+
+from harness.driver.debugger import NULL, Debugger, DebuggerFailed, Method, Stop
+
+T = TypeVar("T")
+START = Method(7, 8, "start", "(Ljava/lang/String;J[I)Ljava/lang/Object;", 1)
+
+
+class Peer:
+    """The JVM's side of a connection."""
+
+    def __init__(self, debugger: Debugger) -> None:
+        found = re.fullmatch(
+            r"-agentlib:jdwp=transport=dt_socket,server=n,suspend=n,address=(.*):(\d+)", debugger.option
+        )
+        assert found is not None
+        self._socket = socket.create_connection((found[1], int(found[2])), timeout=10)
+        self._socket.sendall(b"JDWP-Handshake")
+        assert self._read(14) == b"JDWP-Handshake"
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self._socket.recv(size - len(data))
+            assert part
+            data += part
+        return data
+
+    def answer(self, command: tuple[int, int], data: bytes, error: int = 0) -> bytes:
+        """Answer the next command, which must be this one. Return its data."""
+        length, number, flags, *asked = struct.unpack(">IIBBB", self._read(11))
+        assert (flags, tuple(asked)) == (0, command)
+        got = self._read(length - 11)
+        self._socket.sendall(struct.pack(">IIBH", 11 + len(data), number, 0x80, error) + data)
+        return got
+
+    def tell(self, data: bytes) -> None:
+        """Send events: set 64, command 100."""
+        self._socket.sendall(struct.pack(">IIBBB", 11 + len(data), 1, 0, 64, 100) + data)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def _asking(call: Callable[[Debugger], T]) -> Iterator[tuple[Peer, Callable[[], T]]]:
+    debugger = Debugger(10)
+    peer = Peer(debugger)
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(call, debugger)
+        yield peer, asked.result
+    peer.close()
+
+
+def _text(text: str) -> bytes:
+    return struct.pack(">I", len(text)) + text.encode()
+
+
+def test_threads_stop_at_the_methods_that_have_code() -> None:
+    def stop(debugger: Debugger) -> tuple[int, Stop]:
+        return debugger.stop_at("a.B", ["start"]), debugger.next_stop()
+
+    with _asking(stop) as (peer, result):
+        assert peer.answer((1, 2), struct.pack(">IBQI", 1, 1, 7, 7)) == _text("La/B;")
+        methods = [(8, START.signature, 1), (9, "()V", 0x400)]
+        declared = [
+            struct.pack(">Q", id) + _text("start") + _text(of) + struct.pack(">I", on) for id, of, on in methods
+        ]
+        assert peer.answer((2, 5), struct.pack(">I", 2) + b"".join(declared)) == struct.pack(">Q", 7)
+        at = struct.pack(">BQQQ", 1, 7, 8, 0)
+        assert peer.answer((15, 1), struct.pack(">I", 3)) == struct.pack(">BBIB", 2, 1, 1, 7) + at
+        peer.tell(struct.pack(">BIBIQ", 0, 1, 90, 0, 5))
+        peer.tell(struct.pack(">BIBIQ", 1, 1, 2, 3, 5) + at)
+        assert result() == (1, Stop(5, START))
+
+
+def test_a_long_takes_two_slots_of_the_arguments() -> None:
+    with _asking(lambda debugger: debugger.arguments(Stop(5, START))) as (peer, result):
+        assert peer.answer((11, 6), struct.pack(">IQBQQQ", 1, 4, 1, 7, 8, 0)) == struct.pack(">Qii", 5, 0, 1)
+        values = struct.pack(">IBQBQBqBQ", 4, ord("L"), 11, ord("s"), 12, ord("J"), -2, ord("["), 0)
+        wanted = struct.pack(">IBIBIBIB", 0, ord("L"), 1, ord("L"), 2, ord("J"), 4, ord("L"))
+        assert peer.answer((16, 1), values) == struct.pack(">QQI", 5, 4, 4) + wanted
+        assert result() == (("L", 11), [("L", 12), ("J", -2), NULL])
+
+
+def test_a_method_ends_with_a_value_and_its_thread_goes_on() -> None:
+    with _asking(lambda debugger: debugger.end_with(Stop(5, START), ("Z", 1))) as (peer, result):
+        assert peer.answer((11, 14), b"") == struct.pack(">QBb", 5, ord("Z"), 1)
+        assert peer.answer((11, 3), b"") == struct.pack(">Q", 5)
+        result()
+
+
+def test_what_a_called_method_throws_and_what_the_jvm_refuses_is_an_error() -> None:
+    with _asking(lambda debugger: debugger.call(5, 6, START, ("I", 0))) as (peer, result):
+        asked = peer.answer((9, 6), struct.pack(">BQBQ", ord("L"), 0, ord("L"), 9))
+        assert asked == struct.pack(">QQQQIBiI", 6, 5, 7, 8, 1, ord("I"), 0, 1)
+        with pytest.raises(DebuggerFailed, match="start throws"):
+            result()
+    with _asking(lambda debugger: debugger.name_of(5)) as (peer, name):
+        peer.answer((11, 1), b"", error=10)
+        with pytest.raises(DebuggerFailed, match=r"command 11\.1 of the debugger: error 10"):
+            name()
+
+
+def test_a_jvm_that_does_not_connect_is_an_error() -> None:
+    with pytest.raises(DebuggerFailed, match=r"did not connect to the debugger within 0\.01 s"):
+        Debugger(0.01).name_of(5)
