@@ -110,9 +110,12 @@ class Commands(CommandGroup):
                 code = super().main(*args, **{**extra, "standalone_mode": False})
                 flush()
             except Exception as error:
-                # Click takes each EOFError for the end of what a user types, and nothing is asked here.
-                code = _report_error(
-                    error.__cause__ if isinstance(error.__cause__, EOFError) else error, debug=self.debug
+                cause = error.__cause__
+                # Click takes each EOFError for the end of what a user types, and nothing is asked here. Python 3.11 wraps a
+                # KeyboardInterrupt that comes while it makes a class.
+                stopped = isinstance(cause, KeyboardInterrupt)
+                code = (
+                    130 if stopped else _report_error(cause if isinstance(cause, EOFError) else error, debug=self.debug)
                 )
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)

@@ -38,6 +38,18 @@ except Interrupted as error:
     sys.exit(str(error))
 """
 
+STOPPED_WHILE_IT_MAKES_A_CLASS = """
+import os, sys
+from conformance.cli import combine
+from conformance.cli.main import main
+
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), int(sys.argv[1]))
+
+combine.Results.read_all = lambda files: type("Row", (), {"field": Field()})
+main(["combine", "results.jsonl"])
+"""
 SWALLOWED = """
 import os, sys, time
 from conformance.core.errors import on_stop
@@ -114,3 +126,9 @@ def test_a_signal_in_a_callback_that_swallows_its_exception_stops_the_command_al
 ) -> None:
     done = run(SWALLOWED, int(number))
     assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_a_command_that_is_stopped_while_it_makes_a_class_says_nothing_of_a_defect(number: signal.Signals) -> None:
+    done = run(STOPPED_WHILE_IT_MAKES_A_CLASS, int(number))
+    assert (done.returncode, "defect" in done.stderr) == (130, False), done.stderr
