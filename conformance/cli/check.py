@@ -39,33 +39,6 @@ from reports.results.checkpoint_status import combined
 from reports.results.reading import Results
 from reports.results.status import final_style
 
-EXAMPLES = """
-Examples:
-
-  # same rows on 4.1? does its checkpoint resume there?
-  conformance check job.py --from 3.5 --to 4.1 --sample orders=o.jsonl
-
-  # a function of two streams
-  conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --sample b=b.csv
-
-  # SQL over temporary views of the streams; --watermark a='1 hour' gives one
-  conformance check job.sql --from 3.5 --to 4.1 --sample a=a.csv
-
-  # a method of Scala or Java
-  conformance check --jar j.jar --call x.Y.f --from 3.5 --to 4.1 --sample a=a
-
-  # a program of Scala or Java, unchanged
-  conformance check --jar j.jar --main x.Main --from 3.5 --to 4.1 --sample a=a
-
-  # which sources does it read, if it gets these arguments?
-  conformance check job.py --from 3.5 --to 4.1 -- --day 2026-03-01
-
-  # 3.5 here, 4.3 through your Spark Connect server
-  conformance check job.py --from 3.5 --to 4.3 --connect sc://localhost
-
-  # in more and smaller micro-batches
-  conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
-"""
 PAGE = "verdict.html"
 MOST_BATCHES = 50
 _ROWS_OF_A_BATCH = 100_000

@@ -134,7 +134,7 @@ def load(name: str) -> Any:
     module = import_module(f"{__package__}.{name}")
     if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False)
-        app.command(name, cls=Command, epilog=getattr(module, "EXAMPLES", None))(getattr(module, name))
+        app.command(name, cls=Command)(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
     _show_examples(command, name, read_data("conformance.cli", "examples.yaml"))

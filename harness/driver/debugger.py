@@ -33,7 +33,6 @@ _NO_CODE = 0x0100 | 0x0400
 _PRIMITIVES = {"V": "", "Z": "b", "B": "b", "C": "H", "S": "h", "I": "i", "F": "i", "J": "q", "D": "q"}
 """How to unpack them; floating-point numbers as their bits."""
 _PARAMETER = re.compile(r"\[*(?:L[^;]+;|[ZBCSIFJD])")
-_ID_SIZES = (8, 8, 8, 8, 8)
 
 
 class DebuggerFailed(Exception):

@@ -57,7 +57,7 @@ def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Sour
     if getattr(session, "_jsparkSession", None) is None:
         raise jvm_methods.NotCallable("through Connect no main method can be called")
     if not _engine:
-        what = "this Java has no debugger (libjdwp), with which a main method is held: point JAVA_HOME at a full JDK"
+        what = "this Java has no debugger (libjdwp), with which a main method is held: point JAVA_HOME at another Java"
         raise jvm_methods.NotCallable(what)
     jvm_methods.check_main(named, session)
     with _one_at_a_time:

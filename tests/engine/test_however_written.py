@@ -201,7 +201,6 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
     assert not (folder / "mine").exists()
 
 
-@full_run_only
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     _of_java(folder, _environment("3.5"), folder / "sums.jar")
