@@ -43,7 +43,8 @@ class BugReport:
     def written(self) -> dict[str, str]:
         """The program and the suite, by the names of their files, that are written by hand, where the case can be neither."""
         folder = files("reports.html") / "templates" / "bugs" / self.case.id.rpartition("/")[2]
-        return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} if folder.is_dir() else {}
+        written = folder.iterdir() if folder.is_dir() else ()
+        return {path.name.removesuffix(".txt"): path.read_text(encoding="utf-8") for path in written}
 
     @property
     def is_bug(self) -> bool:
