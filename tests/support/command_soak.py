@@ -106,6 +106,8 @@ class Asked:
     writes: str | None = None
     modes: Mapping[str, str] = field(default_factory=dict)
     serial: int = 0
+    disturbed: bool = False
+    """Whether it met a disturbance, so that its engines may have given no answer, which other commands copy."""
 
 
 @dataclass
@@ -297,6 +299,8 @@ class CommandSoak:
             limit = draw.choice([256, 4096, 16384, 65536]) if disturbance == "small files" else None
             # Most programs have their modules already, so that more of them run; one in ten is started as users start it.
             whole = draw.random() < 0.1
+            for each in asked:
+                each.disturbed = disturbance != "nothing"
             commands = [self.start(each, clock, limit, whole) for each in asked]
             killed = getattr(signal, disturbance, None)
             if killed is not None:
@@ -446,7 +450,8 @@ class CommandSoak:
                 continue
             self.known[name] = answered
             for serial in answered.serials:
-                self.check_answers(name, answered, self.asked[serial].modes, disturbance != "nothing")
+                asked = self.asked[serial]
+                self.check_answers(name, answered, asked.modes, asked.disturbed or disturbance != "nothing")
         for command, code in zip(commands, codes, strict=True):
             output = command.asked.writes
             if output is None or code not in (0, 1):
