@@ -14,7 +14,7 @@ from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
-from reports.analysis.bug_report import BugReport
+from reports.analysis.bug_report import BugReport, written_by_hand
 from reports.analysis.change import changes
 from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
@@ -111,7 +111,7 @@ def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     if report is None:
         known = "\n  ".join(str(bug.case) for bug in listed_bugs().values() if bug.cause)
         raise WrongUsage(f"no bug is reported with {case.id}; these cases are reports:\n  {known}")
-    files = report.written()
+    files = written_by_hand(case)
     missing: list[str] = []
     makers: Mapping[str, Callable[[], str]] = {
         "reproduce.py": lambda: _script(case),

@@ -36,6 +36,8 @@ OTHER_SIDES = ("join", "union")
 """Operations whose value is another pipeline."""
 
 FUNCTION = Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
+_ARGUMENTS = ListOf(Text("an argument", empty=True), "a list of arguments")
+_STARTED = Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent.")
 PROGRAM = Record(
     "`call`",
     {
@@ -44,10 +46,8 @@ PROGRAM = Record(
             "your own program: its file, relative to a folder of your code, or its module",
             required=True,
         ),
-        "arguments": Key(
-            ListOf(Text("an argument", empty=True), "a list of arguments"), "Its arguments, `sys.argv[1:]`."
-        ),
-        "query": Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent."),
+        "arguments": Key(_ARGUMENTS, "Its arguments, `sys.argv[1:]`."),
+        "query": _STARTED,
         "sinks": Key(
             constant(True),
             "Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time.",
@@ -92,8 +92,8 @@ MAIN = Record(
             "your own program of Java or Scala: a class of your jars with the method `main`",
             required=True,
         ),
-        "arguments": Key(ListOf(Text("an argument", empty=True), "a list of arguments"), "Its arguments."),
-        "query": Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent."),
+        "arguments": Key(_ARGUMENTS, "Its arguments."),
+        "query": _STARTED,
         "jar": _JAR,
     },
     description="A main method of your jars, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",

@@ -99,7 +99,7 @@ def _text(text: str) -> bytes:
 
 
 class Debugger:
-    """Waits for a JVM that is started with ``option``. Only that JVM connects, so nobody else can debug it."""
+    """Listens for the JVM that is started with ``option``, which connects to this process and opens no port itself."""
 
     def __init__(self, seconds: float = 60.0) -> None:
         """``seconds``: how long the JVM may take to connect, and to answer."""
@@ -271,4 +271,4 @@ class Debugger:
                 events.take("Q")
                 self._stops.put(Stop(thread, self._methods[owner, method]))
             elif kind != _ENDED:
-                raise DebuggerFailed("the JVM tells of an event that nobody asked for: {}".format(kind))
+                raise DebuggerFailed("the JVM sent an event that was not requested, of kind {}".format(kind))

@@ -51,7 +51,7 @@ def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Sour
     ``read``: makes the DataFrame of a source. Raises what it throws; and ``SystemExit`` if it exits with another status than 0.
 
     Raises:
-        NotCallable: there is no such method, or this engine cannot run it.
+        NotCallable: the class has no main method, or this engine cannot run it.
         WithoutEnd: it starts queries, or waits for them, again and again.
     """
     if getattr(session, "_jsparkSession", None) is None:

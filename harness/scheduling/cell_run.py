@@ -154,7 +154,7 @@ class EngineSlot:
                     self._start_error = error
                     raise
                 engine = self._engine
-                if self._closed:  # while the engine started: nobody else ends it
+                if self._closed:  # meanwhile, when there was no engine to end
                     self.replace()
                 self._check_open()
                 with self._changed:

@@ -40,16 +40,10 @@ class BugReport:
         )
         return cls(case, listed, entry, tuple(sorted(_answers(case, results), key=lambda answer: answer[0])))
 
-    def written(self) -> dict[str, str]:
-        """The program and the suite, by the names of their files, that are written by hand, where the case can be neither."""
-        folder = files("reports.html") / "templates" / "bugs" / self.case.id.rpartition("/")[2]
-        written = folder.iterdir() if folder.is_dir() else ()
-        return {path.name.removesuffix(".txt"): path.read_text(encoding="utf-8") for path in written}
-
     @property
     def is_bug(self) -> bool:
         """Whether a test of what should happen fails; if not, the case and its suite state what happens."""
-        return self.entry is not None or bool(self.written())
+        return self.entry is not None or bool(written_by_hand(self.case))
 
     @property
     def affected(self) -> tuple[SparkVersion, ...]:
@@ -81,6 +75,13 @@ class BugReport:
         if self.entry is None or cell.differs is None:
             return self.entry is None and cell.status == "conforms"
         return cell.status == "bug" and cell.differs.spark == str(self.entry.spark)
+
+
+def written_by_hand(case: Case) -> dict[str, str]:
+    """Returns the program and the suite of a report, by the names of their files, where the case can be neither; else nothing."""
+    folder = files("reports.html") / "templates" / "bugs" / case.id.rpartition("/")[2]
+    written = folder.iterdir() if folder.is_dir() else ()
+    return {path.name.removesuffix(".txt"): path.read_text(encoding="utf-8") for path in written}
 
 
 def _answers(case: Case, results: Iterable[Results]) -> Iterator[tuple[SparkVersion, Cell]]:

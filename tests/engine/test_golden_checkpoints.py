@@ -355,7 +355,7 @@ COUNTED_IN_ONE = Resumed(
 """Spark's test expects these with as many partitions as in the checkpoint; on 3.5 the session's number does not matter."""
 INNER_JOIN_OF_2_4 = _joins(f"{V}2.4.0-streaming-join", "inner", 6, 7, 8, 9, 10)
 OF_4_ONLY = (
-    # Wrong: the counts begin anew, because the rows come to other partitions than those of their state. Seen since 4.1 (SPARK-53942).
+    # A bug: the counts start again, because rows do not reach the partitions that hold their state. Seen since 4.1 (SPARK-53942).
     replace(COUNTED_IN_ONE, rows=[(3, 6, 1), (2, 4, 1), (1, 2, 1)]),
     # Spark's test expects its rows; outside Spark's tests, 4.1 and newer cannot write the schema of such state (SPARK-51779).
     replace(INNER_JOIN_OF_2_4, error="Unsupported schema writer version: 1"),

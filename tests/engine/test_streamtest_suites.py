@@ -12,10 +12,10 @@ from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
-from reports.analysis.bug_report import BugReport
+from reports.analysis.bug_report import written_by_hand
 from reports.analysis.published import published_results
 from reports.html.streamtest_suite import is_expressible, suite_name
-from reports.results.known_bug import ListedBug, listed_bugs
+from reports.results.known_bug import listed_bugs
 from tests.engine.stream_tests import compile_suites, jars_of_tests, run_suites
 from tests.support.effort import full_run_only
 
@@ -43,7 +43,7 @@ def shows_a_bug(case: Case) -> bool:
 
 def written(case: Case) -> str | None:
     """The suite that is written by hand."""
-    return BugReport(case, ListedBug(case=case.id), None, ()).written().get(f"{suite_name(case)}.scala")
+    return written_by_hand(case).get(f"{suite_name(case)}.scala")
 
 
 @full_run_only
