@@ -100,13 +100,14 @@ class Watched(threading.Thread):
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
         self._root = psutil.Process(process)
-        self._cpu: dict[int, float] = {}
+        self._cpu: dict[tuple[str, int], float] = {}
         self.memory: Counter[str] = Counter()
         self.start()
 
     @property
-    def cpu(self) -> float:
-        return sum(self._cpu.values())
+    def cpu(self) -> Counter[str]:
+        """Seconds by program."""
+        return sum((Counter({name: seconds}) for (name, _), seconds in self._cpu.items()), Counter[str]())
 
     def run(self) -> None:
         while self._root.is_running() and self._root.status() != psutil.STATUS_ZOMBIE:
@@ -117,9 +118,9 @@ class Watched(threading.Thread):
             for process in tree:
                 try:
                     times, name = process.cpu_times(), process.name() if process != self._root else "conformance"
-                    self._cpu[process.pid] = times.user + times.system
+                    self._cpu[name, process.pid] = times.user + times.system
                     if name == "java":  # it starts processes that end at once
-                        self._cpu[process.pid] += times.children_user + times.children_system
+                        self._cpu[name, process.pid] += times.children_user + times.children_system
                     self.memory[name] = max(self.memory[name], process.memory_info().rss)
                 except psutil.Error:
                     continue
@@ -159,7 +160,8 @@ def main() -> None:
         batches, seconds = (sum(each) for each in zip(*runs, strict=True))
         print(f"{what} on {spark}: {len(runs)} runs, {batches} micro-batches, {seconds:.1f} s")
     print(f"exit code {code}, {sum(each[2] for each in asked)} micro-batches in {len(asked)} runs")
-    print(f"wall {wall:.1f} s, CPU {watched.cpu:.1f} s")
+    by_program = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in watched.cpu.most_common(4))
+    print(f"wall {wall:.1f} s, CPU {watched.cpu.total():.1f} s: {by_program}")
     for name, most in watched.memory.items():
         if name in ("conformance", "java"):  # a process that Java starts has its name and memory last
             print(f"memory of {name}: {most / 1e6:.0f} MB")

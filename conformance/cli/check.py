@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -28,15 +28,12 @@ from conformance.own_job import verdict as verdicts
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
-from conformance.suite import discovery
-from conformance.suite.discovery import Suite
 from conformance.variants.catalogue import KAFKA, from_kafka
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
 from reports.results.checkpoint_status import combined
-from reports.results.reading import Results
 from reports.results.status import final_style
 
 PAGE = "verdict.html"
@@ -165,7 +162,7 @@ def check(
     with ExitStack() as stack:
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
-        published = stack.enter_context(ThreadPoolExecutor(1)).submit(_Published.about, before, after)
+        published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
         notes, answers = asked.notes, []
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1
@@ -199,16 +196,9 @@ class _Answer:
     exit_code: int
 
 
-@dataclass(frozen=True)
-class _Published:
-    """What is published about two versions, and the cases that it is about."""
-
-    results: Results
-    suite: Suite
-
-    @classmethod
-    def about(cls, before: Target, after: Target) -> Self:
-        return cls(published_results((str(before.version), str(after.version))), discovery.load())
+def _published(before: Target, after: Target) -> verdicts.Published | None:
+    results = published_results((str(before.version), str(after.version)), upgrades=False)
+    return verdicts.Published.about(results, before.version, after.version)
 
 
 @dataclass(frozen=True)
@@ -227,7 +217,7 @@ class _Trial:
     source: SourceOption
     alone: bool
     """Whether the job has no other query."""
-    published: Future[_Published]
+    published: Future[verdicts.Published | None]
 
     def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
         """Compare; and write case, results and page into a folder."""
@@ -252,15 +242,7 @@ class _Trial:
                 verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict.write(output / "results.jsonl")
         published, conf = self.published.result(), self.where.runtime.conf
-        about = verdicts.known(
-            published.results,
-            published.suite,
-            self.before.version,
-            self.after.version,
-            verdict.features,
-            conf,
-            verdict.plan,
-        )
+        about = published.known(verdict.features, conf, verdict.plan) if published is not None else None
         answers = [*verdicts.statements(verdict, about), *self.query.statements]
         answers += [stress.statement(verdict) for stress in stresses]
         summary = f"{title}: {verdicts.summary(verdict)}"

@@ -156,9 +156,10 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     1. The case on each version, of which the earlier keeps its checkpoints.
     2. Some of these on the later version: before the restart, and before the last rows, when they hold most of the sample. If there is
        nothing to compare, because the job fails or emits nothing, the run ends here.
-    3. On the earlier version, the checkpoints after which the later one differed from the whole job: a restart alone may cause that.
-    4. Those that only the later version refused, with each setting that may help.
-    5. All other checkpoints, if those of 2 did not end alike.
+    3. On the earlier version, the checkpoints after which the later one differed from the whole job, since a restart alone may cause
+       that; at the same time, on the later version, those that it refused, with each setting that may help; and the checkpoint before
+       rows that arrive again, unless it refused all others.
+    4. All other checkpoints, if those that ran did not end alike.
 
     As soon as anything differs that chance or the clock may explain, the case runs once more on each version.
     """
@@ -180,12 +181,14 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     def cell(cut: int, target: Target, **setting: str) -> CellTask:
         return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
 
-    first = [cut for cut in first_handoffs(run.case) if cut in kept]
-    cells = [cell(cut, run.after) for cut in first if cut not in resumed]
+    first = [cut for cut in first_handoffs(run.case) if cut in kept and cut not in resumed]
+    again = [cut for cut in first if run.case.steps[cut - 1].name == ENDS_COME_AGAIN]
+    cells = [cell(cut, run.after) for cut in first if cut not in again]
     if not cells:
         cells = [cell(cut, run.before) for cut in verdicts if cut not in restarted and _needs_a_restart(run, cut)]
-    if not cells:
-        cells = [*_workarounds(run, verdicts, cell)]
+        cells += _workarounds(run, verdicts, cell)
+        if not verdicts or any(verdict.outcome != "refused" for verdict in verdicts.values()):
+            cells += [cell(cut, run.after) for cut in again]
     ends = {
         (verdict.outcome, verdict.error.title if verdict.error is not None else "")
         for cut, verdict in verdicts.items()

@@ -28,7 +28,7 @@ from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectations
 from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
-from conformance.suite.discovery import Suite
+from conformance.suite import discovery
 from harness.runtimes.tables import how_to_load
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
@@ -373,28 +373,38 @@ class Known:
     """What of the query meets a change: case → its features."""
 
 
-def known(
-    results: Results,
-    suite: Suite,
-    before: SparkVersion,
-    after: SparkVersion,
-    uses: tuple[str, ...],
-    conf: Mapping[str, str] | None = None,
-    plan: str = "",
-) -> Known | None:
-    """The known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite;
-    None if a line has no published results.
-    """
-    a, b = _published(results, before), _published(results, after)
-    if a is None or b is None:
-        return None
-    ran = frozenset(results.header.cases)
-    possible = (case for case in suite.cases if case.id in ran)
-    met_by = concerned(possible, frozenset(uses), conf or {}, read_plan(plan))
-    matrix = replace(Matrix.of(results), cases=tuple(sorted(met_by)))
-    between = () if a == b else changes(matrix, a, b).changes
-    met = tuple(change for change in between if change.met_by_running_queries)
-    return Known(a, b, tuple(_bugs(matrix, (a, b), met_by)), met, met_by)
+@dataclass(frozen=True)
+class Published:
+    """What is published about two versions, and the cases that show a known bug of one of them, or a change between them."""
+
+    before: Target
+    after: Target
+    """Each is the version itself or, if that has no published results, the newest of its line that has."""
+    matrix: Matrix
+    cases: tuple[Case, ...]
+
+    @classmethod
+    def about(cls, results: Results, before: SparkVersion, after: SparkVersion) -> Published | None:
+        """Reads the cases from the suite, and no others, since that takes seconds; None if a line has no published results."""
+        a, b = _published(results, before), _published(results, after)
+        if a is None or b is None:
+            return None
+        matrix = Matrix.of(results)
+        bugs = {case for cells in matrix.known_bugs((a, b)).values() for case, _ in cells}
+        changed = {change.case for change in _changes(matrix, a, b)}
+        return cls(a, b, matrix, discovery.some(bugs | changed))
+
+    def known(self, uses: tuple[str, ...], conf: Mapping[str, str] | None = None, plan: str = "") -> Known:
+        """The known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite."""
+        met_by = concerned(self.cases, frozenset(uses), conf or {}, read_plan(plan))
+        matrix = replace(self.matrix, cases=tuple(sorted(met_by)))
+        met = tuple(change for change in _changes(matrix, self.before, self.after) if change.met_by_running_queries)
+        bugs = tuple(_bugs(matrix, (self.before, self.after), met_by))
+        return Known(self.before, self.after, bugs, met, met_by)
+
+
+def _changes(matrix: Matrix, before: Target, after: Target) -> tuple[Change, ...]:
+    return () if before == after else changes(matrix, before, after).changes
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:

@@ -29,24 +29,25 @@ def published() -> tuple[Path, ...]:
     return tuple(sorted(path for path in BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
 
 
-def published_results(releases: Iterable[str] = ()) -> Results:
+def published_results(releases: Iterable[str] = (), *, upgrades: bool = True) -> Results:
     """The published results, with the upgrades of the cases that have not changed in between.
 
     Args:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
             is added. Any other text is ignored. Only cases that have an answer on each release remain: see ``left_out``.
+        upgrades: whether to read the upgrades, which takes as long as the rest.
     """
     if not published():
         raise UnusableResults(BASELINES, "there are no published results", "install the suite again")
     results = Results.read_all(list(published()))
-    if UPGRADES.is_file():
+    if upgrades and UPGRADES.is_file():
         digests = {cell.case: cell.case_digest for cell in results.cells}
-        upgrades = tuple(
+        unchanged = tuple(
             cell
             for cell in Results.read(UPGRADES, condensed=True).upgrades
             if digests.get(cell.case, cell.case_digest) == cell.case_digest
         )
-        results = replace(results, upgrades=upgrades)
+        results = replace(results, upgrades=unchanged)
     lines = {target.version.line for target in results.header.targets if target.version is not None}
     newest = {version.line: version for version in published_patches() if version.line not in lines}
     wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}

@@ -7,8 +7,9 @@ from functools import cache
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.own_job.verdict import Known, concerned, known
+from conformance.own_job.verdict import Known, Published, concerned
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, Watermark, read_plan
+from reports.analysis.change import changes
 from reports.analysis.features import features
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
@@ -20,9 +21,9 @@ JOIN = ("append mode", "outer join", "several watermarks")
 @cache
 def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> Known:
     versions = SparkVersion.parse(before), SparkVersion.parse(after)
-    found = known(published_results(), whole_suite(), *versions, uses, plan=plan)
-    assert found is not None
-    return found
+    published = Published.about(published_results(upgrades=False), *versions)
+    assert published is not None
+    return published.known(uses, plan=plan)
 
 
 def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> None:
@@ -155,4 +156,21 @@ def test_a_query_of_which_no_plan_was_seen_is_told_of_no_bug() -> None:
 
 @pytest.mark.parametrize("version", ["2.4.8", "9.9.9"])
 def test_a_line_without_results(version: str) -> None:
-    assert known(published_results(), whole_suite(), SparkVersion.parse(version), SparkVersion(4, 3, 0), JOIN) is None
+    assert (
+        Published.about(published_results(upgrades=False), SparkVersion.parse(version), SparkVersion(4, 3, 0)) is None
+    )
+
+
+def test_only_cases_that_show_something_are_read() -> None:
+    """Reading the whole suite took a check seconds of a core."""
+    published = Published.about(published_results(upgrades=False), SparkVersion(3, 5, 9), SparkVersion(4, 3, 0))
+    assert published is not None
+    shown = {case.id for case in published.cases}
+    wanted = {
+        cell.case
+        for cell in published.matrix.cells.values()
+        if cell.target in (published.before.name, published.after.name) and cell.status == "bug"
+    }
+    changed = {change.case for change in changes(published.matrix, published.before, published.after).changes}
+    assert shown == wanted | changed
+    assert 0 < len(shown) < len(whole_suite().cases) / 2

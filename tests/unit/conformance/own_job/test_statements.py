@@ -7,7 +7,7 @@ from dataclasses import replace
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.own_job.verdict import Handoffs, JobVerdict, Known, known, record, statements
+from conformance.own_job.verdict import Handoffs, JobVerdict, Known, Published, record, statements
 from conformance.query.reading import PHYSICAL_PLAN
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
@@ -21,8 +21,9 @@ WORKAROUND = "Define a watermark on both inputs."
 
 def verdict() -> tuple[JobVerdict, Known]:
     results, suite = published_results(), whole_suite()
-    about = known(results, suite, SparkVersion(3, 5, 9), SparkVersion(4, 3, 0), JOIN, plan=PLAN)
-    assert about is not None
+    published = Published.about(results, SparkVersion(3, 5, 9), SparkVersion(4, 3, 0))
+    assert published is not None
+    about = published.known(JOIN, plan=PLAN)
     cell = results.cells[0]
     found = JobVerdict(
         suite.cases[0], results.header, about.before, about.after, (cell, cell), (), "unknown", None, (), JOIN
