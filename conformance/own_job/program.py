@@ -20,7 +20,7 @@ from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
-from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
+from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import Jar, OwnCode
@@ -127,13 +127,14 @@ def survey(
         WrongUsage: it fails, starts no query, or does not end.
         HarnessError: see `harness.engine.engine.Runtime.start`.
     """
-    engine = kept.runtime.start(target, on_progress=on_progress)
+    needs = EngineNeeds(main=program.is_class)
+    engine = kept.runtime.start(target, on_progress=on_progress, needs=needs)
     try:
         seen = _survey(engine, program, files, timeout, record)
     except BaseException:
         engine.close()
         raise
-    kept.leave(target, NOTHING_ELSE, engine)
+    kept.leave(target, needs, engine)
     if seen.error is not None:
         raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
