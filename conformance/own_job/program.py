@@ -31,6 +31,8 @@ from reports.results.status import Statement
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 KAFKA = "kafka"
+_CHANGES = "changes"
+"""The format of the changes of a table, ``DataStreamReader.changes``."""
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
 """The columns of a record of Kafka that a sample need not have, with their types."""
 _TRIGGERS = ("default", "once", "availableNow")
@@ -236,11 +238,15 @@ def _query(program: Program, number: int, of: ProgramSeen) -> OwnQuery:
         output_mode=seen.output_mode,
         trigger=seen.trigger,
         only=seen.reads,
-        statements=tuple(_not_tried(program, seen)),
+        statements=tuple(_not_tried(program, seen, of.sources)),
     )
 
 
-def _not_tried(program: Program, seen: QuerySeen) -> Iterator[Statement]:
+def _not_tried(program: Program, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
+    for source in sources:
+        if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
+            what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
+            yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
     if seen.sink in ("foreach", "foreachBatch"):
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"

@@ -181,6 +181,15 @@ def test_each_query_has_all_streams_and_rows_of_those_that_it_reads(files, tmp_p
     assert all("clicks" not in arrival for step in alone.steps for arrival in step.arrivals())
 
 
+def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:
+    changes = SourceSeen(name="sales", format="changes", ddl=None)
+    whole = seen(ORDERS, changes, queries=(query("sales"), query("orders")))
+    (first, _), (second, _) = queries(JOB, whole, files("orders", "sales"))
+    (said,) = first.statements
+    assert said.text.startswith("the changes of sales are those of its sample: what Spark does to find them")
+    assert second.statements == ()
+
+
 def test_the_only_query_needs_no_number(files, tmp_path: Path) -> None:
     ((only, samples),) = queries(JOB, seen(ORDERS, queries=(query("orders"),)), files("orders"))
     case = write_job(only, samples, tmp_path, batches=2)
