@@ -239,8 +239,8 @@ def _of_kafka(frame: Any, source: Source) -> Any:
     return frame.select(*[column(name, type) for name, type in columns.items()])
 
 
-def read_once(session: Any, source: Source) -> Any:
-    """What a source has now, as a batch DataFrame."""
+def read_once(session: Any, source: Source, folder: str) -> Any:
+    """What a source has now, as a batch DataFrame. ``folder``: from which the program sees relative paths."""
     reader = session.read
     left_out = _OF_STREAMS_OF_KAFKA if source.format == KAFKA else ()
     options = {key: value for key, value in (source.options or {}).items() if key.lower() not in left_out}
@@ -250,9 +250,9 @@ def read_once(session: Any, source: Source) -> Any:
     if source.format != KAFKA and source.schema is not None:
         reader = reader.schema(source.schema)
     path = source.path
-    if path is not None and os.path.exists(path):
-        # The JVM has another working directory than the program.
-        path = os.path.abspath(path)
+    if path is not None and os.path.exists(os.path.join(folder, path)):
+        # The JVM has another working directory.
+        path = os.path.abspath(os.path.join(folder, path))
     frame = reader.load(path) if path is not None else reader.load()
     if source.format != KAFKA:
         return frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Optional
 
 from . import program
@@ -72,7 +73,9 @@ class Survey:
     def _first_rows(self, source: program.Source) -> Dict[str, Any]:
         """The first rows of the source itself, each as JSON; or why they cannot be read."""
         try:
-            frame = program.read_once(self._session, source)
+            # A program of Python has a working directory.
+            folders = self._code.folders if "main" in self._called else []
+            frame = program.read_once(self._session, source, next(iter(folders), os.getcwd()))
             self._ddl[source.name] = self._ddl[source.name] or self._text(frame.schema)
             return {"rows": program.as_json(frame.limit(self._record))}
         except Exception as error:

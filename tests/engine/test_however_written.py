@@ -219,6 +219,25 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folder: Path) -> None:
+    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    (folder / "orders").mkdir()
+    (folder / "orders" / "a.json").write_text('{"order_time": "2026-03-01 12:00:00", "who": "ada", "amount": 7}\n')
+    command = [str(Path(sys.executable).with_name("conformance")), "sample", "--from", "3.5", "--record", "5"]
+    done = subprocess.run(
+        [*command, "--jar", "sums.jar", "--main", "acme.Main"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    schema = "orders=`order_time` timestamp, `who` string, `amount` bigint"
+    assert done.stdout == f"--sample orders=orders.jsonl --schema '{schema}' --sample clicks=clicks.jsonl\n"
+    (order,) = map(json.loads, (folder / "orders.jsonl").read_text().splitlines())
+    assert (order["who"], order["amount"]) == ("ada", 7)
+    assert "clicks: " in done.stderr, "its folder is not there"
+    assert [*json.loads((folder / "clicks.jsonl").read_text().splitlines()[0])] == ["click_time", "who", "page"]
+    assert not (folder / "mine").exists()
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(folder: Path) -> None:
     _of_java(folder, _environment("3.5"), folder / "sums.jar")
     _of_scala(folder, _environment("4.3"), folder / "jobs.jar")

@@ -370,7 +370,7 @@ class Reader:
 
 def asked(source):
     reader = Reader()
-    program_module.read_once(reader.session, source)
+    program_module.read_once(reader.session, source, str(Path.cwd()))
     return reader.said
 
 
