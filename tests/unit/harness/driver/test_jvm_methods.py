@@ -196,6 +196,30 @@ def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called
         called("acme.Jobs.f", classes, "a", does=throwing("scala.Option", "org.apache.spark.sql.Dataset", "acme.Jobs"))
 
 
+def test_a_main_method_is_static_and_takes_texts(monkeypatch):
+    def method(name, *types, static=True):
+        named = [Class(type) for type in types]
+        return SimpleNamespace(getName=lambda: name, getParameterTypes=lambda: named, getModifiers=lambda: static)
+
+    texts = "[Ljava.lang.String;"
+    modifier = SimpleNamespace(isStatic=lambda modifiers: modifiers)
+    java = SimpleNamespace(lang=SimpleNamespace(reflect=SimpleNamespace(Modifier=modifier)))
+    session = SimpleNamespace(_jvm=SimpleNamespace(java=java))
+    for methods, fits in (
+        ([method("main", "int"), method("main", texts)], True),
+        ([method("main", texts, static=False)], False),
+        ([method("main"), method("Main", texts), method("main", texts, "int")], False),
+        (None, False),
+    ):
+        of = None if methods is None else Class("acme.Main", *methods)
+        monkeypatch.setattr(jvm_methods, "java_class", lambda _, name, of=of: of)
+        if fits:
+            jvm_methods.check_main("acme.Main", session)
+        else:
+            with pytest.raises(jvm_methods.NotCallable, match=r"acme\.Main"):
+                jvm_methods.check_main("acme.Main", session)
+
+
 @pytest.mark.parametrize(
     ("error", "said", "hint"),
     [
