@@ -21,7 +21,8 @@ from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_LIBRARIES = ("lib/libjdwp.*", "jre/lib/libjdwp.*", "jre/lib/*/libjdwp.*", "bin/jdwp.dll", "jre/bin/jdwp.dll")
+_LIBRARIES = ("lib/libjdwp.*", "lib/*/libjdwp.*", "bin/jdwp.dll")
+"""Where the agent is in the home of a Java, which is the folder ``jre`` of a JDK 8; there it is in a folder named after the processor."""
 _KEY = "conformance.box"
 _PACKAGES = ("org.apache.spark.sql.classic.", "org.apache.spark.sql.")
 """Where the classes of a session are: since 4.0, and before."""

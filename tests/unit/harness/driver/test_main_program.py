@@ -407,7 +407,7 @@ def test_without_a_debugger_and_through_connect_no_main_method_runs(monkeypatch)
         main_program.run("acme.Main", (), SimpleNamespace(), None)
 
 
-@pytest.mark.parametrize("library", ["lib/libjdwp.so", "jre/lib/amd64/libjdwp.so", "jre/bin/jdwp.dll"])
+@pytest.mark.parametrize("library", ["lib/libjdwp.so", "lib/amd64/libjdwp.so", "bin/jdwp.dll"])
 def test_a_jvm_is_debugged_only_where_it_is_wanted_and_its_java_can(tmp_path, monkeypatch, library):
     made = []
     monkeypatch.setattr(main_program, "_engine", made)
