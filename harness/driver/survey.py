@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Dict, List, Optional
 
 from . import program
@@ -12,9 +13,16 @@ from .own_code import AuthorFailed, OwnCode, refused_at
 from .permission import analysed_plan
 from .request import Stream
 
+_STREAM = re.compile(r"\bStreaming(?:Relation|DataSourceV2)")
+"""What reads a stream, in an analysed plan."""
+
 
 class _NoSchema(BaseException):
     """Nobody says which columns a source has. No ``Exception``, which a program may catch."""
+
+
+class _NotHeld(Exception):
+    """The program reads a stream in a way in which no sample can take its place."""
 
 
 class Survey:
@@ -88,7 +96,13 @@ class Survey:
 
     def _query(self, query: program.Started) -> Dict[str, Any]:
         plan = analysed_plan(self._session, query.frame)
-        reads = [s.name for s in self._sources if "/streams/{}]".format(s.name) in plan]
+        held = {s.name: "/streams/{}]".format(s.name) for s in self._sources}
+        for line in plan.splitlines():
+            if _STREAM.search(line) and not any(place in line for place in held.values()):
+                raise _NotHeld(
+                    "a query reads a stream of SQL, STREAM …: read it with readStream.table, where a sample takes its place"
+                )
+        reads = [name for name, place in held.items() if place in plan]
         return {
             "name": query.name,
             "outputMode": query.output_mode,

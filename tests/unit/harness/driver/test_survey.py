@@ -94,6 +94,15 @@ def test_columns_of_a_sample_let_it_go_on(surveyed):
     assert answer["sources"] == [{"name": "sales", "format": "delta", "ddl": None}]
 
 
+def test_a_stream_that_only_sql_names_cannot_be_held(surveyed, session):
+    session.sql = lambda text: Frame(
+        session, "SubqueryAlias\n+- ~StreamingRelation DataSource(t), FileSource[/warehouse/t], [a#1]"
+    )
+    answer = surveyed("spark.sql('SELECT * FROM STREAM t').writeStream.start()")
+    assert "read it with readStream.table" in answer["error"]["raised"]
+    assert answer["queries"] == []
+
+
 def test_what_ended_it_has_its_line(surveyed):
     answer = surveyed("print('began')\nraise KeyError('x')")
     error = answer["error"]
