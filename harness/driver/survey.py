@@ -13,7 +13,7 @@ from .own_code import AuthorFailed, OwnCode, refused_at
 from .permission import analysed_plan
 from .request import Stream
 
-_STREAM = re.compile(r"\bStreaming(?:Relation|DataSourceV2)")
+_STREAM = re.compile(r"\bStreaming\w*Relation")
 """What reads a stream, in an analysed plan."""
 
 
@@ -100,7 +100,8 @@ class Survey:
         for line in plan.splitlines():
             if _STREAM.search(line) and not any(place in line for place in held.values()):
                 raise _NotHeld(
-                    "a query reads a stream of SQL, STREAM …: read it with readStream.table, where a sample takes its place"
+                    "a query reads a stream that cannot be held, such as STREAM in SQL: read it with readStream, where a sample takes its "
+                    "place"
                 )
         reads = [name for name, place in held.items() if place in plan]
         return {

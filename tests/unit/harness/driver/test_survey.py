@@ -99,7 +99,7 @@ def test_a_stream_that_only_sql_names_cannot_be_held(surveyed, session):
         session, "SubqueryAlias\n+- ~StreamingRelation DataSource(t), FileSource[/warehouse/t], [a#1]"
     )
     answer = surveyed("spark.sql('SELECT * FROM STREAM t').writeStream.start()")
-    assert "read it with readStream.table" in answer["error"]["raised"]
+    assert "such as STREAM in SQL: read it with readStream" in answer["error"]["raised"]
     assert answer["queries"] == []
 
 
