@@ -21,7 +21,7 @@ class _NoSchema(BaseException):
     """Nobody says which columns a source has. No ``Exception``, which a program may catch."""
 
 
-class _NotHeld(Exception):
+class NotHeld(Exception):
     """The program reads a stream in a way in which no sample can take its place."""
 
 
@@ -99,7 +99,7 @@ class Survey:
         held = {s.name: "/streams/{}]".format(s.name) for s in self._sources}
         for line in plan.splitlines():
             if _STREAM.search(line) and not any(place in line for place in held.values()):
-                raise _NotHeld(
+                raise NotHeld(
                     "a query reads a stream that cannot be held, such as STREAM in SQL: read it with readStream, where a sample takes its "
                     "place"
                 )
