@@ -65,12 +65,7 @@ def check(
         "CODE",
         job_options.JOB,
     ),
-    main: str | None = option(
-        None,
-        "In place of it: a class of --jar with a main method, a program of Java or Scala.",
-        "CLASS",
-        job_options.JOB,
-    ),
+    main: job_options.Main = None,
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
@@ -134,9 +129,7 @@ def check(
     an answer.
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
-    if main is not None and job is not None:
-        # Behind -- the first argument of the main method stands in the place of a job.
-        arguments, job = [job, *(arguments or ())], None
+    job, arguments = job_options.with_arguments(job, arguments, main)
     if len([text for text in (job, call, main) if text is not None]) != 1:
         what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
         raise typer.BadParameter(what, param_hint="JOB")
@@ -144,7 +137,7 @@ def check(
         job or call or str(main),
         is_method=call is not None,
         is_main=main is not None,
-        arguments=arguments or (),
+        arguments=arguments,
         output_mode=output_mode,
         watermarks=watermark or (),
         run_sinks=run_sinks,

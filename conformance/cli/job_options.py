@@ -36,6 +36,10 @@ Schemas = Annotated[
 ]
 Rows = Annotated[int, shared("Rows to take from each sample.", "N", INPUT, min=1)]
 OutputMode = Annotated[str | None, shared("append, update or complete; a program says it itself.", "MODE", JOB)]
+Main = Annotated[
+    str | None,
+    shared("In place of it: a class of --jar with a main method, a program of Java or Scala.", "CLASS", JOB, "--main"),
+]
 Watermarks = Annotated[
     list[str] | None,
     shared(
@@ -54,6 +58,13 @@ _STYLES: Mapping[Status, str] = {
     "violates": "bold red",
     "broken": "bold yellow",
 }
+
+
+def with_arguments(job: str | None, arguments: Sequence[str] | None, main: str | None) -> tuple[str | None, list[str]]:
+    """The job and its arguments: behind -- the first argument of a main method stands in the place of a job."""
+    if main is not None and job is not None:
+        return None, [job, *(arguments or ())]
+    return job, [*(arguments or ())]
 
 
 @dataclass(frozen=True)

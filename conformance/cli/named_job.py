@@ -85,6 +85,15 @@ class NamedJob:
             return "a file of SQL"
         return "a program" if not self.is_method and is_program(self.text) else "a function"
 
+    def program(self, where: EngineUse) -> tuple[Program, EngineUse]:
+        """The program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
+        own_code = where.runtime.own_code or OwnCode(())
+        if self.is_main:
+            program = Program.main(self.text, self.arguments, where.runtime.jars)
+        else:
+            program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+        return program, replace(where, runtime=replace(where.runtime, own_code=own_code))
+
     def queries(
         self,
         target: Target,
@@ -106,19 +115,14 @@ class NamedJob:
             WrongUsage: the job does not exist, or its samples do not fit.
             HarnessError: see `conformance.runner.resources.open_runtime`.
         """
-        own_code = where.runtime.own_code or OwnCode(())
         if self.kind == "a program":
-            if self.is_main:
-                program = Program.main(self.text, self.arguments, where.runtime.jars)
-            else:
-                program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
-            where = replace(where, runtime=replace(where.runtime, own_code=own_code))
+            program, where = self.program(where)
             kept = stack.enter_context(where.keeping_engines())
             errors_console(notes, f"{self.text}: asking {target.version} what it reads and starts")
             timeout = where.concurrency.step_timeout
             seen = programs.survey(program, target, kept, files, timeout, EngineLines().says)
             return JobQueries(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept), ())
-        query, samples, more = self._query(where, files, own_code)
+        query, samples, more = self._query(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())
         return JobQueries(((query, samples),), replace(where, kept=kept), (*notes, *more))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from conformance.cli import engine_options, job_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import JobCode
+from conformance.cli.named_job import NamedJob
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import EngineLines
 from conformance.core.errors import WrongUsage
@@ -19,17 +19,17 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job import program as programs
-from conformance.own_job.program import KAFKA, Program, is_program
+from conformance.own_job.program import KAFKA
 from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
-from harness.runtimes.own_code import OwnCode
 
 
 @grouped
 def sample(
-    job: str = argument(..., "Your program, a file or a module.", "PROGRAM"),
+    job: str | None = argument(None, "Your program, a file or a module.", "PROGRAM"),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
+    main: job_options.Main = None,
     from_: str = option(..., "The version the job runs on.", "VERSION", SELECT_VERSIONS, "--from"),
     schema: job_options.Schemas = None,
     record: int = option(
@@ -58,19 +58,19 @@ def sample(
     columns and made-up values, or with --record its first rows, which Spark reads from the source as a batch DataFrame.
     Prints the options with which `check` reads them.
     """
-    if not is_program(job):
-        raise typer.BadParameter(
-            "only a program says what it reads: a file ending in .py, or a module", param_hint="PROGRAM"
-        )
+    job, arguments = job_options.with_arguments(job, arguments, main)
+    named = NamedJob(main or job or "", is_main=main is not None, arguments=arguments)
+    if named.kind != "a program":
+        what = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
+        raise typer.BadParameter(what, param_hint="PROGRAM")
     if mask and not record:
         raise typer.BadParameter("only what is recorded can be replaced: add --record N", param_hint="--mask")
     masked = [(stream, column) for stream, _, column in (text.partition("=") for text in mask or ())]
     where = job_options.options_of_job(engines, settings, speed, code)
     files = job_options.SampleFiles.of((), schema, 1, where, allow_silent=True)
     target, notes = engine_options.one_target(from_, "--from")
-    program, own_code = Program.named(job, arguments or (), where.runtime.own_code or OwnCode(()))
-    where = replace(where, runtime=replace(where.runtime, own_code=own_code))
-    errors = errors_console(notes, f"{job}: asking {target.version} what it reads")
+    program, where = named.program(where)
+    errors = errors_console(notes, f"{named.text}: asking {target.version} what it reads")
     with where.keeping_engines() as kept:
         seen = programs.survey(
             program, target, kept, files, where.concurrency.step_timeout, EngineLines().says, record=record
@@ -81,9 +81,8 @@ def sample(
     for source in seen.sources:
         columns = files.columns(source.name) or source.ddl
         if source.format != KAFKA and columns is None:
-            raise WrongUsage(
-                f"{job} reads {source.name}, and only the source itself says its columns: add --schema '{source.name}=t TIMESTAMP, …'"
-            )
+            add = f"add --schema '{source.name}=t TIMESTAMP, …'"
+            raise WrongUsage(f"{named.text} reads {source.name}, and only the source itself says its columns: {add}")
         file = output / f"{source.name}.jsonl"
         options.append(f"--sample {source.name}={file}")
         if source.rows and source.format != KAFKA:

@@ -526,9 +526,17 @@ class Case(AnyCase):
     @property
     def jars(self) -> tuple[str, ...]:
         """The jars that its calls name, as ``--jar`` names them, each once."""
-        called = (operation.arguments["call"] for operation in self.operations() if operation.name == "call")
-        named = (value["jar"] for value in called if isinstance(value, dict) and "jar" in value)
+        named = (value["jar"] for value in self._called() if isinstance(value, dict) and "jar" in value)
         return tuple(dict.fromkeys(str(jar) for jars in named for jar in (jars if isinstance(jars, list) else [jars])))
+
+    @property
+    def calls_main(self) -> bool:
+        """Whether it calls a main method of a jar."""
+        return any(isinstance(value, dict) and "main" in value for value in self._called())
+
+    def _called(self) -> Iterator[Json]:
+        """What its calls say that they call."""
+        return (operation.arguments["call"] for operation in self.operations() if operation.name == "call")
 
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC

@@ -20,7 +20,7 @@ from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
-from harness.engine.engine import NOTHING_ELSE, DriverFailed, Engine, EngineDied, EngineSilent
+from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import Jar, OwnCode
@@ -31,6 +31,8 @@ from reports.results.status import Statement
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 KAFKA = "kafka"
+_CHANGES = "changes"
+"""The format of the changes of a table, ``DataStreamReader.changes``."""
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
 """The columns of a record of Kafka that a sample need not have, with their types."""
 _TRIGGERS = ("default", "once", "availableNow")
@@ -127,13 +129,14 @@ def survey(
         WrongUsage: it fails, starts no query, or does not end.
         HarnessError: see `harness.engine.engine.Runtime.start`.
     """
-    engine = kept.runtime.start(target, on_progress=on_progress)
+    needs = EngineNeeds(main=program.is_class)
+    engine = kept.runtime.start(target, on_progress=on_progress, needs=needs)
     try:
         seen = _survey(engine, program, files, timeout, record)
     except BaseException:
         engine.close()
         raise
-    kept.leave(target, NOTHING_ELSE, engine)
+    kept.leave(target, needs, engine)
     if seen.error is not None:
         raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
@@ -235,11 +238,15 @@ def _query(program: Program, number: int, of: ProgramSeen) -> OwnQuery:
         output_mode=seen.output_mode,
         trigger=seen.trigger,
         only=seen.reads,
-        statements=tuple(_not_tried(program, seen)),
+        statements=tuple(_not_tried(program, seen, of.sources)),
     )
 
 
-def _not_tried(program: Program, seen: QuerySeen) -> Iterator[Statement]:
+def _not_tried(program: Program, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
+    for source in sources:
+        if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
+            what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
+            yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
     if seen.sink in ("foreach", "foreachBatch"):
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"

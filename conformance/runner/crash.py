@@ -470,8 +470,9 @@ def _restarts(
     jars = tuple(dict.fromkeys(jar for point in points for jar in point.case.jars))
     conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
     limits = Limits(jobs=1, step_timeout=request.concurrency.step_timeout, engine_memory=ENGINE_MEMORY_LIMIT)
+    needs = EngineNeeds(topics=topics, tables=tables, jars=jars, main=any(point.case.calls_main for point in points))
     with Engines(replace(request.runtime, conf=conf), limits, watcher) as engines:
-        slot = engines.slot(target, EngineNeeds(topics=topics, tables=tables, jars=jars))
+        slot = engines.slot(target, needs)
         with slot.use():
             yield Restarts(slot.engine, folder, request.store.conf, limits.step_timeout)
 

@@ -30,6 +30,8 @@ _ONLY_AT = 7
 """The modifier of an event that names a location."""
 _NO_CODE = 0x0100 | 0x0400
 """Native and abstract methods."""
+_NO_JVM = -1
+"""In place of the error of a reply that will not come."""
 _PRIMITIVES = {"V": "", "Z": "b", "B": "b", "C": "H", "S": "h", "I": "i", "F": "i", "J": "q", "D": "q"}
 """How to unpack them; floating-point numbers as their bits."""
 _PARAMETER = re.compile(r"\[*(?:L[^;]+;|[ZBCSIFJD])")
@@ -224,6 +226,8 @@ class Debugger:
             error, answer = answers.get(timeout=self._seconds)
         except queue.Empty:
             raise DebuggerFailed("the JVM did not answer the debugger within {:g} s".format(self._seconds)) from None
+        if error == _NO_JVM:
+            raise DebuggerFailed("the JVM has ended")
         if error:
             raise DebuggerFailed("the JVM refuses command {}.{} of the debugger: error {}".format(of, command, error))
         return _Reader(answer)
@@ -243,7 +247,10 @@ class Debugger:
         except OSError:  # no JVM has connected, or it has ended
             pass
         finally:
-            self._socket = None
+            with self._sending:
+                self._socket = None
+                for answers in self._waiting.values():
+                    answers.put((_NO_JVM, b""))
 
     def _receive_packets(self, stream: Any) -> None:
         while True:

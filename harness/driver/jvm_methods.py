@@ -14,7 +14,15 @@ _OF_SPARK = re.compile(r"(org\.apache\.spark|py4j)\.")
 _EXCEPTION = re.compile(r"((?:[\w$]+\.)+[\w$]*(?:Exception|Error)\b[^\n]*)\n((?:\s+at [^\n]+(?:\n|$))+)")
 """An exception in a text, with the frames below it."""
 _FRAME = re.compile(r"\s+at (?:[\w.-]*/+)*([\w.$]+)\.[\w$<>]+\(([^)]*)\)")
-_LINKAGE = ("NoClassDefFoundError", "NoSuchMethodError", "ClassNotFoundException", "NoSuchFieldError")
+_LINKAGE = (
+    "NoClassDefFoundError",
+    "NoSuchMethodError",
+    "ClassNotFoundException",
+    "NoSuchFieldError",
+    "AbstractMethodError",
+    "IncompatibleClassChangeError",
+)
+_CLASS_OF_SPARK = re.compile(r"\borg[./]apache[./]spark\b")
 _CLASS_FILE = re.compile(r"class file version (\d+)\.\d+\).* up to (\d+)\.")
 _FIRST_CLASS_FILE = 44
 """The version of a class file is that of Java and this: Java 17 writes 61."""
@@ -195,7 +203,7 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
     said = str(exception.toString())
     if _NO_STARTS in said:
         return Thrown("NotCallable: the method " + STARTS_ITSELF.format(""), place(frames))
-    linkage = next((name for name in _LINKAGE if exception.getClass().getName().endswith(name)), None)
+    linkage = exception.getClass().getName().endswith(_LINKAGE)
     newer = _CLASS_FILE.search(said)
     if newer:
         compiled, runs = (int(number) - _FIRST_CLASS_FILE for number in newer.groups())
@@ -208,6 +216,12 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
         version = session._jvm.scala.util.Properties.versionNumberString().rpartition(".")[0]
         hint = "; is the jar built for Scala {}, which Spark {} has? One for each: --jar 2.12=a.jar --jar 2.13=b.jar"
         return Thrown(said + hint.format(version, session.version), place(frames))
+    if linkage and _CLASS_OF_SPARK.search(said):
+        hint = "; the jar is compiled for another Spark: {} does not have this{}. Compile it for both, one jar for each Scala: --jar "
+        hint += "2.12=a.jar --jar 2.13=b.jar, or for the older Spark if both have one Scala"
+        no_class = exception.getClass().getName().endswith(("NoClassDefFoundError", "ClassNotFoundException"))
+        package = " without a --package, perhaps" if no_class else ""
+        return Thrown(said + hint.format(session.version, package), place(frames))
     # A method of Java that the author calls fails by the author's fault; one of Spark's refuses something.
     called = next((each.getClassName() for each in frames if not _OF_LANGUAGES.match(each.getClassName())), "")
     if not linkage and _OF_SPARK.match(called):

@@ -16,12 +16,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from . import jvm_methods
 from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop, Value
-from .program import Query, Run, Source, WithoutEnd, set_options
+from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
 
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_LIBRARIES = ("lib/libjdwp.*", "jre/lib/libjdwp.*", "jre/lib/*/libjdwp.*", "bin/jdwp.dll", "jre/bin/jdwp.dll")
+_LIBRARIES = ("lib/libjdwp.*", "lib/*/libjdwp.*", "bin/jdwp.dll")
+"""Where the agent is in the home of a Java, which is the folder ``jre`` of a JDK 8; there it is in a folder named after the processor."""
 _KEY = "conformance.box"
 _PACKAGES = ("org.apache.spark.sql.classic.", "org.apache.spark.sql.")
 """Where the classes of a session are: since 4.0, and before."""
@@ -162,8 +163,8 @@ class _MainRun:
 
     def load(self, stop: _Stopped) -> Any:
         path = next(iter(stop.arguments), None)
-        if stop.method.name == "table":
-            return self._load(stop, "table", path)
+        if stop.method.name in OF_TABLES:
+            return self._load(stop, stop.method.name, path)
         return self._load(stop, str(stop.field("source")).lower(), path)
 
     def _load(self, stop: _Stopped, format: str, path: Optional[str]) -> Any:
@@ -294,7 +295,7 @@ def _missed(_: _MainRun, stop: _Stopped) -> Any:
 
 _Instead = Callable[[_MainRun, _Stopped], Any]
 _HELD: Sequence[Tuple[Sequence[str], str, Dict[str, _Instead]]] = (
-    (_STREAMING, "DataStreamReader", {"load": _MainRun.load, "table": _MainRun.load}),
+    (_STREAMING, "DataStreamReader", dict.fromkeys(("load", *OF_TABLES), _MainRun.load)),
     (_STREAMING, "DataStreamWriter", {"start": _MainRun.start, "toTable": _MainRun.start}),
     (
         _STREAMING,
@@ -313,6 +314,8 @@ _HELD: Sequence[Tuple[Sequence[str], str, Dict[str, _Instead]]] = (
     (("java.lang.",), "Runtime", {"exit": _MainRun.exit, "halt": _MainRun.exit}),
 )
 """Where a class may be, its name, and what each method that is held does in place of itself."""
+_NEWER = {"create", "table", "changes", "toTable"}
+"""Methods that not every version of Spark has."""
 _INSTEAD = {name: instead for _, _, methods in _HELD for name, instead in methods.items()}
 _AFTER_THE_END = ("start", "toTable", "startQuery", "exit", "halt")
 """What threads of a program that has ended must not do: they stand still."""
@@ -336,12 +339,11 @@ class _Holder:
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
             loaded = [each for each in names if jvm_methods.java_class(self._jvm, each) is not None]
-            missing = set(methods) - {"create"}
+            missing = set(methods) - _NEWER
             for each in loaded:
                 debugger.stop_at(each, list(methods))
                 missing -= {method.name for method in debugger.methods(each)}
-            # Up to 3.0, `table` and `toTable` are not there.
-            if not loaded or missing - {"table", "toTable"}:
+            if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
 

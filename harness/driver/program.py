@@ -45,6 +45,8 @@ _FILES = ("csv", "json", "orc", "parquet", "text", "xml")
 """The methods of a ``DataStreamReader`` that read files of a format."""
 _SCHEMA_SECOND = ("csv", "json", "xml")
 """Those of them whose second parameter is the schema."""
+OF_TABLES = ("table", "changes")
+"""The methods of a ``DataStreamReader`` that read a table by its name; also the formats of their sources."""
 _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
@@ -214,7 +216,7 @@ def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
     text = options.get("subscribe", "") if format == KAFKA else path or ""
     parts = [part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part)]
     last = parts[-1] if parts else format
-    if format in ("table", "iceberg"):
+    if format in (*OF_TABLES, "iceberg"):
         last = last.rstrip("`").rpartition(".")[2]
     name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)
     return "_" + name if name[0].isdigit() else name
@@ -237,20 +239,20 @@ def _of_kafka(frame: Any, source: Source) -> Any:
     return frame.select(*[column(name, type) for name, type in columns.items()])
 
 
-def read_once(session: Any, source: Source) -> Any:
-    """What a source has now, as a batch DataFrame."""
+def read_once(session: Any, source: Source, folder: str) -> Any:
+    """What a source has now, as a batch DataFrame. ``folder``: from which the program sees relative paths."""
     reader = session.read
-    if source.format == "table":
-        return reader.table(source.path)
     left_out = _OF_STREAMS_OF_KAFKA if source.format == KAFKA else ()
     options = {key: value for key, value in (source.options or {}).items() if key.lower() not in left_out}
+    if source.format in OF_TABLES:
+        return getattr(reader if source.format == "table" else reader.options(**options), source.format)(source.path)
     reader = reader.format(source.format).options(**options)
     if source.format != KAFKA and source.schema is not None:
         reader = reader.schema(source.schema)
     path = source.path
-    if path is not None and os.path.exists(path):
-        # The JVM has another working directory than the program.
-        path = os.path.abspath(path)
+    if path is not None and os.path.exists(os.path.join(folder, path)):
+        # The JVM has another working directory.
+        path = os.path.abspath(os.path.join(folder, path))
     frame = reader.load(path) if path is not None else reader.load()
     if source.format != KAFKA:
         return frame
@@ -368,8 +370,11 @@ def _load(run: Run, _: Any, self: Any, path: Any = None, format: Any = None, sch
     return run.load(noted, (format or noted.get("format") or "parquet").lower(), path, schema)
 
 
-def _table(run: Run, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
-    return run.load(_noted(self), "table", tableName, None)
+def _of_table(format: str) -> Instead:
+    def instead(run: Run, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
+        return run.load(_noted(self), format, tableName, None)
+
+    return instead
 
 
 def _file(format: str) -> Instead:
@@ -471,8 +476,10 @@ def _change_pyspark() -> None:
             _change(writer, name, _noting(name))
         for name in _FILES:
             _change(reader, name, _file(name))
-        for name, instead in (("option", _option), ("options", _options), ("load", _load), ("table", _table)):
+        for name, instead in (("option", _option), ("options", _options), ("load", _load)):
             _change(reader, name, instead)
+        for name in OF_TABLES:
+            _change(reader, name, _of_table(name))
         for name in ("foreachBatch", "foreach"):
             _change(writer, name, _function(name))
         for name, instead in (("trigger", _trigger), ("start", _start), ("toTable", _to_table)):

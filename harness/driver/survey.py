@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any, Dict, List, Optional
 
 from . import program
@@ -11,9 +13,16 @@ from .own_code import AuthorFailed, OwnCode, refused_at
 from .permission import analysed_plan
 from .request import Stream
 
+_STREAM = re.compile(r"\bStreaming\w*Relation")
+"""What reads a stream, in an analysed plan."""
+
 
 class _NoSchema(BaseException):
     """Nobody says which columns a source has. No ``Exception``, which a program may catch."""
+
+
+class NotHeld(Exception):
+    """The program reads a stream in a way in which no sample can take its place."""
 
 
 class Survey:
@@ -72,7 +81,9 @@ class Survey:
     def _first_rows(self, source: program.Source) -> Dict[str, Any]:
         """The first rows of the source itself, each as JSON; or why they cannot be read."""
         try:
-            frame = program.read_once(self._session, source)
+            # A program of Python has a working directory.
+            folders = self._code.folders if "main" in self._called else []
+            frame = program.read_once(self._session, source, next(iter(folders), os.getcwd()))
             self._ddl[source.name] = self._ddl[source.name] or self._text(frame.schema)
             return {"rows": program.as_json(frame.limit(self._record))}
         except Exception as error:
@@ -85,7 +96,14 @@ class Survey:
 
     def _query(self, query: program.Started) -> Dict[str, Any]:
         plan = analysed_plan(self._session, query.frame)
-        reads = [s.name for s in self._sources if "/streams/{}]".format(s.name) in plan]
+        held = {s.name: "/streams/{}]".format(s.name) for s in self._sources}
+        for line in plan.splitlines():
+            if _STREAM.search(line) and not any(place in line for place in held.values()):
+                raise NotHeld(
+                    "a query reads a stream that cannot be held, such as STREAM in SQL: read it with readStream, where a sample takes its "
+                    "place"
+                )
+        reads = [name for name, place in held.items() if place in plan]
         return {
             "name": query.name,
             "outputMode": query.output_mode,

@@ -49,15 +49,19 @@ class EngineNeeds:
     """The formats of the tables that they read, in order: all of them the same, because a format changes the session of an engine."""
     jars: tuple[str, ...] = ()
     """The jars that they name: all of them the same, because two jars may hold classes of one name."""
+    main: bool = False
+    """Whether some of them call a main method of a jar, which a debugger holds."""
 
     @classmethod
     def of(cls, case: Case, target: Target) -> EngineNeeds:
-        return cls(bool(case.topics), case.runs_in_real_time(target.version), case.table_formats, case.jars)
+        real_time = case.runs_in_real_time(target.version)
+        return cls(bool(case.topics), real_time, case.table_formats, case.jars, case.calls_main)
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        same = replace(self, topics=False) == replace(others, topics=False)
-        return same and (self.topics or not others.topics)
+        # It may have more than they need of these.
+        more = replace(others, topics=self.topics or others.topics, main=self.main or others.main)
+        return self == more
 
 
 NOTHING_ELSE = EngineNeeds()

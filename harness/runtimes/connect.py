@@ -119,6 +119,8 @@ class ConnectRuntime:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if case.jars:
             return "its jar belongs on the class path of the server, which Connect does not change"
+        if case.calls_main:
+            return "its main method runs in the JVM of the engine, which Connect hides"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]

@@ -135,7 +135,7 @@ class LocalRuntime(EngineSettings):
             **self.conf,
             **self._jars(target),
         }
-        settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {}) | (_DEBUGGER if own else {})
+        settings |= jars | of_kafka | (_MANY_TASKS if needs.real_time else {}) | (_DEBUGGER if needs.main else {})
         added: dict[str, str] = {}
         packages = {"tables": [package_of(format) for format in needs.tables]}
         packages |= {"accelerator": [self.accelerator.package] if self.accelerator else []}

@@ -254,8 +254,9 @@ class _Engines:
         uses = [(batch, *use) for batches in queues.values() for batch in batches for use in batch.uses()]
         self._uses_left = Counter(slot for _, slot, _ in uses)
         topics = {slot for batch, slot, _ in uses if batch.first.case.topics}
+        main = {slot for batch, slot, _ in uses if batch.first.case.calls_main}
         self._slots = {
-            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables, slot.jars))
+            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables, slot.jars, slot in main))
             for slot, target in {slot: target for _, slot, target in uses}.items()
         }
         self._discarded: list[str] = []

@@ -204,18 +204,39 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     _of_java(folder, _environment("3.5"), folder / "sums.jar")
-    command = [str(Path(sys.executable).with_name("conformance")), "check", "--from", "3.5", "--to", "4.3"]
-    for name, arguments, expected in (
-        ("acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to compare"),
-        ("acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
-        ("acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
-        ("acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
-        ("acme.Minor", (), "acme.Minor"),
+    command = [str(Path(sys.executable).with_name("conformance")), "check"]
+    upgrade, back = ("--from", "3.5", "--to", "4.3"), ("--from", "4.3", "--to", "3.5")
+    for versions, name, arguments, expected in (
+        (upgrade, "acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to compare"),
+        (upgrade, "acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
+        (upgrade, "acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
+        (upgrade, "acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
+        (upgrade, "acme.Minor", (), "acme.Minor"),
+        (back, "acme.Main", (), "the jar is compiled for another Spark: 4.3.0 does not have this. Compile it for both"),
     ):
-        options = ["--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
+        options = [*versions, "--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
         done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
         assert expected in " ".join(done.stderr.split()), done.stdout + done.stderr
         assert done.returncode == 2, name
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folder: Path) -> None:
+    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    (folder / "orders").mkdir()
+    (folder / "orders" / "a.json").write_text('{"order_time": "2026-03-01 12:00:00", "who": "ada", "amount": 7}\n')
+    command = [str(Path(sys.executable).with_name("conformance")), "sample", "--from", "3.5", "--record", "5"]
+    done = subprocess.run(
+        [*command, "--jar", "sums.jar", "--main", "acme.Main"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    schema = "orders=`order_time` timestamp, `who` string, `amount` bigint"
+    assert done.stdout == f"--sample orders=orders.jsonl --schema '{schema}' --sample clicks=clicks.jsonl\n"
+    (order,) = map(json.loads, (folder / "orders.jsonl").read_text().splitlines())
+    assert (order["who"], order["amount"]) == ("ada", 7)
+    assert "clicks: " in done.stderr, "its folder is not there"
+    assert [*json.loads((folder / "clicks.jsonl").read_text().splitlines()[0])] == ["click_time", "who", "page"]
+    assert not (folder / "mine").exists()
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")

@@ -24,6 +24,8 @@ from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
 from tests.engine.refused import REFUSED, check_refused
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
+from tests.engine.test_however_written import PROGRAM
+from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS, SAMPLES
 from tests.engine.typed import conformance
 from tests.support import effort
 from tests.support.effort import full_run_only, number
@@ -83,6 +85,28 @@ def test_a_job_runs_through_connect_with_one_version_and_here_with_the_other(tmp
     targets = Results.read(tmp_path / "check" / "results.jsonl").header.targets
     assert [target.runtime for target in targets] == ["local", "connect"]
     assert TOKEN not in done.stdout + done.stderr + (tmp_path / "check" / "results.jsonl").read_text()
+
+
+OF_THE_PLAN = ("features", "known_bugs", "known_changes")
+"""What a verdict says only where both sides tell their plans."""
+
+
+@full_run_only
+@pytest.mark.parametrize(("before", "after", "side"), [("3.5", "newest", "to"), ("newest", "4.2", "from")])
+def test_a_program_gets_the_verdict_through_connect_that_it_gets_here(tmp_path, server, before, after, side):
+    for name, text in {"job.py": PROGRAM, "same.py": FUNCTION, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    command = ["check", "job.py", "--from", before, "--to", after, *SAMPLES, "--batches", "2", "--json"]
+    command += ["--no-repeat-rows", "--no-silent-streams"]
+    here = conformance(tmp_path, *command)
+    through = conformance(tmp_path, *command, "--connect", server.url, "--connect-side", side)
+    verdict, same = (json.loads(done.stdout) for done in (here, through))
+    assert verdict["rows"] == "same"
+    assert verdict["checkpoints"]
+    assert all(not same[key] for key in OF_THE_PLAN)
+    same = {**same, "summary": same["summary"].replace("-connect", "")}
+    assert same == {**verdict, **{key: same[key] for key in OF_THE_PLAN}}
+    assert through.returncode == here.returncode
 
 
 @full_run_only

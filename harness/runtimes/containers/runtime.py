@@ -248,6 +248,8 @@ class ContainerRuntime:
     def unsupported(self, case: Case, _target: Target) -> str | None:
         if case.jars:
             return "its code is in a jar, and containers have jars of their own; run it without --runtime container"
+        if case.calls_main:
+            return "a debugger holds its main method, which no engine in a container has; run it without --runtime container"
         if case.table_formats:
             return "its rows are in a table, and a container has no package of its format; run it without --runtime container"
         if case.topics:

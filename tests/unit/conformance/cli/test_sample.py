@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
+from conformance.core.data import Json
 from conformance.own_job import program as programs
+from conformance.own_job.program import Program
 from harness.engine.protocol import ProgramSeen, SourceSeen
 
 ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
@@ -21,10 +24,16 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.py").write_text("")
 
-    def run(*options: str, sources: tuple[SourceSeen, ...] = (ORDERS, CLICKS)):
-        seen = ProgramSeen(kind="program", case="job.py", sources=sources, queries=())
-        monkeypatch.setattr(programs, "survey", lambda *_, record: seen)
-        return CliRunner().invoke(app, ["sample", "job.py", "--from", "3.5", *options], env={"COLUMNS": "200"})
+    def run(*options: str, sources: tuple[SourceSeen, ...] = (ORDERS, CLICKS), job: tuple[str, ...] = ("job.py",)):
+        def survey(program: Program, *_: object, record: int) -> ProgramSeen:
+            called.append(program.called)
+            return ProgramSeen(kind="program", case="job.py", sources=sources, queries=())
+
+        monkeypatch.setattr(programs, "survey", survey)
+        return CliRunner().invoke(app, ["sample", *job, "--from", "3.5", *options], env={"COLUMNS": "200"})
+
+    called: list[dict[str, Json]] = []
+    run.called = called
 
     return run
 
@@ -70,6 +79,24 @@ def test_rows_of_the_source_itself_are_written_masked_or_it_says_why_not(asked, 
     first, second = (tmp_path / "orders.jsonl").read_text().splitlines()
     assert first.startswith('{"who": "masked-')
     assert second == '{"who": null, "n": 2}'
+
+
+def test_a_main_method_is_asked_too_with_its_arguments(asked, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "jobs.jar", "w") as archive:
+        archive.writestr("acme/Main.class", "")
+    main = ("--jar", "jobs.jar", "--main", "acme.Main")
+    answer = asked("--", "--day", "1", sources=(ORDERS,), job=main)
+    assert (answer.exit_code, answer.stdout) == (0, "--sample orders=orders.jsonl\n")
+    assert asked.called == [{"main": "acme.Main", "arguments": ["--day", "1"]}]
+    assert "acme.Main: asking 3.5.9 what it reads" in answer.stderr
+    for job, says in (
+        (("--main", "acme.Main"), "acme.Main is a class of a jar: --jar is missing"),
+        (("--jar", "jobs.jar", "--main", "acme.Other"), "acme.Other"),
+        ((), "a module, or --main a class of --jar"),
+    ):
+        answer = asked(job=job)
+        assert answer.exit_code == 2
+        assert says in answer.stderr
 
 
 def test_a_mask_needs_rows_and_a_source(asked) -> None:

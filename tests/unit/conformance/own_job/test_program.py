@@ -14,7 +14,7 @@ from conformance.own_job.job_run import write_job
 from conformance.own_job.program import Program, as_records, is_program, queries, survey
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.runner.resources import EngineUse
-from harness.engine.engine import EngineDied, EngineSilent
+from harness.engine.engine import EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramSeen, QuerySeen, SourceSeen
 from harness.runtimes.own_code import OwnCode
 from harness.scheduling.kept_engines import KeptEngines
@@ -42,14 +42,15 @@ class Engine:
     answers: list[ProgramSeen | Exception]
     asked: list[dict[str, str]] = field(default_factory=list)
     code = ("/code",)
-    closed = False
+    closed = ended = False
 
     def new_directory(self, case: str) -> str:
         return f"/work/{case}"
 
     def survey(self, request, *, timeout):
         self.asked.append(request.schemas)
-        assert (request.program, request.code) == ({"program": "job.py", "arguments": ["--day", "1"]}, self.code)
+        assert request.program in ({"program": "job.py", "arguments": ["--day", "1"]}, {"main": "acme.Main"})
+        assert request.code == self.code
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -75,16 +76,20 @@ def files(tmp_path: Path):
 
 @pytest.fixture
 def surveyed():
-    def run(files: SampleFiles, *answers: ProgramSeen | Exception):
+    def run(files: SampleFiles, *answers: ProgramSeen | Exception, job: Program = JOB):
         engine = Engine([*answers])
 
         class Runtime:
-            def start(self, target, *, on_progress):
+            def start(self, target, *, on_progress, needs):
+                assert needs.main == job.is_class
                 return engine
 
         kept = KeptEngines(Runtime())
         try:
-            return survey(JOB, OLD, kept, files, 120, print), engine.asked
+            answer = survey(job, OLD, kept, files, 120, print)
+            assert kept.take(OLD, EngineNeeds(main=job.is_class)) is engine
+            engine.close()
+            return answer, engine.asked
         finally:
             kept.close()
             assert engine.closed
@@ -118,6 +123,10 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
 def test_a_program_that_says_all_columns_is_asked_once(surveyed, files) -> None:
     whole = seen(ORDERS, CLICKS, queries=(query("orders"),))
     assert surveyed(files(), whole) == (whole, [{}])
+
+
+def test_an_engine_that_holds_a_main_method_is_left_to_its_cases(surveyed, files) -> None:
+    surveyed(files(), seen(ORDERS, queries=(query("orders"),)), job=Program("acme.Main", is_class=True))
 
 
 def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
@@ -170,6 +179,15 @@ def test_each_query_has_all_streams_and_rows_of_those_that_it_reads(files, tmp_p
     assert (case.trigger, case.title) == ("once", "job.py, query 2 of 2 gives the same rows")
     alone = write_job(first, samples, tmp_path, batches=2)
     assert all("clicks" not in arrival for step in alone.steps for arrival in step.arrivals())
+
+
+def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:
+    changes = SourceSeen(name="sales", format="changes", ddl=None)
+    whole = seen(ORDERS, changes, queries=(query("sales"), query("orders")))
+    (first, _), (second, _) = queries(JOB, whole, files("orders", "sales"))
+    (said,) = first.statements
+    assert said.text.startswith("the changes of sales are those of its sample: what Spark does to find them")
+    assert second.statements == ()
 
 
 def test_the_only_query_needs_no_number(files, tmp_path: Path) -> None:

@@ -38,11 +38,16 @@ class Peer:
             data += part
         return data
 
+    def receive(self) -> tuple[int, tuple[int, ...], bytes]:
+        """The number, the command and the data of the next packet."""
+        length, number, flags, *asked = struct.unpack(">IIBBB", self._read(11))
+        assert flags == 0
+        return number, tuple(asked), self._read(length - 11)
+
     def answer(self, command: tuple[int, int], data: bytes, error: int = 0) -> bytes:
         """Answer the next command, which must be this one. Return its data."""
-        length, number, flags, *asked = struct.unpack(">IIBBB", self._read(11))
-        assert (flags, tuple(asked)) == (0, command)
-        got = self._read(length - 11)
+        number, asked, got = self.receive()
+        assert asked == command
         self._socket.sendall(struct.pack(">IIBH", 11 + len(data), number, 0x80, error) + data)
         return got
 
@@ -117,3 +122,40 @@ def test_what_a_called_method_throws_and_what_the_jvm_refuses_is_an_error() -> N
 def test_a_jvm_that_does_not_connect_is_an_error() -> None:
     with pytest.raises(DebuggerFailed, match=r"did not connect to the debugger within 0\.01 s"):
         Debugger(0.01).name_of(5)
+
+
+def test_a_jvm_that_ends_is_an_error_of_what_was_asked_and_of_what_is_asked_later() -> None:
+    debuggers: list[Debugger] = []
+
+    def name(debugger: Debugger) -> str:
+        debuggers.append(debugger)
+        return debugger.name_of(5)
+
+    with _asking(name) as (peer, result):
+        peer.receive()
+        peer.close()
+        with pytest.raises(DebuggerFailed, match="the JVM has ended"):
+            result()
+    with pytest.raises(DebuggerFailed, match="the JVM has ended"):
+        debuggers[0].name_of(5)
+
+
+def test_a_class_that_is_not_loaded_has_no_methods() -> None:
+    with _asking(lambda debugger: debugger.stop_at("a.Gone", ["start"])) as (peer, result):
+        assert peer.answer((1, 2), struct.pack(">I", 0)) == _text("La/Gone;")
+        assert result() == 0
+
+
+def test_a_static_method_is_called_of_its_class() -> None:
+    method = Method(7, 9, "of", "(Z)Z", 9)
+    with _asking(lambda debugger: debugger.call(5, None, method, ("Z", 1))) as (peer, result):
+        asked = peer.answer((3, 3), struct.pack(">BBBQ", ord("Z"), 0, ord("L"), 0))
+        assert asked == struct.pack(">QQQIBbI", 7, 5, 9, 1, ord("Z"), 1, 1)
+        assert result() == ("Z", 0)
+
+
+def test_the_classes_whose_methods_a_thread_runs() -> None:
+    with _asking(lambda debugger: debugger.classes_on_stack(5)) as (peer, result):
+        frames = struct.pack(">I", 2) + b"".join(struct.pack(">QBQQQ", 1, 1, owner, 8, 0) for owner in (7, 9))
+        assert peer.answer((11, 6), frames) == struct.pack(">Qii", 5, 0, -1)
+        assert result() == {7, 9}

@@ -196,6 +196,66 @@ def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called
         called("acme.Jobs.f", classes, "a", does=throwing("scala.Option", "org.apache.spark.sql.Dataset", "acme.Jobs"))
 
 
+def test_a_main_method_is_static_and_takes_texts(monkeypatch):
+    def method(name, *types, static=True):
+        named = [Class(type) for type in types]
+        return SimpleNamespace(getName=lambda: name, getParameterTypes=lambda: named, getModifiers=lambda: static)
+
+    texts = "[Ljava.lang.String;"
+    modifier = SimpleNamespace(isStatic=lambda modifiers: modifiers)
+    java = SimpleNamespace(lang=SimpleNamespace(reflect=SimpleNamespace(Modifier=modifier)))
+    session = SimpleNamespace(_jvm=SimpleNamespace(java=java))
+    for methods, fits in (
+        ([method("main", "int"), method("main", texts)], True),
+        ([method("main", texts, static=False)], False),
+        ([method("main"), method("Main", texts), method("main", texts, "int")], False),
+        (None, False),
+    ):
+        of = None if methods is None else Class("acme.Main", *methods)
+        monkeypatch.setattr(jvm_methods, "java_class", lambda _, name, of=of: of)
+        if fits:
+            jvm_methods.check_main("acme.Main", session)
+        else:
+            with pytest.raises(jvm_methods.NotCallable, match=r"acme\.Main"):
+                jvm_methods.check_main("acme.Main", session)
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "hint"),
+    [
+        (
+            "NoSuchMethodError",
+            "'org.apache.spark.sql.streaming.DataStreamWriter org.apache.spark.sql.streaming.DataStreamWriter.option(java.lang.String, "
+            "java.lang.String)'",
+            "3.5.9 does not have this. Compile it for both, one jar for each Scala: --jar 2.12=a.jar --jar 2.13=b.jar, or for the older",
+        ),
+        ("NoClassDefFoundError", "org/apache/spark/sql/New", "3.5.9 does not have this without a --package, perhaps. Compile it"),
+        ("AbstractMethodError", "Receiver class acme.F does not define the method of interface org.apache.spark.sql.A", "Compile it"),
+        ("IncompatibleClassChangeError", "Found interface org.apache.spark.sql.A, but class was expected", "have this. Compile it"),
+    ],
+)  # fmt: skip
+def test_a_jar_compiled_for_another_spark_is_called_so_in_one_line(called, error, said, hint):
+    def throw(*_):
+        # Spark itself may be the one that calls what the class lacks.
+        raise Thrown("java.lang." + error, said, ["org.apache.spark.sql.Dataset", "acme.Jobs"])
+
+    with pytest.raises(AuthorFailed) as failed:
+        called("acme.Jobs.f", {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
+    assert failed.value.mistake.raised.startswith(f"java.lang.{error}: {said}; the jar is compiled for another Spark: ")
+    assert hint in failed.value.mistake.raised
+    assert "\n" not in failed.value.mistake.raised
+    assert failed.value.mistake.at == "Jobs.java:12"
+
+
+def test_a_class_of_the_authors_own_that_is_not_there_is_no_matter_of_spark(called):
+    def throw(*_):
+        raise Thrown("java.lang.NoClassDefFoundError", "acme/Other", ["acme.Jobs"])
+
+    with pytest.raises(AuthorFailed) as failed:
+        called("acme.Jobs.f", {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
+    assert failed.value.mistake.raised == "java.lang.NoClassDefFoundError: acme/Other"
+
+
 def test_through_connect_no_jar_is_called():
     with pytest.raises(jvm_methods.NotCallable, match="through Connect no method of a jar can be called"):
         jvm_methods.call("acme.Jobs.f", SimpleNamespace(), {})

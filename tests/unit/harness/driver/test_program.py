@@ -55,6 +55,9 @@ def made_pyspark():
         def table(self, tableName):  # noqa: N803
             return Frame(self._spark, ("real", tableName))
 
+        def changes(self, tableName):  # noqa: N803
+            raise AssertionError("the changes of a table were read")
+
         def csv(self, path, schema=None, sep=None):
             return self.load(path)
 
@@ -179,19 +182,22 @@ def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, ses
         assert query.awaitTermination(5) is True and not query.isActive and query.exception() is None
         sales.writeStream.trigger(availableNow=True).toTable("out")
         sales.writeStream.foreachBatch(func=print).start(outputMode="complete", queryName="third")
+        spark.readStream.option("startingVersion", 10).changes(tableName="lake.db.sales").writeStream.start()
         spark.streams.addListener(object())
         spark.streams.awaitAnyTermination()
         spark.stop()
         """,
     )
-    assert [(each.name, each.format, each.schema) for each in run.sources] == [
-        ("orders", "csv", "a INT"),
-        ("sales", "table", None),
+    assert [(each.name, each.format, each.schema, each.options) for each in run.sources] == [
+        ("orders", "csv", "a INT", {"sep": ";"}),
+        ("sales", "table", None, {}),
+        ("sales_2", "changes", None, {"startingVersion": "10"}),
     ]
     assert [(q.frame.of, q.name, q.output_mode, q.trigger, q.sink, q.at) for q in run.started] == [
         ("orders", "first", "update", "default", "parquet", "acme_job.py:6"),
         ("sales", None, "append", "availableNow", "table", "acme_job.py:9"),
         ("sales", "third", "complete", "default", "foreachBatch", "acme_job.py:10"),
+        ("sales_2", None, "append", "default", "parquet", "acme_job.py:11"),
     ]
 
 
@@ -364,7 +370,7 @@ class Reader:
 
 def asked(source):
     reader = Reader()
-    program_module.read_once(reader.session, source)
+    program_module.read_once(reader.session, source, str(Path.cwd()))
     return reader.said
 
 
@@ -384,6 +390,8 @@ def test_a_source_is_read_once_as_it_is_now(tmp_path, monkeypatch):
         ("load", "s3a://b/in"),
     ]
     assert asked(Source("t", "table", path="db.t")) == [("table", "db.t")]
+    changes = Source("t", "changes", path="db.t", options={"startingVersion": "1"})
+    assert asked(changes) == [("options", {"startingVersion": "1"}), ("changes", "db.t")]
 
 
 def test_a_topic_is_read_from_its_beginning(monkeypatch):

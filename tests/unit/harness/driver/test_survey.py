@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import survey
+from harness.driver.program import Source
 from harness.driver.survey import Survey
 from tests.unit.harness.driver.test_program import Frame, program, pyspark, session
 
@@ -44,9 +45,9 @@ def surveyed(tmp_path, session, monkeypatch):
     )
     monkeypatch.setattr(survey, "analysed_plan", lambda _, frame: frame.of)
 
-    def run(text, **schemas):
-        message = {"directory": "/work/1", "program": program(tmp_path, text), "schemas": schemas, "conf": {"a": "1"}}
-        answer = Survey(backend, {**message, "code": [str(tmp_path)]}).answer()
+    def run(text, **more):
+        message = {"directory": "/work/1", "program": program(tmp_path, text), "schemas": {}, "conf": {"a": "1"}}
+        answer = Survey(backend, {**message, "code": [str(tmp_path)], **more}).answer()
         assert (ended, discarded, session.set) == ([session], ["/work/1"], {"a": "1"})
         return answer
 
@@ -86,9 +87,20 @@ def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions
 
 
 def test_columns_of_a_sample_let_it_go_on(surveyed):
-    answer = surveyed("spark.readStream.format('delta').load('/in/sales').writeStream.start()", sales="n INT")
+    answer = surveyed(
+        "spark.readStream.format('delta').load('/in/sales').writeStream.start()", schemas={"sales": "n INT"}
+    )
     assert answer["queries"][0]["reads"] == ["sales"]
     assert answer["sources"] == [{"name": "sales", "format": "delta", "ddl": None}]
+
+
+def test_a_stream_that_only_sql_names_cannot_be_held(surveyed, session):
+    session.sql = lambda text: Frame(
+        session, "SubqueryAlias\n+- ~StreamingRelation DataSource(t), FileSource[/warehouse/t], [a#1]"
+    )
+    answer = surveyed("spark.sql('SELECT * FROM STREAM t').writeStream.start()")
+    assert "such as STREAM in SQL: read it with readStream" in answer["error"]["raised"]
+    assert answer["queries"] == []
 
 
 def test_what_ended_it_has_its_line(surveyed):
@@ -96,3 +108,24 @@ def test_what_ended_it_has_its_line(surveyed):
     error = answer["error"]
     assert (error["raised"], error["at"], error["printed"]) == ("KeyError('x')", "acme_job.py:4", "began\n")
     assert answer["queries"] == []
+
+
+def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surveyed, session, tmp_path, monkeypatch):
+    def main(named, arguments, of, read):
+        assert (named, arguments, of) == ("acme.Main", ("x",), session)
+        read(Source("orders", "json", "a INT", path="in"))
+        return SimpleNamespace(started=[])
+
+    def load(path):
+        loaded.append(path)
+        return SimpleNamespace(limit=lambda number: number)
+
+    loaded = []
+    reader = SimpleNamespace(format=lambda _: reader, options=lambda: reader, schema=lambda _: reader, load=load)
+    session.read = reader
+    (tmp_path / "in").mkdir()
+    monkeypatch.setattr("harness.driver.main_program.run", main)
+    monkeypatch.setattr("harness.driver.program.as_json", lambda number: ["{}"] * number)
+    answer = surveyed("", program={"main": "acme.Main", "arguments": ["x"]}, record=2)
+    assert loaded == [str(tmp_path / "in")]
+    assert answer["sources"] == [{"name": "orders", "format": "json", "ddl": "`a` int", "rows": ["{}", "{}"]}]

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.engine.engine import NOTHING_ELSE, EngineNeeds
 from harness.environments.class_archive import ClassArchive
 from harness.environments.environment import Environment
 from harness.runtimes import local, program
 from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import Jar
 from harness.targets.targets import Targets, tuning
 
 (TARGET,) = Targets.load().select(["3.5.9"])
@@ -50,6 +52,23 @@ def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, mo
     (env,) = end.value.args
     assert env["A"] == "1"
     assert "GITHUB_TOKEN" not in env
+
+
+def test_a_debugger_holds_the_jvm_only_for_main_methods(environment, tmp_path, monkeypatch):
+    class Started(Exception):
+        pass
+
+    def started(_module, _environment, _work, settings, *_, **__):
+        raise Started(settings.get("spark.conformance.debugger"))
+
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.12-3.5.9.jar").touch()
+    monkeypatch.setattr(program, "start", started)
+    runtime = LocalRuntime(tmp_path, jars=[Jar(tmp_path / "jobs.jar")])
+    for needs, expected in ((NOTHING_ELSE, "None"), (EngineNeeds(main=True), "true")):
+        with pytest.raises(Started) as end:
+            runtime.start(TARGET, on_progress=lambda _: None, needs=needs)
+        assert str(end.value) == expected
 
 
 class TestClassArchive:

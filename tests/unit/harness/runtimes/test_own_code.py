@@ -90,6 +90,20 @@ def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
     assert not needs.cover(NOTHING_ELSE)
 
 
+def test_a_main_method_needs_an_engine_of_which_others_need_less(tmp_path):
+    (target,) = Targets.load().select(["4.3.0"])
+    call = {"call": {"main": "acme.Main"}, "with": ["events"]}
+    main = case(None, query=Pipeline((Operation("call", call),)))
+    assert LocalRuntime(tmp_path).unsupported(main, target) is None
+    through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
+    assert "its main method runs in the JVM" in through.unsupported(main, target)
+    needs = EngineNeeds.of(main, target)
+    assert needs == EngineNeeds(main=True)
+    assert needs.cover(NOTHING_ELSE)
+    assert not NOTHING_ELSE.cover(needs)
+    assert not EngineNeeds(topics=True).cover(needs)
+
+
 def test_through_connect_a_sink_of_ones_own_does_not_run(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     runtime = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))

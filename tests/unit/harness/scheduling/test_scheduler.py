@@ -40,14 +40,14 @@ class Counting(MiniatureRuntime):
         super().__init__(root, mode)
         self.engines = []
         self.alive = []
-        self.in_real_time = []
+        self.needs = []
         self._together = together
         self._enough = threading.Event()
 
     def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         engine = super().start(target, on_progress=on_progress, needs=needs)
         self.engines.append(engine)
-        self.in_real_time.append(needs.real_time)
+        self.needs.append(needs)
         if len(self.engines) >= self._together:
             self._enough.set()
         assert self._enough.wait(60)
@@ -98,7 +98,7 @@ def test_real_time_queries_have_an_engine_of_their_own(tmp_path):
     given = [first.model_copy(update={"trigger": "realTime"}), *others]
     Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run([CellTask(case, (SPARK_359,)) for case in given])
     assert [run.failure for run in seen.runs] == [None] * 3
-    assert sorted(runtime.in_real_time) == [False, True]
+    assert sorted(needs.real_time for needs in runtime.needs) == [False, True]
 
 
 def test_a_version_without_real_time_mode_needs_no_second_engine(tmp_path):
@@ -109,7 +109,21 @@ def test_a_version_without_real_time_mode_needs_no_second_engine(tmp_path):
     Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), Recorder()).run(
         [CellTask(one, (SPARK_359,)) for one in given]
     )
-    assert runtime.in_real_time == [False]
+    assert [needs.real_time for needs in runtime.needs] == [False]
+
+
+def test_an_engine_that_runs_a_main_method_runs_the_other_cases_of_its_jars_too(tmp_path):
+    runtime, seen = Counting(tmp_path), Recorder()
+    first, second, *others = cases(4)
+    method, main = ({"call": {name: "acme.Jobs", "jar": "jobs.jar"}, "with": ["events"]} for name in ("jvm", "main"))
+    given = [
+        one.model_copy(update={"query": Pipeline((Operation("call", call),))})
+        for one, call in ((first, method), (second, main))
+    ]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run(
+        [CellTask(one, (SPARK_359,)) for one in (*given, *others)]
+    )
+    assert sorted((needs.jars, needs.main) for needs in runtime.needs) == [((), False), (("jobs.jar",), True)]
 
 
 @pytest.mark.parametrize("most", [0, 2])

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import APIError, ImageNotFound
 
+from conformance.core.case import Operation, Pipeline
 from harness.progress import ignore_progress
 from harness.runtimes.containers import runtime as module
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import Confinement, ContainerRuntime
 from harness.runtimes.own_code import OwnCode
 from tests.support.miniature.target import SPARK_359
+from tests.support.observations import case
 
 IMAGE = "spark:of-mine"
 
@@ -113,6 +115,13 @@ def test_all_engines_share_one_client_and_it_is_closed(daemons, monkeypatch):
     assert daemon.removed == ["container-1", "container-2", "container-3"]
     runtime.close()
     assert daemon.closed == 1
+
+
+def test_no_container_holds_a_main_method(daemons):
+    call = {"call": {"main": "acme.Main"}, "with": ["events"]}
+    runtime = ContainerRuntime(Images({"all": IMAGE}), Confinement())
+    main = case(None, query=Pipeline((Operation("call", call),)))
+    assert "a debugger holds its main method" in runtime.unsupported(main, SPARK_359)
 
 
 def test_an_engine_is_confined(daemons):
