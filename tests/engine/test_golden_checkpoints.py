@@ -415,11 +415,16 @@ OF_4_ONLY = (
         )
         if each.golden in GOLDENS
     ),
-    # Their operators look for the schemas of the state in the folder of the Mac that wrote them: a known bug, with the case
-    # recovery/checkpoint-of-a-processor-needs-the-folder-where-it-began.moved.
+    # Builds before 4.0.0 wrote these: the metadata of their snapshots lack a count that 4.3.0 requires. Spark's tests read only their
+    # offset logs; the query is what their metadata and schemas say.
     *(
         Resumed(
-            f"{OF_4}-tws-{row}", "golden.Processed.counts", "a STRING", ([("a",)],), mode="update", error="_stateSchema"
+            f"{OF_4}-tws-{row}",
+            "golden.Processed.counts",
+            "a STRING",
+            ([("a",)],),
+            mode="update",
+            error="numInternalKeys",
         )
         for row in ("avro", "unsaferow")
     ),

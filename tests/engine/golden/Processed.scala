@@ -15,7 +15,7 @@ class RunningCounts extends StatefulProcessor[String, String, (String, String)] 
   }
 }
 
-/** A query with the operator, the key and the state variable that the metadata and the schema of these checkpoints name. */
+/** A query with the operator, the key and the state variable that the metadata and the schema of checkpoints 4.0.0-tws name. */
 object Processed {
   def counts(values: DataFrame): DataFrame = {
     val spark = values.sparkSession
