@@ -415,8 +415,8 @@ OF_4_ONLY = (
         )
         if each.golden in GOLDENS
     ),
-    # Builds before 4.0.0 wrote these: the metadata of their snapshots lack a count that 4.3.0 requires. Spark's tests read only their
-    # offset logs; the query is what their metadata and schemas say.
+    # Builds before 4.0.0 wrote these: the metadata of their snapshots have column families and lack a count that 4.3.0 requires beside
+    # them. Spark's tests read only their offset logs; the query is what their metadata and schemas say.
     *(
         Resumed(
             f"{OF_4}-tws-{row}",

@@ -83,7 +83,7 @@ BEHAVIOURS = {
 }
 
 # category: visible as BB, BB*, INT, OTHER
-LAST_SPARK_TEST = 824
+LAST_SPARK_TEST = 869
 SPARK_TESTS = {
     "arbitrary-state": (7, 10, 71, 94),
     "chained-aggregation": (12, 3, 0, 0),
