@@ -85,7 +85,7 @@ BEHAVIOURS = {
 # category: visible as BB, BB*, INT, OTHER
 LAST_SPARK_TEST = 869
 SPARK_TESTS = {
-    "arbitrary-state": (7, 10, 73, 118),
+    "arbitrary-state": (7, 11, 73, 117),
     "chained-aggregation": (12, 3, 0, 0),
     "config": (3, 1, 2, 0),
     "dedup": (14, 4, 3, 23),
