@@ -424,7 +424,7 @@ OF_4_ONLY = (
             "a STRING",
             ([("a",)],),
             mode="update",
-            error="numInternalKeys",
+            error="InternalKeys",
         )
         for row in ("avro", "unsaferow")
     ),
