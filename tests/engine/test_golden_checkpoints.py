@@ -344,7 +344,6 @@ OF_OTHERS = (
         ([_SESSIONS[-1], ("end", "key3", 100)],),
         [(word, user, at, at + 10, 1) for words, user, at in _SESSIONS for word in words.split()],
     ),
-    Resumed("escaped-path-2.4.0/chk%252520%252525@%252523chk", "values", "value INT", ([(2,)],), [(2,)]),
     replace(SHORT[0], golden=_KEYS[0]),
     *(replace(SHORT[0], golden=golden, query="distinct_a_and_b", error=_KEY) for golden in _KEYS),
 )
@@ -433,6 +432,8 @@ NOT_RESUMED = {
     f"{V}2.1.0": "no micro-batch is committed",  # Spark 2.1 has no log of commits, and what the last one had read is gone.
     # `resume` leaves out a micro-batch that is not committed, and this one is what Spark refuses.
     "checkpoint-test-offsetId-commitId-inconsistent": None,
+    # It keeps no state: Spark's test is about the names of the folders of the checkpoint and of the sink.
+    "escaped-path-2.4.0/chk%252520%252525@%252523chk": None,
 }
 """Why a checkpoint is not resumed, as the error says; None if `resume` would not meet what Spark's test is about."""
 CONF = {

@@ -14,10 +14,6 @@ def required(frame):
     return frame.select(*(numbers.get(name, F.col(name)).alias(name) for name in frame.columns))
 
 
-def values(spark, values):
-    return required(values)
-
-
 def counts(spark, values):
     return required(values).groupBy("value").agg(F.count("*"))
 
