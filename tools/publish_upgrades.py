@@ -5,13 +5,14 @@
 What ran with ``--state-store rocksdb`` is not published; a workaround is published as proven only if it is so there, too.
 Each file may cover other cases and other versions; later files win. What is published already stays where its case has not changed,
 unless a file has it again. Every answer is judged by the cases of today; one that is not as its case says is named, and published like
-the others: a refusal that no case documents is what a reader must know first. What was observed is left out: statuses, error classes
-and reasons remain. Every case of the suite that leaves a checkpoint is announced for every pair of versions; where no run covers it,
-it is ``not-run``.
+the others: a refusal that no case documents is what a reader must know first. What was observed is left out: statuses, error classes,
+reasons and the first line of each refusal's message remain. Every case of the suite that leaves a checkpoint is announced for every
+pair of versions; where no run covers it, it is ``not-run``.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -113,10 +114,26 @@ def unproven(cell: UpgradeCell) -> UpgradeCell:
     return cell.model_copy(update={"entry": entry})
 
 
+_OF_THE_RUN = re.compile(
+    r"^(\[STREAM_FAILED\] )?Query \[id = \S+, runId = \S+\] terminated with exception: "
+    r"|(?<!\w)(?:\w+:)?/[^\s,'\"\])]+"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+)
+"""What is another in each run: the name of the query at the beginning, paths and addresses, and UUIDs."""
+_LONGEST = 200
+
+
 def slim(cell: UpgradeCell) -> UpgradeCell:
-    """The cell without what was observed, and without the message of its error, which names paths of a machine."""
-    error = cell.error and cell.error.model_copy(update={"message": ""})
+    """The cell without what was observed, and of the message of its error only what a refusal says first, whatever the machine."""
+    message = told(cell.error.message) if cell.error is not None and cell.status == "refused" else ""
+    error = cell.error and cell.error.model_copy(update={"message": message})
     return cell.model_copy(update={"observation": None, "error": error})
+
+
+def told(message: str) -> str:
+    """The first line of a message, cut, without what is another in each run."""
+    line = message.strip().partition("\n")[0].strip()
+    return _OF_THE_RUN.sub(lambda found: "" if found.start() == 0 and "Query [" in found[0] else "…", line)[:_LONGEST]
 
 
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:

@@ -24,7 +24,7 @@ from reports.html.pyspark_script import pyspark, pyspark_script
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline
-from reports.results.known_bug import Workaround, workaround
+from reports.results.known_bug import ListedBug, Workaround, explained, workaround
 from reports.results.records import Cell, DocumentedDifference, Target
 
 
@@ -82,6 +82,8 @@ class CasePage:
     sections: tuple[CaseSection, ...]
     silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
     """The versions without a behaviour, and the reason if it is known."""
+    explained: tuple[ListedBug, ...]
+    """The bugs with a known cause that the case reports, or that a version in the report shows."""
     checkpoints: tuple[CaseCheckpoint, ...]
     previous: str | None
     next: str | None
@@ -93,6 +95,7 @@ def case_page(report: Report, id: str) -> CasePage:
     at = report.matrix.places[id]
     known = report.catalogue.behaviours if report.catalogue is not None else {}
     named = known_as.behaviour if known_as is not None else ()
+    sections = tuple(_sections(report, id, case))
     return CasePage(
         id=id,
         title=report.title(id),
@@ -110,8 +113,9 @@ def case_page(report: Report, id: str) -> CasePage:
         sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
         behaviours={behaviour: str(known.get(behaviour, {}).get("sentence", "")) for behaviour in named},
         ribbon=ribbon(report, id),
-        sections=tuple(_sections(report, id, case)),
+        sections=sections,
         silent=tuple(_silent(report, id)),
+        explained=explained(id, (section.reason for section in sections if section.reason is not None)),
         checkpoints=tuple(checkpoints_of_case(report, id)),
         previous=around[at - 1] if at else None,
         next=around[at + 1] if at + 1 < len(around) else None,

@@ -69,6 +69,10 @@ class Cause(FrozenRecord):
     """The release whose source has the places."""
     places: Annotated[tuple[SourceLines, ...], Field(min_length=1)]
 
+    def address(self, place: SourceLines) -> str:
+        """Returns the page of Spark's repository that shows the place."""
+        return f"https://github.com/apache/spark/blob/v{self.release}/{place.file}{place.anchor}"
+
 
 class ListedBug(FrozenRecord):
     """What is known of a bug beside what its cases say: an entry of ``known_bugs.yaml``."""
@@ -104,6 +108,22 @@ def workaround(link: str | None, introduced_by: str | None) -> Workaround | None
     """Returns the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
     found = listed_bugs().get((link, introduced_by, None))
     return found.workaround if found is not None else None
+
+
+def explained(case: str, shown: Iterable[DocumentedDifference]) -> tuple[ListedBug, ...]:
+    """Returns the bugs with a known cause that a case reports or shows.
+
+    A bug without tickets is that of every case of its file, which differ in nothing but their matrix. ``shown``: what is documented
+    of the case.
+    """
+    tickets = {(one.link, one.introduced_by) for one in shown if one.bug}
+    same_file = case.partition(".")[0]
+
+    def concerns(bug: ListedBug) -> bool:
+        named = bug.ticket, bug.introduced_by
+        return bug.case == case or (named in tickets and (any(named) or str(bug.case).partition(".")[0] == same_file))
+
+    return tuple(bug for bug in listed_bugs().values() if bug.cause is not None and concerns(bug))
 
 
 @cache

@@ -16,7 +16,7 @@ from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
 from tools.judge_again import upgrade_again
-from tools.publish_upgrades import of_today, publish, slim
+from tools.publish_upgrades import of_today, publish, slim, told
 
 FOOTER = Footer(counts={}, finished=FINISHED)
 PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
@@ -76,6 +76,34 @@ def test_what_was_observed_is_left_out_and_the_verdict_remains(tmp_path: Path) -
     assert one.entry is not None
     assert one.entry.because == "another schema"
     assert "somebody" not in text
+
+
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        (
+            "Provided schema doesn't match: check it.\n- Provided key schema: k INT",
+            "Provided schema doesn't match: check it.",
+        ),
+        (
+            "[STREAM_FAILED] Query [id = 6b6b9a8f-12d1-4baf-bada-d9c553ea44a9, runId = 7b6b9a8f-12d1-4baf-bada-d9c553ea44a9] "
+            "terminated with exception: [A.B] No file:/tmp/x/state/0 for 6b6b9a8f-12d1-4baf-bada-d9c553ea44a9, and/or '/home/me'.",
+            "[A.B] No … for …, and/or '…'.",
+        ),
+        ("x" * 300, "x" * 200),
+        ("", ""),
+    ],
+)
+def test_the_message_of_a_refusal_is_its_first_line_whatever_the_machine(message: str, first: str) -> None:
+    assert told(message) == first
+
+
+def test_only_a_refusal_keeps_its_message() -> None:
+    refused = cell(of("f/refused", REFUSAL))
+    assert refused.error is not None
+    named = refused.model_copy(update={"error": refused.error.model_copy(update={"message": "No such key."})})
+    kept = [slim(named.model_copy(update={"status": status})).error for status in ("refused", "resumes")]
+    assert [error and error.message for error in kept] == ["No such key.", ""]
 
 
 def test_a_checkpoint_that_connect_resumed_is_judged_by_what_the_case_says_of_connect() -> None:

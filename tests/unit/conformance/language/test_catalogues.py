@@ -83,12 +83,12 @@ BEHAVIOURS = {
 }
 
 # category: visible as BB, BB*, INT, OTHER
-LAST_SPARK_TEST = 824
+LAST_SPARK_TEST = 869
 SPARK_TESTS = {
-    "arbitrary-state": (7, 10, 71, 94),
+    "arbitrary-state": (7, 11, 73, 117),
     "chained-aggregation": (12, 3, 0, 0),
     "config": (3, 1, 2, 0),
-    "dedup": (14, 4, 3, 20),
+    "dedup": (14, 4, 3, 23),
     "eviction": (3, 4, 0, 0),
     "join-delay": (37, 1, 7, 7),
     "late-drops": (1, 3, 0, 0),
@@ -98,10 +98,10 @@ SPARK_TESTS = {
     "no-data-batch": (5, 1, 0, 0),
     "other": (2, 0, 64, 49),
     "output-modes": (17, 1, 0, 23),
-    "recovery": (5, 8, 142, 90),
+    "recovery": (5, 8, 150, 97),
     "session-window": (13, 0, 1, 0),
     "timestamp-types": (7, 0, 0, 0),
-    "unsupported-op-error": (135, 16, 4, 29),
+    "unsupported-op-error": (135, 16, 4, 30),
 }
 
 

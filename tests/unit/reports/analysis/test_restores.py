@@ -6,30 +6,49 @@ As Flink's restore tests: a new operator, a new version or a new pair has no sil
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from conformance.core.case import Case, Restart, Step
-from conformance.query.reading import Aggregation, Deduplication, Join, Stateful, StateFunction, read_query
+from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction, read_query
 from conformance.suite import discovery
 from harness.targets import targets
-from reports.analysis.published import published_results
+from reports.analysis.published import patch_results, published_results
 from reports.results.reading import Results
 
 Pair = tuple[str, str]
 RESUMED = frozenset({"resumes", "differs", "refused", "unsupported"})
 """The statuses of checkpoints that an engine was given."""
+EACH = frozenset({f"{join} join" for join in get_args(JoinKind)} - {"leftAnti join"}) | {
+    "aggregation",
+    "window aggregation",
+    "session aggregation",
+    "deduplication",
+    "deduplication within the watermark",
+    "applyInPandasWithState",
+    "transformWithState",
+    "limit",
+    "several operators",
+}
+"""Every kind of a stateful operator that a query of PySpark can have; Spark refuses an anti join of two streams."""
+
+
+def kinds(case: Case) -> frozenset[str]:
+    """The kinds of stateful operators in a case."""
+    readings = [read_query(pipeline, case.streams) for pipeline in case.pipelines()]
+    found = {kind(operator) for reading in readings for operator in reading.stateful}
+    found.update("limit" for reading in readings if reading.limits)
+    found.update("several operators" for reading in readings if len(reading.stateful) > 1)
+    return frozenset(found)
 
 
 def operators(case: Case) -> frozenset[str]:
     """The kinds of stateful operators in a case, apart by the state store that it chooses."""
     store = " in RocksDB" if any("rocksdb" in str(value).lower() for value in case.conf.values()) else ""
-    readings = [read_query(pipeline, case.streams) for pipeline in case.pipelines()]
-    kinds = {kind(operator) for reading in readings for operator in reading.stateful}
-    kinds.update("limit" for reading in readings if reading.limits)
-    return frozenset(f"{name}{store}" for name in kinds)
+    return frozenset(f"{name}{store}" for name in kinds(case))
 
 
 def kind(operator: Stateful) -> str:
@@ -62,6 +81,29 @@ def missing(results: Results, cases: Iterable[Case], pairs: Iterable[Pair]) -> I
     yield from (f"{pair[0]} → {pair[1]}: {one}" for pair in pairs for one in sorted(left[pair] - resumed[pair]))
 
 
+def running(published: Iterable[Results], having: Mapping[str, frozenset[str]]) -> dict[str, set[str]]:
+    """Kind → the targets on which a query with such an operator ran a micro-batch; ``having``: the kinds of each case."""
+    ran: dict[str, set[str]] = defaultdict(set)
+    for cell in (cell for results in published for cell in results.cells):
+        if cell.observation is not None and any(step.batches for step in cell.observation.steps):
+            for found in having.get(cell.case, ()):
+                ran[found].add(cell.target)
+    return ran
+
+
+def without_handoff(
+    ran: Mapping[str, set[str]], results: Results, having: Mapping[str, frozenset[str]], pairs: Iterable[Pair]
+) -> Iterator[str]:
+    """The kinds that both versions of a pair run, and of which no checkpoint was handed over."""
+    resumed: dict[Pair, set[str]] = defaultdict(set)
+    for checkpoint in results.upgrades:
+        if checkpoint.status in RESUMED:
+            resumed[checkpoint.origin, checkpoint.to] |= having.get(checkpoint.case, frozenset())
+    for origin, to in pairs:
+        both = {found for found, targets in ran.items() if {origin, to} <= targets}
+        yield from (f"{origin} → {to}: {one}" for one in sorted(both - resumed[origin, to]))
+
+
 def _divides_state(step: Step) -> bool:
     return isinstance(step.action, Restart) and step.action.repartition is not None
 
@@ -83,6 +125,35 @@ def test_every_stateful_operator_has_a_checkpoint_for_each_usual_pair(
     assert len(pairs) >= 20
     assert {(one.origin, one.to) for one in results.upgrades} >= set(pairs)
     assert list(missing(results, cases, pairs)) == []
+
+
+@pytest.fixture(scope="module")
+def having(cases: tuple[Case, ...]) -> dict[str, frozenset[str]]:
+    return {case.id: kinds(case) for case in cases if not any(map(_divides_state, case.steps))}
+
+
+@pytest.fixture(scope="module")
+def ran(results: Results, having: dict[str, frozenset[str]]) -> dict[str, set[str]]:
+    return running((results, *patch_results()), having)
+
+
+def test_every_operator_that_two_neighbouring_lines_run_is_handed_over(
+    results: Results, having: dict[str, frozenset[str]], ran: dict[str, set[str]]
+) -> None:
+    """The test above asks for what a case announces; this one for what both versions run, whether or not a case announces it."""
+    pairs = [(before.name, after.name) for before, after in targets.pairs(targets.Targets.load())]
+    assert ran.keys() == EACH
+    assert list(without_handoff(ran, results, having, pairs)) == []
+
+
+def test_an_operator_without_any_case_that_leaves_a_checkpoint_is_named(
+    results: Results, having: dict[str, frozenset[str]], ran: dict[str, set[str]]
+) -> None:
+    pair = ("spark-4.2.1", "spark-4.3.0")
+    for gone in EACH:
+        others = tuple(one for one in results.upgrades if gone not in having.get(one.case, ()))
+        named = list(without_handoff(ran, replace(results, upgrades=others), having, [pair]))
+        assert " → ".join(pair) + f": {gone}" in named
 
 
 def test_an_operator_without_a_checkpoint_is_named(results: Results, cases: tuple[Case, ...]) -> None:

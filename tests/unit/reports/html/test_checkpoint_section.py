@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from conformance.core.observation import ErrorSeen
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.writer import write
@@ -60,3 +62,11 @@ def test_what_no_run_covers_is_counted(tmp_path: Path) -> None:
 
 def test_none_were_handed_over(tmp_path: Path) -> None:
     assert "Checkpoints of" not in text(tmp_path)
+
+
+def test_the_page_of_the_case_has_what_a_refusal_says(tmp_path: Path) -> None:
+    found = report(tmp_path, "refused", "resumes")
+    error = ErrorSeen(stage="run", classes=("Incompatible",), message="Check the <fields>.\nMore")
+    upgrades = tuple(one.model_copy(update={"case": "f/a", "error": error}) for one in found.results.upgrades)
+    write(Report.of(replace(found.results, upgrades=upgrades), Suite(())), tmp_path / "site")
+    assert (tmp_path / "site/cases/f/a.html").read_text().count("“Check the &lt;fields&gt;.”") == 1

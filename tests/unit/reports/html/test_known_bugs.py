@@ -10,6 +10,8 @@ from conformance.cli.main import main
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.writer import write
+from reports.results.known_bug import explained, listed_bugs
+from reports.results.records import DocumentedDifference
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -38,6 +40,28 @@ def test_its_source_is_a_link_to_a_ticket_or_to_a_case_with_a_page(tmp_path: Pat
     text = (site(tmp_path, "SPARK-57003") / "bugs.html").read_text()
     assert "<code>join-delays/inner-match-comes-with-the-later-row</code>" in text
     assert "cases/join-delays" not in text
+
+
+def test_the_page_of_a_case_has_the_cause_with_its_lines(tmp_path: Path) -> None:
+    bug = listed_bugs()["SPARK-58904", None, None]
+    assert bug.cause is not None
+    page = (site(tmp_path, "SPARK-58904") / "cases/f/a.html").read_text()
+    assert "Cause in Spark&#39;s source" in page or "Cause in Spark's source" in page
+    assert [place.method for place in bug.cause.places if bug.cause.address(place) not in page] == []
+    assert f"conformance export bug-report {bug.case} -o FOLDER" in page
+
+
+def test_a_page_without_a_known_cause_has_none(tmp_path: Path) -> None:
+    assert "export bug-report" not in (site(tmp_path, "SPARK-1") / "cases/f/a.html").read_text()
+
+
+def test_a_bug_without_tickets_is_explained_on_the_pages_of_its_file_alone() -> None:
+    entry = DocumentedDifference.of(differs(">=3", **BUG))
+    told = explained("join-delays/equal-intervals-on-both-sides-of-a-range.moved-across", [entry])
+    assert [bug.case for bug in told] == ["join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice"]
+    assert explained("join-delays/another", [entry]) == ()
+    reported = "late-drops/limit-hides-the-rows-it-does-not-read-from-the-watermark"
+    assert [bug.case for bug in explained(reported, [])] == [reported]
 
 
 def test_a_bug_that_only_one_version_has(tmp_path: Path) -> None:
