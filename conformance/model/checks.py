@@ -154,6 +154,7 @@ POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
 PARTITIONS = "spark.sql.shuffle.partitions"
+STRICT_DISTRIBUTION = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 TIME_ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
@@ -187,7 +188,7 @@ WITHOUT_EFFECT = frozenset(
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
 
 KNOWN = WITHOUT_EFFECT | {
-    *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS),
+    *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, STRICT_DISTRIBUTION),
     *(JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG, SCHEMA_CHANGES),
 }
 
@@ -254,6 +255,8 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     """Compare what the query reads with what the checkpoint has offsets of."""
     if checkpoint.sources is None:
         return
+    if not settings.is_on(STRICT_DISTRIBUTION) and settings.conf.get(PARTITIONS) != checkpoint.partitions:
+        raise Unpredictable("state in the partitions of a shuffle whose number of partitions changes")
     read = sources(plan)
     if checkpoint.by_name:
         if not settings.evolves:
