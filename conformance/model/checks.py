@@ -255,18 +255,26 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     """Compare what the query reads with what the checkpoint has offsets of."""
     if checkpoint.sources is None:
         return
-    if not settings.is_on(STRICT_DISTRIBUTION) and settings.conf.get(PARTITIONS) != checkpoint.partitions:
-        raise Unpredictable("state in the partitions of a shuffle whose number of partitions changes")
+    other_partitions = settings.conf.get(PARTITIONS) != checkpoint.partitions
+    if (
+        other_partitions
+        and not settings.is_on(STRICT_DISTRIBUTION)
+        and "other partitions without state" in rules.features
+    ):
+        # Which rows find their state, their hashes decide.
+        raise Unpredictable("other shuffle partitions without strict distribution")
     read = sources(plan)
     if checkpoint.by_name:
         if not settings.evolves:
-            raise Unpredictable("a checkpoint with names without source evolution")
+            raise rules.refusal("names in a checkpoint without source evolution")
         before = {stream for batch in checkpoint.planned for stream in batch.data}
         if before & {stream for stream, _ in read - checkpoint.sources}:
             raise Unpredictable("a source that is read from its beginning again")
         return
     name = "source evolution on an existing checkpoint"
     had_names = any(name is not None for _, name in checkpoint.sources)
+    if settings.evolves and not had_names and checkpoint.by_number:
+        raise Unpredictable("a name for a source that the checkpoint has a number of")
     if settings.evolves and not had_names and name in rules.refusals:
         raise rules.refusal(name)
     now, then = {stream for stream, _ in read}, {stream for stream, _ in checkpoint.sources}
