@@ -152,7 +152,9 @@ def _as_documented(status: UpgradeStatus, entry: Upgrade | None) -> bool:
 
 
 def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:
-    return cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
+    again = cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
+    # A published column keeps no findings, and needs none.
+    return cell if (again.status, again.case_digest) == (cell.status, cell.case_digest) else again
 
 
 def _upgrade(cell: UpgradeCell, case: Case) -> UpgradeCell:
