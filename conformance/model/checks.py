@@ -261,7 +261,7 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
         and not settings.is_on(STRICT_DISTRIBUTION)
         and "other partitions without state" in rules.features
     ):
-        # Which rows find their state, their hashes decide.
+        # Hashes decide which rows find their state.
         raise Unpredictable("other shuffle partitions without strict distribution")
     read = sources(plan)
     if checkpoint.by_name:
