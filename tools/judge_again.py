@@ -1,8 +1,11 @@
 """Judge the answers in results of ``conformance run`` and ``conformance upgrade`` again, by the cases and the entries of today.
 
     python -m tools.judge_again results.jsonl reports/baselines/upgrades.jsonl.xz FOLDER
+    python -m tools.judge_again reports/baselines/lines.jsonl.xz FOLDER --new 4.3.jsonl 4.2.jsonl
 
-No engine runs. Each file is written to the folder under its name, with the cells of the cases of today, and each cell with another
+No engine runs. With ``--new``, the cells of these results of ``conformance run`` join those of each file, for the targets that it has,
+in place of older ones; later files win. Give each new case's cells for all of these targets, or the file cannot be read again.
+Each file is written to the folder under its name, with the cells of the cases of today, and each cell with another
 status is named. Cases that are no more, and cases in a variant, are left out. What cannot be judged any more, because results keep no
 metrics of the progress, and of published upgrades only statuses, is ``not-run``. Exits with 1 if a cell is not as its case says.
 """
@@ -37,14 +40,16 @@ NOT_KEPT = "The case has changed since, and too little of the answer was kept to
 
 
 def main(arguments: Sequence[str]) -> int:
-    *files, folder = map(Path, arguments)
+    end = arguments.index("--new") if "--new" in arguments else len(arguments)
+    *files, folder = map(Path, arguments[:end])
+    new = [Results.read(Path(argument)) for argument in arguments[end + 1 :]]
     suite = discovery.load()
     suite.raise_for_problems()
     folder.mkdir(parents=True, exist_ok=True)
     wrong = False
     for file in files:
         before = Results.read(file, condensed=True)
-        today = judged(before, suite)
+        today = judged(joined(before, new), suite)
         today.write(folder / file.name)
         changes = tuple(changed(before, today))
         print(f"{folder / file.name}: {len(changes)} of {len((*before.cells, *before.upgrades))} cells changed")
@@ -52,6 +57,15 @@ def main(arguments: Sequence[str]) -> int:
         wrong |= any(cell.status in DOES_NOT_CONFORM for cell in today.cells)
         wrong |= any(cell.status not in {*EXPECTED, "not-run", "not-applicable"} for cell in today.upgrades)
     return 1 if wrong else 0
+
+
+def joined(results: Results, new: Sequence[Results]) -> Results:
+    """The results with the cells that ``new`` has for their targets."""
+    targets = {target.name: place for place, target in enumerate(results.header.targets)}
+    found = {cell.key: cell for each in (results, *new) for cell in each.cells if cell.target in targets}
+    cells = tuple(sorted(found.values(), key=lambda cell: (cell.case, targets[cell.target])))
+    cases = tuple(sorted({*results.header.cases, *(cell.case for cell in cells)}))
+    return replace(results, header=results.header.model_copy(update={"cases": cases}), cells=cells)
 
 
 def judged(results: Results, suite: Suite) -> Results:
@@ -71,15 +85,15 @@ def judged(results: Results, suite: Suite) -> Results:
 
 
 def changed(before: Results, after: Results) -> Iterator[str]:
-    """Each cell with another status, and both."""
+    """Each new cell, and each with another status, and both."""
     known = {
         **{cell.key: str(cell.status) for cell in before.cells},
         **{cell.key: str(cell.status) for cell in before.upgrades},
     }
     for cell in (*after.cells, *after.upgrades):
         assert isinstance(cell, Cell | UpgradeCell)
-        if cell.status != known[cell.key]:
-            yield f"{' · '.join(map(str, cell.key))}: {known[cell.key]} → {cell.status}"
+        if cell.status != known.get(cell.key):
+            yield f"{' · '.join(map(str, cell.key))}: {known.get(cell.key, 'new')} → {cell.status}"
 
 
 def cell_again(cell: Cell, case: Case, version: SparkVersion) -> Cell | None:
@@ -138,7 +152,9 @@ def _as_documented(status: UpgradeStatus, entry: Upgrade | None) -> bool:
 
 
 def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:
-    return cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
+    again = cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
+    # A published column keeps no findings, and needs none.
+    return cell if (again.status, again.case_digest) == (cell.status, cell.case_digest) else again
 
 
 def _upgrade(cell: UpgradeCell, case: Case) -> UpgradeCell:

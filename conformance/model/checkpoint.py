@@ -48,6 +48,8 @@ class ModelCheckpoint:
     """The streams of the last run, each with the name of its source; None before the first."""
     by_name: bool = False
     """Whether offsets are kept by the names of sources, and not by position."""
+    by_number: bool = False
+    """Whether they are kept by the numbers of sources without names, in format 2 of the offset log."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
     encoding: str = "unsaferow"

@@ -154,6 +154,7 @@ POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
 PARTITIONS = "spark.sql.shuffle.partitions"
+STRICT_DISTRIBUTION = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 TIME_ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
@@ -187,7 +188,7 @@ WITHOUT_EFFECT = frozenset(
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
 
 KNOWN = WITHOUT_EFFECT | {
-    *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS),
+    *(NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, STRICT_DISTRIBUTION),
     *(JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG, SCHEMA_CHANGES),
 }
 
@@ -254,16 +255,26 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     """Compare what the query reads with what the checkpoint has offsets of."""
     if checkpoint.sources is None:
         return
+    other_partitions = settings.conf.get(PARTITIONS) != checkpoint.partitions
+    if (
+        other_partitions
+        and not settings.is_on(STRICT_DISTRIBUTION)
+        and "other partitions without state" in rules.features
+    ):
+        # Hashes decide which rows find their state.
+        raise Unpredictable("other shuffle partitions without strict distribution")
     read = sources(plan)
     if checkpoint.by_name:
         if not settings.evolves:
-            raise Unpredictable("a checkpoint with names without source evolution")
+            raise rules.refusal("names in a checkpoint without source evolution")
         before = {stream for batch in checkpoint.planned for stream in batch.data}
         if before & {stream for stream, _ in read - checkpoint.sources}:
             raise Unpredictable("a source that is read from its beginning again")
         return
     name = "source evolution on an existing checkpoint"
     had_names = any(name is not None for _, name in checkpoint.sources)
+    if settings.evolves and not had_names and checkpoint.by_number:
+        raise Unpredictable("a name for a source that the checkpoint has a number of")
     if settings.evolves and not had_names and name in rules.refusals:
         raise rules.refusal(name)
     now, then = {stream for stream, _ in read}, {stream for stream, _ in checkpoint.sources}

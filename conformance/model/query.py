@@ -22,6 +22,7 @@ from conformance.model.checks import (
     JOIN_FORMAT,
     KNOWN,
     NO_DATA,
+    OFFSET_LOG,
     PARTITIONS,
     POLICY,
     SCHEMA_CHANGES,
@@ -67,7 +68,10 @@ class Query:
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
         check_restart(plan, settings, checkpoint, rules)
-        by_name = keeps_names(settings, rules) if checkpoint.sources is None else checkpoint.by_name
+        by_name, by_number = checkpoint.by_name, checkpoint.by_number
+        if checkpoint.sources is None:
+            by_name = keeps_names(settings, rules)
+            by_number = not by_name and settings.conf.get(OFFSET_LOG) == "2"
         encoding = checkpoint.encoding if checkpoint.planned else settings.conf.get(ENCODING, "unsaferow")
         self.checkpoint = replace(
             checkpoint,
@@ -76,6 +80,7 @@ class Query:
             encoding=encoding,
             sources=sources(plan),
             by_name=by_name,
+            by_number=by_number,
         )
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
         self._tracker = WatermarkTracker(restored, {})

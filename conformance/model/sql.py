@@ -75,6 +75,8 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
     if clause is None:
         raise Unpredictable("a SELECT without FROM")
     frame, over_window = _relation(clause.this, views)
+    if tree.args.get("distribute") and "pinned partitions of DISTRIBUTE BY" not in frame.rules.features:
+        raise Unpredictable("DISTRIBUTE BY before 3.1")
     for join in tree.args.get("joins") or ():
         other, _ = _relation(join.this, views)
         how = _JOINS.get((join.side, join.kind))

@@ -18,7 +18,7 @@ from tests.support import cells as a
 from tests.support.observations import case, expect
 from tests.support.whole_suite import whole_suite
 from tests.unit.tools.test_publish_upgrades import FOOTER, REFUSAL, cell, header, of, run
-from tools.judge_again import NOT_KEPT, cell_again, changed, judged, main
+from tools.judge_again import NOT_KEPT, cell_again, changed, joined, judged, main
 from tools.publish_upgrades import slim
 
 ROWS = [["12:00", "12:10", 1], ["12:10", "12:20", 2]]
@@ -51,6 +51,18 @@ def test_a_cell_without_an_answer_stays_unless_its_case_changed(tmp_path: Path) 
     kept, lost = judged(before, Suite((as_it_was, today("f/b")))).cells
     assert kept.status == "broken"
     assert (lost.status, lost.notes) == ("not-run", (NOT_KEPT,))
+
+
+def test_new_cells_join_those_of_the_targets_that_the_results_have(tmp_path: Path) -> None:
+    before = a.results(tmp_path / "run.jsonl", {"f/b": {"3.5.9": a.CALM}, "f/c": {"3.5.9": a.CALM}})
+    new = a.results(
+        tmp_path / "new.jsonl", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.LOST, "4.3.0": a.CALM}}
+    )
+    both = joined(before, [new])
+    assert [*changed(before, both)] == ["f/a · spark-3.5.9: new → conforms", "f/b · spark-3.5.9: conforms → violates"]
+    both.write(tmp_path / "joined.jsonl")
+    again = Results.read(tmp_path / "joined.jsonl")
+    assert (again.header.cases, again.header.targets) == (("f/a", "f/b", "f/c"), before.header.targets)
 
 
 def test_a_checkpoint_is_judged_by_the_entries_of_today(tmp_path: Path) -> None:

@@ -86,6 +86,13 @@ def test_a_checkpoint_without_names_gets_none():
     started(("a", "x"), version="4.2.1", checkpoint=after(started(("a", None), version="4.2.1", conf={}), "a"))
 
 
+def test_a_checkpoint_with_numbers_gets_no_names():
+    checkpoint = after(started(("a", None), conf={OFFSET_LOG: "2"}), "a")
+    with pytest.raises(Unpredictable, match="has a number of"):
+        started(("a", "x"), checkpoint=checkpoint)
+    started(("a", None), conf={OFFSET_LOG: "1"}, checkpoint=checkpoint)
+
+
 def test_a_restart_with_other_streams_is_refused_by_their_number_alone():
     checkpoint = after(started(("a", None), ("b", None), conf={}), "a", "b")
     for read in ([("a", None)], [("a", None), ("b", None), ("c", None)]):
@@ -98,7 +105,7 @@ def test_a_restart_with_other_streams_is_refused_by_their_number_alone():
 
 def test_names_in_a_checkpoint_need_source_evolution():
     checkpoint = after(started(("a", "x")), "a")
-    with pytest.raises(Unpredictable, match="a checkpoint with names without source evolution"):
+    with pytest.raises(Refused, match="All sources should be named"):
         started(("a", None), conf={}, checkpoint=checkpoint)
 
 
