@@ -85,12 +85,12 @@ BEHAVIOURS = {
 # category: visible as BB, BB*, INT, OTHER
 LAST_SPARK_TEST = 869
 SPARK_TESTS = {
-    "arbitrary-state": (7, 11, 73, 117),
+    "arbitrary-state": (7, 17, 73, 116),
     "chained-aggregation": (12, 3, 0, 0),
     "config": (3, 1, 2, 0),
     "dedup": (14, 4, 3, 23),
     "eviction": (3, 4, 0, 0),
-    "join-delay": (37, 1, 7, 7),
+    "join-delay": (38, 1, 7, 6),
     "late-drops": (1, 3, 0, 0),
     "metadata-propagation": (14, 1, 23, 0),
     "metrics-progress": (11, 0, 25, 6),

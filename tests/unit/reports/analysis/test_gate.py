@@ -424,7 +424,7 @@ def test_the_published_results_answer_without_a_spark(capsys) -> None:
     assert published()
     code, out = gate(capsys, "--from", "3.5.9", "--to", "4.3.0")
     assert code == 1
-    assert "SPARK-50046" in out
+    assert "SPARK-57003" in out
     assert "without an answer" not in out
 
 
