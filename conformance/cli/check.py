@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -155,8 +154,8 @@ def check(
         raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
-        in_background = stack.enter_context(ThreadPoolExecutor(1))
-        published = cache(lambda: in_background.submit(_published, before, after))
+        # Reading what is published takes seconds of one core, while the engines start.
+        published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
         notes, answers = asked.notes, []
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1
@@ -211,8 +210,7 @@ class _Trial:
     source: SourceOption
     alone: bool
     """Whether the job has no other query."""
-    published: Callable[[], Future[verdicts.Published | None]]
-    """Begins to read what is published, or has done so."""
+    published: Future[verdicts.Published | None]
 
     def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
         """Compare; and write case, results and page into a folder."""
@@ -236,7 +234,7 @@ class _Trial:
             if stresses and self.repeat_rows and not stresses[0].fails_before:
                 verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict.write(output / "results.jsonl")
-        published, conf = self.published().result(), self.where.runtime.conf
+        published, conf = self.published.result(), self.where.runtime.conf
         about = published.known(verdict.features, conf, verdict.plan) if published is not None else None
         answers = [*verdicts.statements(verdict, about), *self.query.statements]
         answers += [stress.statement(verdict) for stress in stresses]
@@ -297,8 +295,6 @@ class _Trial:
             steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if runs[0].files else 0
             with Answers("answers", len(cells), errors, _answer_line, steps) as display:
                 runs = job_run.advance(runs, cells, self.where, display)
-            # It takes seconds of one core, and both were busy with the engines' first micro-batches.
-            self.published()
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
