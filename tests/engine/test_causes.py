@@ -46,7 +46,7 @@ def test_the_named_lines_are_of_the_named_method(cause: Cause) -> None:
             text = file.read(place.file.partition("/src/main/scala/")[2]).decode().splitlines()
         owner, _, method = place.method.partition(".")
         assert any(re.search(rf"\b(class|trait|object) {owner}\b", line) for line in text), place
-        defined = [at for at, line in enumerate(text, 1) if re.search(rf"\b(def|object|val) {method}\b", line)]
+        defined = [at for at, line in enumerate(text, 1) if re.search(rf"\b(def|object|val|var) {method}\b", line)]
         first, last = map(int, place.lines.split("-")) if place.lines else (len(text), len(text))
         assert first <= last <= len(text), place
         assert any(at <= last for at in defined), place
