@@ -135,7 +135,7 @@ class StepAccount:
     def facts(self) -> Mapping[str, str]:
         """What the engine showed after the step, in words by label; for a step that failed, only the error."""
         if (error := self.seen.error) is not None:
-            first = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+            first = error.first_line
             first = first if len(first) <= LONGEST_MESSAGE else f"{first[:LONGEST_MESSAGE]}…"
             return {"error": f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {first}"}
         facts = {"watermark": instant(self.seen.watermark)}

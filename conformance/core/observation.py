@@ -199,6 +199,11 @@ class ErrorSeen(FrozenRecord):
         return str(self.own_code) if self.own_code is not None else self.name or "an error without a class"
 
     @property
+    def first_line(self) -> str:
+        """The first line of the message that is not blank; empty if there is none."""
+        return next((line.strip() for line in self.message.splitlines() if line.strip()), "")
+
+    @property
     def behaviour(self) -> ErrorBehaviour:
         return ErrorBehaviour(self.stage, self.name)
 

@@ -68,8 +68,8 @@ class CheckpointVerdict:
     @property
     def why(self) -> str:
         """Why the outcome is what it is: the first difference, the first line of the error, or the reason for no answer."""
-        message = self.error.message.strip().splitlines()[:1] if self.error is not None else []
-        return self.difference or "".join(message) or self.reason
+        message = self.error.first_line if self.error is not None else ""
+        return self.difference or message or self.reason
 
 
 def resumed_at(

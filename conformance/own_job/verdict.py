@@ -341,7 +341,7 @@ def _failure(cell: Cell, case: Case, version: SparkVersion, not_fixed: Iterable[
     error = seen.error
     if (missing := how_to_load(error.message, version)) is not None:
         return missing
-    line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+    line = error.first_line
     step = case.steps[seen.steps[-1].number - 1]
     return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
 

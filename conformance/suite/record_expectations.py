@@ -83,7 +83,7 @@ def _error(error: ErrorSeen) -> dict[str, Json]:
     """The class that says what the error is; if many errors have it, also the beginning of the message."""
     described: dict[str, Json] = {"class": error.name} if error.name else {}
     if error.name in GENERIC or not error.name:
-        line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+        line = error.first_line
         # Up to what differs from run to run: numbers, plans and paths.
         if said := _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip()):
             described["message"] = said

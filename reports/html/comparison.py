@@ -263,11 +263,11 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
         because = cell.entry.because if cell.entry is not None else ""
         error = cell.error.name if cell.error is not None else ""
         reason = _reason(CheckpointGroup(cell.status, error, because, cell.entry, {}))
-        refusal = cell.error.message if cell.error is not None and cell.status == "refused" else ""
+        refusal = cell.error.first_line if cell.error is not None and cell.status == "refused" else ""
         yield CaseCheckpoint(
             titles.get(cell.origin, cell.origin),
             titles.get(cell.to, cell.to),
             cell.cut,
             reason,
-            cut(refusal.strip().partition("\n")[0], _LONGEST),
+            cut(refusal, _LONGEST),
         )

@@ -383,7 +383,7 @@ def test_threads_of_the_driver_go_on_and_those_of_a_program_that_has_ended_start
     assert [each.name for each in ran(main).sources] == ["in"]
     elsewhere("start", py4j=False)
     elsewhere("load", py4j=False)
-    assert seen.get(timeout=10) == "really", "nobody's code reads"
+    assert seen.get(timeout=10) == "really", "a program that has ended still reads with Spark's own method"
     assert seen.empty(), "a query was started after the end"
 
 
