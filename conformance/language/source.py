@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 
 import yaml
 
-from conformance.core.data import Json
+from conformance.core.data import LOADER, Json
 from conformance.core.errors import WrongUsage
 
 
@@ -351,7 +351,7 @@ def _composed(text: str, report: Report) -> Node:
     are reported: messages do not depend on how PyYAML was built."""
     before = len(report.problems)
     try:
-        return _Composer(text, report, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).document()
+        return _Composer(text, report, LOADER).document()
     except yaml.YAMLError:
         del report.problems[before:]
     try:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
-from conformance.checkpoints.state_difference import state_differences, state_workarounds
+from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
 from conformance.core.case import Case, OutputMode, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
@@ -234,12 +234,24 @@ def _met(run: JobRun, cut: int) -> CheckpointVerdict:
 def _needs_a_restart(run: JobRun, cut: int) -> bool:
     """Whether the later version differed from the earlier version's whole job, so that the earlier must resume this checkpoint, too.
 
-    Where the job itself restarts, its whole run has shown that the earlier version resumes its own checkpoint.
+    Where the job itself restarts, its whole run has shown that the earlier version resumes its own checkpoint. One that is refused for the
+    same columns needs no other proof, unless the query goes on with other rows with a workaround: a restart alone may cause that.
     """
-    seen, whole = run.resumed(run.after)[cut].observation, run.on(run.before).observation
-    if seen is None or (seen.error is not None and isinstance(run.case.steps[cut - 1].action, Restart)):
+    resumed, whole = run.resumed(run.after), run.on(run.before).observation
+    seen, steps = resumed[cut].observation, run.case.steps
+    if seen is None or (seen.error is not None and isinstance(steps[cut - 1].action, Restart)):
         return False
+    at_restarts = [each.observation for at, each in resumed.items() if isinstance(steps[at - 1].action, Restart)]
+    columns = _columns_refused(seen)
+    if columns and columns in map(_columns_refused, at_restarts):
+        tried = (each.observation for each in run.tried if each.task.cut == cut)
+        return any(each is not None and resumed_at(cut, each, whole).outcome != "resumed" for each in tried)
     return resumed_at(cut, seen, whole).outcome != "resumed"
+
+
+def _columns_refused(seen: Observation | None) -> tuple[StateDifference, ...]:
+    """The columns of the state for which a checkpoint was refused; none if it was not, or for another reason."""
+    return state_differences(seen.error.message) if seen is not None and seen.error is not None else ()
 
 
 def _workarounds(
@@ -248,8 +260,8 @@ def _workarounds(
     """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
     done = {(each.task.cut, *each.task.workaround) for each in run.tried}
     for cut, verdict in verdicts.items():
-        differences = state_differences(verdict.error.message) if verdict.error is not None else ()
-        for key, value in state_workarounds(differences, run.before.version, run.after.version):
+        columns = _columns_refused(run.resumed(run.after)[cut].observation)
+        for key, value in state_workarounds(columns, run.before.version, run.after.version):
             if key not in run.conf and (cut, key) not in done and not verdict.fails_anyway:
                 yield cell(cut, run.after, **{key: value})
 

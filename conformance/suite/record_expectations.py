@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import yaml
 
 from conformance.core.case import Case
-from conformance.core.data import Json
+from conformance.core.data import LOADER, Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import GENERIC, ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
@@ -37,7 +37,7 @@ class _Edit:
 def fill_in_expectations(text: str, case: Case, observation: Observation, *, replace: bool = False) -> str:
     """The text of the case with expectations that this observation meets; ``replace``: also in place of existing ones. Raises `WrongUsage`
     if every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end."""
-    top = yaml.compose(text, Loader=yaml.SafeLoader)
+    top = yaml.compose(text, Loader=LOADER)
     assert isinstance(top, yaml.MappingNode)
     steps = _value(top, "steps")
     assert isinstance(steps, yaml.SequenceNode)
