@@ -151,7 +151,7 @@ def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     if (known := answer.checkpoints) is not None and (groups := known.groups or known.documented_groups):
         yield _on_one_line(Text("⟳"), *group_lines(groups[0], not_run=not known.groups))
     if answer.bugs:
-        names = "; ".join(bug.bug.ticket.strip(" ()") for bug in answer.bugs)
+        names = ", ".join(f"{bug.cases[0]}{bug.bug.ticket}" for bug in answer.bugs)
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
     yield from _last_lines(answer, left_out)
 
