@@ -142,7 +142,7 @@ def survey(
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
     if not seen.queries and not lacks_columns:
         raise WrongUsage(
-            f"{program.path} ended and started no query, so there is nothing to compare: do its arguments, after --, make it do so?"
+            f"{program.path} ended and started no query, so there is nothing to try: do its arguments, after --, make it do so?"
         )
     return seen
 

@@ -207,7 +207,7 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     command = [str(Path(sys.executable).with_name("conformance")), "check"]
     upgrade, back = ("--from", "3.5", "--to", "4.3"), ("--from", "4.3", "--to", "3.5")
     for versions, name, arguments, expected in (
-        (upgrade, "acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to compare"),
+        (upgrade, "acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to try"),
         (upgrade, "acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
         (upgrade, "acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
         (upgrade, "acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
