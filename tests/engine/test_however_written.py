@@ -220,6 +220,65 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
         assert done.returncode == 2, name
 
 
+TWO_QUERIES = """
+package acme;
+
+import static org.apache.spark.sql.functions.*;
+
+import org.apache.spark.sql.*;
+import org.apache.spark.sql.streaming.*;
+
+public class Main {
+    public static void main(String[] arguments) throws Exception {
+        SparkSession spark = SparkSession.builder().config("spark.sql.shuffle.partitions", 1).getOrCreate();
+        Dataset<Row> orders = spark.readStream().schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders");
+        Dataset<Row> clicks = spark.readStream().schema("click_time TIMESTAMP, who STRING, page STRING").json("clicks");
+        Dataset<Row> o = orders.withWatermark("order_time", "10 minutes").alias("o");
+        Dataset<Row> c = clicks.withWatermark("click_time", "10 minutes").alias("c");
+        start(o.groupBy(window(col("order_time"), "10 minutes"), col("who")).count(), "counts", arguments[0]);
+        Column soon = expr("o.who = c.who AND order_time BETWEEN click_time AND click_time + INTERVAL 5 MINUTES");
+        start(c.join(o, soon, "leftOuter").select("c.who", "page", "amount"), "bought", arguments[0]);
+    }
+
+    static void start(Dataset<Row> rows, String name, String into) throws Exception {
+        DataStreamWriter<Row> writer = rows.writeStream().queryName(name).format("parquet").trigger(Trigger.AvailableNow());
+        writer.option("checkpointLocation", into + "/" + name).start(into + "/table-" + name).awaitTermination();
+    }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_queries(tmp_path: Path) -> None:
+    (tmp_path / "Main.java").write_text(TWO_QUERIES)
+    for version, jar in (("3.5", "old.jar"), ("4.3", "new.jar")):
+        _of_java(tmp_path, _environment(version), tmp_path / jar)
+    for stream, row in (("orders", '"order_time": "2026-03-01 12:30:00", "who": "ada", "amount": 7'), ("clicks", "")):
+        (tmp_path / stream).mkdir()
+        (tmp_path / stream / "1.json").write_text(f"{{{row}}}\n" if row else "")
+    old = _environment("3.5")
+    submit = [str(old.spark_home / "bin/spark-submit"), "--master", "local[1]", "--class", "acme.Main", "old.jar", "mine"]
+    subprocess.run(submit, cwd=tmp_path, env=old.environ(), check=True, capture_output=True)
+
+    def resumed(query: str, checkpoint: str) -> tuple[int, dict[str, Any]]:
+        command = [str(Path(sys.executable).with_name("conformance")), "checkpoint", "resume", f"mine/{checkpoint}"]
+        options = ["--to", "4.3", "--jar", "new.jar", "--main", "acme.Main", "--query", query, "--json", "--", "elsewhere"]
+        done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    code, counts = resumed("1", "counts")
+    assert (code, counts["resumes"]) == (0, True)
+    (batch,) = counts["micro_batches"]
+    # Ten minutes before the order; its window has not ended, and is in the state.
+    assert (batch["watermark_ms"], batch["state"]) == (1772367600000, [1])
+    code, bought = resumed("2", "bought")
+    assert (code, bought["resumes"]) == (1, False)
+    # SPARK-57003: a key of the join's state is nullable from 4.0 on.
+    assert bought["error"]["class"] == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folder: Path) -> None:
     _of_java(folder, _environment("3.5"), folder / "sums.jar")
