@@ -109,7 +109,10 @@ def test_one_of_several_queries_is_named_and_reads_its_sources_only(asked, resum
         ((), WHICH),
         ((*MAIN, "--call", "job.py"), WHICH),
         (("--main", "acme.Main"), "acme.Main is a class of a jar: --jar is missing"),
-        (("--jar", "jobs.jar", "--main", "acme.Mian"), "jobs.jar: unknown class 'acme.Mian': did you mean 'acme.Main'?"),
+        (
+            ("--jar", "jobs.jar", "--main", "acme.Mian"),
+            "jobs.jar: unknown class 'acme.Mian': did you mean 'acme.Main'?",
+        ),
         (("--jar", "jobs.jar", "--call", "acme.Main.f", "--", "x"), "a function gets no arguments: omit them"),
         ((*MAIN, "--output-mode", "append"), "the program says it itself: omit it"),
         ((*MAIN, "--sample", "click=x.csv"), "unknown source 'click' of acme.Main: did you mean 'clicks'?"),

@@ -141,9 +141,15 @@ def nested():
     [
         (lambda: watermark_case(nested(), events=EVENTS), "inside': an engine must be able to import the function"),
         (lambda: watermark_case(lambda spark, events: None, events=EVENTS), "an engine must be able to import"),
-        (lambda: watermark_case("job.py", events=EVENTS), 'is not module:function; name a program as {"program": "jobs/'),
+        (
+            lambda: watermark_case("job.py", events=EVENTS),
+            'is not module:function; name a program as {"program": "jobs/',
+        ),
         (lambda: watermark_case({"main": "a.B"}).idle().case(), "must not be empty: expected a list of streams"),
-        (lambda: watermark_case({"mian": "a.B"}, events=EVENTS).idle().case(), "unknown key 'mian': did you mean 'main'"),
+        (
+            lambda: watermark_case({"mian": "a.B"}, events=EVENTS).idle().case(),
+            "unknown key 'mian': did you mean 'main'",
+        ),
         (lambda: watermark_case(build, orders=EVENTS), "takes the streams events, not orders: name each schema"),
         (lambda: watermark_case(joined, orders="a INT"), "give the schema of clicks, such as clicks="),
         (lambda: watermark_case(build, events=EVENTS).expect(rows=[]), r"expect\(…\) is about the step before it"),
