@@ -254,10 +254,7 @@ class _Trial:
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
         batches = self._batches(silent=silent)
-        plan = not (self.before.through_connect or self.after.through_connect)
-        return job_run.write_job(
-            self.query, self.samples, folder, batches=batches, silent=silent, again=again, plan=plan
-        )
+        return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
 
     def _batches(self, *, silent: bool) -> int:
         """Into how many micro-batches the sample is divided, of which each must fit into the memory of an engine."""
