@@ -215,8 +215,9 @@ def queries(
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
     samples = {name: _read(sources[name], files) for name in sources if name in files.names}
-    for name in sources.keys() - samples.keys():
-        samples[name] = silent_sample(name, sources[name].ddl or files.columns(name) or "")
+    for name, source in sources.items():
+        if name not in samples:
+            samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
     return tuple(
         (
             _query(program, number, seen),
