@@ -125,6 +125,7 @@ def resume(
     )
     files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
+    read(open_files(where))  # a folder that is no checkpoint is said before an engine starts
     with ExitStack() as stack:
         asked = named.queries(target, where_to_run, files, stack, notes, silent=True)
         job, samples = asked.query(query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -124,3 +125,10 @@ def test_what_is_wrong_is_one_line(asked, options: Sequence[str], says: str) -> 
     answer = asked(*options)
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert says in answer.stderr
+
+
+def test_a_folder_that_is_no_checkpoint_is_said_before_the_program_is_asked(asked, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "checkpoint")
+    answer = asked(*MAIN)
+    assert answer.exit_code == 2
+    assert answer.stderr == "conformance: checkpoint: there is no such folder\n"
