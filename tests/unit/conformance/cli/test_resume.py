@@ -82,6 +82,7 @@ SQL = ("--call", "job.sql", "--schema", "orders=t TIMESTAMP")
         (("--call", "job.py", "--jar", "jobs.jar"), {"program": "job.py"}),
         (("--call", "acme.Jobs.f", "--jar", "jobs.jar", *SQL[2:]), JVM),
         (("--call", "jobs:f", *SQL[2:]), "jobs:f"),
+        (("--call", "jobs:f", "--jar", "jobs.jar", *SQL[2:]), "jobs:f"),
         (SQL, {"sql": ["SELECT count(*) FROM orders"]}),
         ((*SQL, "--jar", "jobs.jar"), {"sql": ["SELECT count(*) FROM orders"]}),
     ],
