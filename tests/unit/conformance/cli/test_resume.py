@@ -119,13 +119,22 @@ def test_one_of_several_queries_is_named_and_reads_its_sources_only(asked, resum
         ((*MAIN, "--output-mode", "append"), "the program says it itself: omit it"),
         ((*MAIN, "--sample", "click=x.csv"), "unknown source 'click' of acme.Main: did you mean 'clicks'?"),
         ((*MAIN, "--query", "2"), "name one of these queries:"),
-        (MAIN, "is the checkpoint of a query with 1 source, but acme.Main reads 2 streams here (orders, clicks)"),
+        (MAIN, "of a query with 1 source, but acme.Main reads 2 streams here (orders, clicks): is the checkpoint of"),
+        (
+            ("--call", "j:f", "--schema", "a=n INT", "--schema", "b=n INT"),
+            "but j:f reads 2 streams here (a, b): give each",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(asked, options: Sequence[str], says: str) -> None:
     answer = asked(*options)
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert says in answer.stderr
+
+
+def test_a_query_with_another_number_of_sources_may_be_another_of_the_program(asked) -> None:
+    answer = asked(*MAIN, "--query", "1", queries=(query("bought"), query("counts", "orders")))
+    assert "reads 2 streams here (orders, clicks): is another of its queries meant, with --query?" in answer.stderr
 
 
 def test_a_folder_that_is_no_checkpoint_is_said_before_the_program_is_asked(asked, tmp_path: Path) -> None:
