@@ -162,12 +162,12 @@ class CasesOfATest:
         self._request.config.stash[_WRITTEN].add(recorded.file)
         return result
 
-    def _compared(self, folder: Path, question: Case) -> CaseResult:
+    def _compared(self, folder: Path | None, question: Case) -> CaseResult:
         result = self._result(folder, question)
         result.raise_unless_as_expected()
         return result
 
-    def _result(self, folder: Path, question: Case) -> CaseResult:
+    def _result(self, folder: Path | None, question: Case) -> CaseResult:
         engines = SharedEngines.of(self._request.config).engines(allow_code=True, folder=folder)
         return run_on(engines, question, self._target)
 

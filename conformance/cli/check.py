@@ -130,13 +130,11 @@ def check(
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     job, arguments = job_options.with_arguments(job, arguments, main)
-    if len([text for text in (job, call, main) if text is not None]) != 1:
-        what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
-        raise typer.BadParameter(what, param_hint="JOB")
     named = NamedJob(
-        job or call or str(main),
-        is_method=call is not None,
-        is_main=main is not None,
+        job=job,
+        call=call,
+        main=main,
+        which="name a program, a file of SQL or a function, or --call a method or --main a class of --jar",
         arguments=arguments,
         output_mode=output_mode,
         watermarks=watermark or (),
@@ -256,10 +254,7 @@ class _Trial:
 
     def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
         batches = self._batches(silent=silent)
-        plan = not (self.before.through_connect or self.after.through_connect)
-        return job_run.write_job(
-            self.query, self.samples, folder, batches=batches, silent=silent, again=again, plan=plan
-        )
+        return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
 
     def _batches(self, *, silent: bool) -> int:
         """Into how many micro-batches the sample is divided, of which each must fit into the memory of an engine."""

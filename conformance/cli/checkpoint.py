@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -80,12 +81,13 @@ def resume(
     where: Where,
     arguments: list[str] | None = argument(None, "Arguments of your program, after --.", "ARGUMENT"),
     *,
-    call: str = option(
-        ...,
+    call: str | None = option(
+        None,
         "Your program, a file of SQL, or a function of the session and a DataFrame per source, in order; with --jar, package.Class.method.",
         "CODE",
         job_options.JOB,
     ),
+    main: job_options.Main = None,
     query: int | None = option(
         None, "Which of the queries that your program starts, from 1.", "N", job_options.JOB, min=1
     ),
@@ -110,15 +112,20 @@ def resume(
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
+    # A program of Python and SQL may need a jar, too.
+    of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
     named = NamedJob(
-        call,
-        is_method=bool(where_to_run.runtime.jars),
+        job=None if of_jar else call,
+        call=call if of_jar else None,
+        main=main,
+        which="--call a program, a file of SQL, a function or a method of --jar, or --main a class of --jar",
         arguments=arguments or (),
         output_mode=output_mode,
         watermarks=watermark or (),
     )
     files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
+    read(open_files(where))  # a folder that is no checkpoint is said before an engine starts
     with ExitStack() as stack:
         asked = named.queries(target, where_to_run, files, stack, notes, silent=True)
         job, samples = asked.query(query)

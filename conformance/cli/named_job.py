@@ -49,14 +49,17 @@ class JobQueries:
 
 @dataclass(frozen=True)
 class NamedJob:
-    """A job as the user names it; raises BadParameter if an option does not belong to its kind."""
+    """A job as the user names it; raises BadParameter if no option or several name one, or an option does not belong to its kind."""
 
-    text: str
     _: KW_ONLY
-    is_method: bool = False
-    """Whether the text can only name a function or a method."""
-    is_main: bool = False
-    """Whether it names a class of a jar with a main method."""
+    job: str | None = None
+    """A program, a file of SQL or a function."""
+    call: str | None = None
+    """A method of a jar, or a function."""
+    main: str | None = None
+    """A class of a jar with a main method."""
+    which: str
+    """What BadParameter says unless exactly one of these names the job."""
     arguments: Sequence[str] = ()
     output_mode: str | None = None
     watermarks: Sequence[str] = ()
@@ -64,6 +67,8 @@ class NamedJob:
     run_sinks: bool = False
 
     def __post_init__(self) -> None:
+        if [self.job, self.call, self.main].count(None) != 2:
+            raise typer.BadParameter(self.which, param_hint="JOB")
         if self.output_mode is not None:
             one_of(MODES, self.output_mode, "--output-mode")
             if self.kind == "a program":
@@ -72,24 +77,28 @@ class NamedJob:
             raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
         if self.run_sinks and self.kind != "a program":
             raise typer.BadParameter(f"{self.kind} has no sink: omit it", param_hint="--run-sinks")
-        if self.run_sinks and self.is_main:
+        if self.run_sinks and self.main is not None:
             raise typer.BadParameter("functions of a jar are not called: omit it", param_hint="--run-sinks")
         if self.arguments and self.kind != "a program":
             raise typer.BadParameter(f"{self.kind} gets no arguments: omit them", param_hint="ARGUMENT")
 
     @property
+    def text(self) -> str:
+        return self.job or self.call or self.main or ""
+
+    @property
     def kind(self) -> Kind:
-        if self.is_main:
+        if self.main is not None:
             return "a program"
-        if not self.is_method and is_sql_file(self.text):
+        if self.job is not None and is_sql_file(self.job):
             return "a file of SQL"
-        return "a program" if not self.is_method and is_program(self.text) else "a function"
+        return "a program" if self.job is not None and is_program(self.job) else "a function"
 
     def program(self, where: EngineUse) -> tuple[Program, EngineUse]:
         """The program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
         own_code = where.runtime.own_code or OwnCode(())
-        if self.is_main:
-            program = Program.main(self.text, self.arguments, where.runtime.jars)
+        if self.main is not None:
+            program = Program.main(self.main, self.arguments, where.runtime.jars)
         else:
             program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
         return program, replace(where, runtime=replace(where.runtime, own_code=own_code))

@@ -59,10 +59,10 @@ def sample(
     Prints the options with which `check` reads them.
     """
     job, arguments = job_options.with_arguments(job, arguments, main)
-    named = NamedJob(main or job or "", is_main=main is not None, arguments=arguments)
+    which = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
+    named = NamedJob(job=job, main=main, which=which, arguments=arguments)
     if named.kind != "a program":
-        what = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
-        raise typer.BadParameter(what, param_hint="PROGRAM")
+        raise typer.BadParameter(which, param_hint="PROGRAM")
     if mask and not record:
         raise typer.BadParameter("only what is recorded can be replaced: add --record N", param_hint="--mask")
     masked = [(stream, column) for stream, _, column in (text.partition("=") for text in mask or ())]

@@ -22,17 +22,19 @@ _TITLES = {
 """``operatorName`` of the progress → what it is; other operators keep the state of the author's functions."""
 
 
-def never_shown(seen: Observation, *, digests: bool = False) -> Iterator[str]:
+def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Iterator[str]:
     """What no micro-batch made a stateful operator of the last query do, with what to add to the sample, a sentence each.
 
-    ``digests``: whether the observation has digests of rows, which do not tell of rows without a match.
+    Args:
+        plan: of the query, extended; empty if none was told.
+        digests: whether the observation has digests of rows, which do not tell of rows without a match.
     """
     every = [batch for step in seen.steps for batch in step.batches]
     has_watermark = any(batch.watermark for batch in every)
     batches = [batch for batch in every if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
     batches = [batch for batch in batches if len(batch.state) == operators]
-    query = read_plan(next((step.plan for step in seen.steps if step.plan), ""))
+    query = read_plan(plan)
     times_out = any(function.times_out for function in query.state_functions)
     for place in range(operators):
         progress = [batch.progress["stateOperators"][place] for batch in batches]

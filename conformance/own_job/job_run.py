@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
-from conformance.core.case import Case, OutputMode, Restart
+from conformance.core.case import Case, Expectation, OutputMode, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
@@ -113,6 +113,18 @@ class JobRun:
         engines = tuple(unseen(target, options.runtime.runtime) for target in (before, after))
         return cls(case, before, after, (), engines, datetime.now(UTC), options.runtime.conf, files or {})
 
+    def whole(self, target: Target, keep: Sequence[int] = ()) -> CellTask:
+        """The whole case on one version, which is asked for the plan of the first step; Connect tells none.
+
+        ``keep``: the steps before which it keeps its checkpoint.
+        """
+        case = self.case
+        if not target.through_connect:
+            # The engine tells the plan of a step that expects something of it.
+            first = case.steps[0].model_copy(update={"expect": Expectation(plan=(PHYSICAL_PLAN,))})
+            case = case.model_copy(update={"steps": (first, *case.steps[1:])})
+        return CellTask(case, (target,), keep=tuple(keep), files=self.files)
+
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case, however often it ran it."""
         first, *again = (each for each in self.outcomes if each.task.cut is None and each.task.target == target)
@@ -166,10 +178,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     wholes = [outcome for outcome in run.outcomes if outcome.task.cut is None]
     if not wholes:
         keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
-        return (
-            CellTask(run.case, (run.before,), keep=keep, files=run.files),
-            CellTask(run.case, (run.after,), files=run.files),
-        )
+        return run.whole(run.before, keep=keep), run.whole(run.after)
     written, after = run.on(run.before), run.on(run.after)
     seen, other = written.observation, after.observation
     if seen is None or seen.own_code_error is not None or not (emits(seen) or (other is not None and emits(other))):
@@ -200,7 +209,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     if len(wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
         by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
         if by_chance or next(divergences(seen, other), None) is not None:
-            cells += [CellTask(run.case, (target,), files=run.files) for target in (run.before, run.after)]
+            cells += [run.whole(target) for target in (run.before, run.after)]
     return tuple(cells)
 
 
@@ -403,7 +412,6 @@ def write_job(
     batches: int = 4,
     silent: bool = False,
     again: bool = False,
-    plan: bool = True,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -415,7 +423,6 @@ def write_job(
         batches: micro-batches of the sample, at least 2.
         silent: whether each stream is silent once, after the restart.
         again: whether the latest and the earliest row of each stream arrive again, after everything else.
-        plan: whether both versions are asked for the plan of the first step; Connect tells none.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
@@ -424,7 +431,7 @@ def write_job(
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
     arriving = arrivals(sending, batches, silent=silent, again=again)
-    steps = (_step(arrival, all_rows=few, plan=plan and not number) for number, arrival in enumerate(arriving))
+    steps = (_step(arrival, all_rows=few) for arrival in arriving)
     return _write(job, samples, steps, folder, SILENT if silent else "")
 
 
@@ -486,13 +493,11 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(arrival: Arrival, *, all_rows: bool, plan: bool) -> dict[str, Json]:
+def _step(arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
     rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
-    # The engine tells the plan of a step that expects something of it.
-    expect = {"expect": {"plan": [PHYSICAL_PLAN]}} if plan else {}
-    return {"name": arrival.name, "add": rows, **expect}
+    return {"name": arrival.name, "add": rows}
 
 
 def _written(file: Path, text: str) -> Case:

@@ -142,7 +142,7 @@ def survey(
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
     if not seen.queries and not lacks_columns:
         raise WrongUsage(
-            f"{program.path} ended and started no query, so there is nothing to compare: do its arguments, after --, make it do so?"
+            f"{program.path} ended and started no query, so there is nothing to try: do its arguments, after --, make it do so?"
         )
     return seen
 
@@ -215,8 +215,9 @@ def queries(
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
     samples = {name: _read(sources[name], files) for name in sources if name in files.names}
-    for name in sources.keys() - samples.keys():
-        samples[name] = silent_sample(name, sources[name].ddl or files.columns(name) or "")
+    for name, source in sources.items():
+        if name not in samples:
+            samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
     return tuple(
         (
             _query(program, number, seen),

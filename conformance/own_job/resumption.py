@@ -66,8 +66,7 @@ def resume(
     if len(checkpoint.sources) != len(streams):
         raise WrongUsage(
             f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
-            f"{job.title} reads {counted(len(streams), 'stream')} here ({', '.join(streams)}): if it is a function, give each with "
-            "--sample or --schema, in the order in which the query reads them"
+            f"{job.title} reads {counted(len(streams), 'stream')} here ({', '.join(streams)}){_what_may_help(job)}"
         )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))
@@ -77,6 +76,16 @@ def resume(
         ((outcome, _),) = outcomes([task], options, display).kept
     verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
     return Resumption(checkpoint, target, outcome.observation, verdict, awaiting(checkpoint, target.version))
+
+
+def _what_may_help(job: OwnQuery) -> str:
+    """What a user may do whose query reads another number of streams than the checkpoint has."""
+    called = job.called if isinstance(job.called, dict) else {}
+    if "query" in called:
+        return ": is another of its queries meant, with --query?"
+    if "program" in called or "main" in called:
+        return ": is the checkpoint of another query, or of other arguments?"
+    return ": give each with --sample or --schema, in the order in which the query reads them"
 
 
 def statements(resumption: Resumption) -> Iterator[Statement]:

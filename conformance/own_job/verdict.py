@@ -117,6 +117,8 @@ class JobVerdict:
     """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
     plan: str = ""
     """The extended plan of a micro-batch; empty if none was seen."""
+    planned_by: Target | None = None
+    """The version whose plan it is: the earlier, unless only the later one tells its plan; None if none was seen."""
     columns: tuple[str, ...] = ()
     """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
     not_shown: tuple[str, ...] = ()
@@ -160,7 +162,9 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     cells = _cell(before, case), _cell(after, case)
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
-    not_fixed = tuple(dict.fromkeys(_not_fixed(_plan(seen), _plan(after.observation))))
+    plans = {target: text for target, of in ((a, seen), (b, after.observation)) if (text := _plan(of))}
+    planned_by, plan = next(iter(plans.items()), (None, ""))
+    not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
     both = ((a, cells[0]), (b, cells[1]))
     failures = tuple(
         (target, why)
@@ -171,7 +175,6 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         failures = tuple((target, NO_ROWS) for target in (a, b))
     flaky = any(cell.status == "flaky" for cell in cells)
     different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
-    plan = _plan(seen)
     handoffs = _handoffs(run, case) if seen is not None and seen.own_code_error is None and not flaky else ()
     return JobVerdict(
         case=case,
@@ -188,8 +191,9 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
         failures=failures,
         features=features_of_job(plan, case, run.conf) if plan else (),
         plan=plan,
+        planned_by=planned_by,
         columns=tuple(_other_columns(a, seen, b, after.observation)) if seen is not None and after.observation else (),
-        not_shown=tuple(never_shown(seen, digests=bool(run.files))) if seen is not None and complete else (),
+        not_shown=tuple(never_shown(seen, plan, digests=bool(run.files))) if seen is not None and complete else (),
         not_fixed=not_fixed,
     )
 
@@ -209,14 +213,15 @@ def _plan(seen: Observation | None) -> str:
     return next((step.plan for step in seen.steps if step.plan), "") if seen is not None else ""
 
 
-def _not_fixed(plan: str, other: str) -> Iterator[str]:
-    """The calls that ask chance or the clock, by the plans of both versions; a seed that both show is one of the author's."""
+def _not_fixed(plan: str = "", other: str = "") -> Iterator[str]:
+    """The calls that ask chance or the clock, by the plans that are told; a seed that both versions show is one of the author's."""
     seeded = {call.text for call in read_calls(plan)} & {call.text for call in read_calls(other)}
-    for call in read_calls(plan or other):
+    unless_seeded = "" if other else ", unless your code gives its seed"
+    for call in read_calls(plan):
         if call.function == _CLOCK:
             yield f"the clock in {call.place}"
         elif call.function in _CHANCE and call.text not in seeded:
-            yield f"{call.function}(…) in {call.place}"
+            yield f"{call.function}(…) in {call.place}{unless_seeded}"
 
 
 NOT_COMPARABLE = (
@@ -637,15 +642,16 @@ def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVe
 def _known(verdict: JobVerdict, about: Known) -> Iterator[Statement]:
     uses = ", ".join(verdict.features)
     between = f"between {about.before.title} and {about.after.title}"
+    by = f", by its plan on {verdict.planned_by.title}" if verdict.planned_by not in (None, verdict.before) else ""
     if about.bugs:
-        text = f"{counted(len(about.bugs), 'known bug')} that a query with {uses} can meet"
+        text = f"{counted(len(about.bugs), 'known bug')} that a query with {uses} can meet{by}"
         yield Statement("bug", "▲", text, tuple(line for bug in about.bugs[:_MOST] for line in _bug(bug)))
     if about.changes:
-        text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
+        text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet{by}"
         yield Statement("differs", "◆", text, tuple(_change(change, about) for change in about.changes[:_MOST]))
     if not about.bugs and not about.changes:
         yield Statement(
-            "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet"
+            "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet{by}"
         )
 
 
@@ -683,6 +689,7 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
         "without_handoff": list(verdict.without_handoff),
         "digests": verdict.digests,
         "features": list(verdict.features),
+        "planned_by": verdict.planned_by.spark if verdict.planned_by is not None else None,
         "known_bugs": [
             {
                 "spark": list(bug.spark),

@@ -1,8 +1,9 @@
-"""Builds a case in Python: a function of one's own, its streams, and steps with what they must show."""
+"""Builds a case in Python: a function or another job of one's own, its streams, and steps with what they must show."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,10 @@ from conformance.core.errors import WrongUsage
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
 from conformance.own_job.case_run import CaseResult, run_case
+from conformance.own_job.job_run import FUNCTION
 
-Job: TypeAlias = Callable[..., Any]
-"""A function of the session and a DataFrame for each stream, which returns a DataFrame."""
+Job: TypeAlias = Callable[..., Any] | str | Mapping[str, Json]
+"""A function of the session and a DataFrame for each stream, which returns a DataFrame; or what `call` says in the case language."""
 
 
 CaseRunner: TypeAlias = Callable[["WatermarkCase", "str | None"], CaseResult]
@@ -34,21 +36,35 @@ def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:
     """Run a case in an engine of its own; see `run_case` for errors."""
     if case.recorded:
         raise NotACase("expect_recorded() needs a test to write beside: use the pytest fixture watermark_case")
-    return run_case(case.checked_case(), spark=spark or "newest", allow_code=True, code=[case.function.folder])
+    code = [case.function.folder] if case.function.folder is not None else []
+    return run_case(case.checked_case(), spark=spark or "newest", allow_code=True, code=code)
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a module, as engines find it."""
+    """A function of a module, or what else a case can call, as engines find it."""
 
     name: str
-    folder: Path
-    streams: tuple[str, ...] | None
+    called: Json
+    """What `call` says."""
+    folder: Path | None = None
+    """Where its module is; None if only the folders of the project's code say it."""
+    streams: tuple[str, ...] | None = None
     """The parameters after the session; None if it takes any number."""
 
     @classmethod
     def of(cls, function: Job) -> Function:
         """Raises NotACase: an engine, which is another process, cannot import the function."""
+        if isinstance(function, str):
+            if FUNCTION.fullmatch(function) is None:
+                raise NotACase(
+                    f'{function!r} is not module:function; name a program as {{"program": "jobs/clicked.py"}}, a main method as '
+                    '{"main": "acme.Main"}'
+                )
+            return cls(function, function)
+        if isinstance(function, Mapping):
+            names = [str(function[kind]) for kind in ("program", "main", "jvm") if kind in function]
+            return cls(names[0] if names else "SQL", _plain(function))
         name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
         file = getattr(sys.modules.get(module), "__file__", None)
         if not name.isidentifier() or file is None or module == "__main__":
@@ -61,16 +77,17 @@ class Function:
         parameters = list(inspect.signature(function).parameters.values())
         takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
         streams = tuple(each.name for each in parameters[1:] if each.kind is not each.VAR_KEYWORD)
-        return cls(f"{module}:{name}", path.parents[package], None if takes_any else streams)
+        named = f"{module}:{name}"
+        return cls(named, named, path.parents[package], None if takes_any else streams)
 
 
 @dataclass(frozen=True)
 class WatermarkCase:
-    """A case on a function of one's own. Every method returns another case, so a beginning can be shared.
+    """A case on a job of one's own. Every method returns another case, so a beginning can be shared.
 
     Attributes:
         function: the query under test.
-        streams: stream → DDL schema, in the order in which the function takes them.
+        streams: stream → DDL schema, in the order in which a function takes them.
         steps: as in the YAML.
         keys: other top-level keys of the case language: ``outputMode``, ``conf``, ``trigger``.
         recorded: whether the expectations are those of a recorded file.
@@ -146,7 +163,7 @@ class WatermarkCase:
 
     def written(self) -> dict[str, Json]:
         """The case, structured like its YAML."""
-        call = {"call": self.function.name, "with": list(self.streams)}
+        call = {"call": self.function.called, "with": list(self.streams)}
         return {
             "title": f"{self.function.name} does what is expected",
             "strength": "observed",
@@ -158,7 +175,7 @@ class WatermarkCase:
 
     def case(self) -> Case:
         """The case, as the reader of the case language makes it; NotACase names every problem, and its step."""
-        id = self.function.name.replace(":", ".")
+        id = re.sub("[:/]", ".", self.function.name.removesuffix(".py"))
         try:
             # There is no file, so no finding has a line.
             return case_from(self.written(), id, steps_as_lines=True).model_copy(update={"lines": {}})
@@ -180,11 +197,13 @@ class WatermarkCase:
 
 
 def watermark_case(build: Job, /, **streams: str) -> WatermarkCase:
-    """A case on a function of one's own, to which steps are added.
+    """A case on a job of one's own, to which steps are added.
 
     Args:
-        build: ``build(spark, orders, …)``, at the top level of a module that engines can import.
-        streams: the DDL schema of each stream, by the name of its parameter.
+        build: ``build(spark, orders, …)``, at the top level of a module that engines can import; or what `call` says in the case
+            language: ``"module:function"``, ``{"program": "jobs/clicked.py", "arguments": ["--day", "1"]}``, ``{"main": "acme.Main"}``,
+            ``{"sql": ["SELECT …"]}`` or ``{"jvm": "acme.Jobs.clicked"}``.
+        streams: the DDL schema of each stream, by the name of its parameter, source or table.
 
     Raises:
         NotACase: an engine cannot import the function, or it takes other streams.

@@ -119,6 +119,17 @@ def test_another_case_than_the_recorded_one_is_recorded_again(folder):
     run(folder, other, "--spark", "3.5.9", passed=1)
 
 
+def test_a_main_method_is_run_recorded_and_compared_like_a_function(folder):
+    for text in (RIGHT, RECORDED):
+        main = text.replace("(build, ", "({'main': 'acme.Main', 'arguments': ['--day', '1']}, ")
+        run(folder, main, "--spark", "3.5.9", "--conformance-update", passed=1)
+    recorded = (folder.path / "watermark_cases" / "test_windows.test_windows.yaml").read_text(encoding="utf-8")
+    assert "main: acme.Main" in recorded
+    run(folder, main, "--spark", "3.5.9", passed=1)
+    said = run(folder, main.replace("'1'", "'2'"), "--spark", "3.5.9", failed=1)
+    assert "is not the one that" in said
+
+
 def test_each_recorded_case_has_a_file_of_its_own(folder):
     text = RECORDED.replace("def test_windows(watermark_case)", "def test_windows(watermark_case, how)")
     text = text.replace("\ndef", "\nimport pytest\n\n@pytest.mark.parametrize('how', ['a/b', 'c'])\ndef")

@@ -26,6 +26,7 @@ from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import from_kafka
 from harness.engine.request import looks_at_plans
 from harness.scheduling.kept_engines import KeptEngines
+from harness.targets.targets import Target
 from reports.html.dossier import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
@@ -194,9 +195,12 @@ def test_streams_in_another_order_are_refused_and_other_names_told(jobs) -> None
     assert check_function("jobs:build", ["orders", "pay"], jobs(TWO)) == ("pay is the parameter clicks",)
 
 
-def test_a_version_behind_connect_is_asked_for_no_plan(tmp_path: Path) -> None:
+@pytest.mark.parametrize("side", [None, OLD, NEW])
+def test_a_version_behind_connect_is_asked_for_no_plan_and_the_other_is(tmp_path: Path, side: Target | None) -> None:
     sample = tmp_path / "events.jsonl"
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
-    samples = [read_sample("events", sample)]
-    asked, not_asked = (write_job(own_function("jobs:build"), samples, tmp_path, plan=plan) for plan in (True, False))
-    assert [looks_at_plans(case) for case in (asked, not_asked)] == [True, False]
+    case = write_job(own_function("jobs:build"), [read_sample("events", sample)], tmp_path)
+    assert not looks_at_plans(case)
+    before, after = (replace(target, through_connect=target is side) for target in (OLD, NEW))
+    cells = next_cells(JobRun.of(case, before, after, EngineUse()))
+    assert [looks_at_plans(cell.case) for cell in cells] == [side is not OLD, side is not NEW]

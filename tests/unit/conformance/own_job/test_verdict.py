@@ -18,6 +18,7 @@ from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
     NOT_FIXED,
+    Known,
     Stress,
     combined_exit_code,
     grouped,
@@ -273,7 +274,7 @@ def operators(
 
 def told(*progress: dict[str, object], watermark: int = 1) -> list[str]:
     batches = [batch(id, state=(1,), watermark=watermark, progress=each) for id, each in enumerate(progress)]
-    return [*never_shown(observed(step(1, *batches)))]
+    return [*never_shown(observed(step(1, *batches)), "")]
 
 
 def test_an_operator_that_did_all_is_covered() -> None:
@@ -322,14 +323,14 @@ def test_an_outer_join_that_emitted_no_row_without_a_match_is_said(
     plan = f"{PHYSICAL_PLAN}\nStreamingSymmetricHashJoin [a#1], [b#2], {kind}, condition = [ leftOnly = null ]\n"
     progress = operators(1, 1, 1, "symmetricHashJoin")
     emitted = batch(0, *rows, kind=kind_of_batch, state=(1,), watermark=1, progress=progress)
-    assert bool([*never_shown(observed(step(1, emitted, plan=plan)))]) is said
+    assert bool([*never_shown(observed(step(1, emitted)), plan)]) is said
 
 
 FUNCTION = "applyInPandasWithState"
 TIMES_OUT = f"{PHYSICAL_PLAN}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L], 2, Append, EventTimeTimeout, 17, 0\n"
 
 
-def told_of_a_function(plan: str | None, *, kind: str = "no-data", **counts: object) -> list[str]:
+def told_of_a_function(plan: str, *, kind: str = "no-data", **counts: object) -> list[str]:
     last = {"operatorName": FUNCTION, "numRowsTotal": 1, DROPPED_ROWS: 1, **counts}
     batches = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
     return [
@@ -339,9 +340,9 @@ def told_of_a_function(plan: str | None, *, kind: str = "no-data", **counts: obj
                     1,
                     batches,
                     batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]}),
-                    plan=plan,
                 )
-            )
+            ),
+            plan,
         )
     ]
 
@@ -404,6 +405,18 @@ def test_what_the_sample_does_not_fix_is_named_from_the_plan(judged) -> None:
     assert record(verdict, None)["not_fixed"] == [*names]
 
 
+@pytest.mark.parametrize("side", ["3.5.9", "4.3.0", None])
+def test_the_query_is_read_from_the_plan_of_the_version_that_tells_it(judged, side: str | None) -> None:
+    before, after = (with_plan(ROWS, UUID) if side == version else ROWS for version in ("3.5.9", "4.3.0"))
+    verdict = judged(ran(before, after, ROWS, ROWS))
+    assert (verdict.plan, record(verdict, None)["planned_by"]) == (UUID if side else "", side)
+    assert bool(verdict.features) == bool(verdict.not_fixed) == bool(side)
+    about = Known(verdict.before, verdict.after, (), (), {})
+    of_the_query = [each.text for each in statements(verdict, about) if each.text.startswith("the suite knows no bug")]
+    assert len(of_the_query) == bool(side)
+    assert all(text.endswith("can meet, by its plan on 4.3.0") is (side == "4.3.0") for text in of_the_query)
+
+
 def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
     run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
     first, *others = run.outcomes
@@ -412,8 +425,8 @@ def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
     ((_, why),) = verdict.failures
     assert why.splitlines() == [
         NOT_COMPARABLE,
-        "uuid(…) in the projection of u",
-        "rand(…) in the projection of r",
+        "uuid(…) in the projection of u, unless your code gives its seed",
+        "rand(…) in the projection of r, unless your code gives its seed",
         "the clock in the projection of d",
     ]
 

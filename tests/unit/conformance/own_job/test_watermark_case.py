@@ -96,6 +96,31 @@ def test_streams_are_in_the_order_of_the_parameters():
     assert any_order.written()["query"][0]["with"] == ["clicks", "orders"]
 
 
+@pytest.mark.parametrize(
+    ("job", "id"),
+    [
+        ("acme_jobs.totals:build", "acme_jobs.totals.build"),
+        ({"program": "jobs/clicked.py", "arguments": ["--day", "1"], "query": 2}, "jobs.clicked"),
+        ({"main": "acme.Main", "jar": "target/jobs.jar"}, "acme.Main"),
+        ({"jvm": "acme.Jobs.clicked"}, "acme.Jobs.clicked"),
+        ({"sql": ["SELECT * FROM orders JOIN clicks USING (a)"]}, "SQL"),
+    ],
+)
+def test_a_job_is_what_the_case_language_can_call(job, id):
+    case = watermark_case(job, orders="a INT", clicks="a INT").idle()
+    assert case.written()["query"] == [{"call": job, "with": ["orders", "clicks"]}]
+    assert (case.function.folder, case.case().id) == (None, id)
+    assert case.case().needs_code
+
+
+def test_a_job_that_no_module_of_the_test_has_is_run_with_the_code_of_the_project(asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    begun = watermark_case({"main": "acme.Main"}, events=EVENTS).add(events=[("12:00", 1)]).expect(watermark="11:35")
+    assert begun.run("3.5.9").verdict.status == "conforms"
+    (options,) = asked
+    assert options.own_code.folders == (tmp_path,)
+
+
 def test_values_of_python_are_those_of_the_language():
     zone = timezone(timedelta(hours=2))
     row = (datetime(2026, 3, 1, 12), datetime(2026, 3, 1, 12, tzinfo=zone), date(2026, 3, 1), Decimal("1.50"), {"a": 1})
@@ -116,6 +141,15 @@ def nested():
     [
         (lambda: watermark_case(nested(), events=EVENTS), "inside': an engine must be able to import the function"),
         (lambda: watermark_case(lambda spark, events: None, events=EVENTS), "an engine must be able to import"),
+        (
+            lambda: watermark_case("job.py", events=EVENTS),
+            'is not module:function; name a program as {"program": "jobs/',
+        ),
+        (lambda: watermark_case({"main": "a.B"}).idle().case(), "must not be empty: expected a list of streams"),
+        (
+            lambda: watermark_case({"mian": "a.B"}, events=EVENTS).idle().case(),
+            "unknown key 'mian': did you mean 'main'",
+        ),
         (lambda: watermark_case(build, orders=EVENTS), "takes the streams events, not orders: name each schema"),
         (lambda: watermark_case(joined, orders="a INT"), "give the schema of clicks, such as clicks="),
         (lambda: watermark_case(build, events=EVENTS).expect(rows=[]), r"expect\(…\) is about the step before it"),
