@@ -146,7 +146,8 @@ class NamedJob:
             return sql.query, samples, sql.notes()
         function = function_or_method(self.text, mode, where.runtime.jars)
         if not files.names and not files.ddl:
-            raise typer.BadParameter("Missing option '--sample'")
+            what = "a function needs one of each stream, in the order of its parameters: --sample orders=orders.jsonl"
+            raise typer.BadParameter(what, param_hint="--sample")
         samples = files.all()
         if ":" in self.text:
             return function, samples, check_function(self.text, [each.stream for each in samples], own_code.folders)

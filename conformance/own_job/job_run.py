@@ -169,8 +169,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     2. Some of these on the later version: before the restart, and before the last rows, when they hold most of the sample. If there is
        nothing to compare, because the job fails or emits nothing, the run ends here.
     3. On the earlier version, the checkpoints after which the later one differed from the whole job, since a restart alone may cause
-       that; at the same time, on the later version, those that it refused, with each setting that may help; and the checkpoint before
-       rows that arrive again, unless it refused all others.
+       that (see `_needs_a_restart`); at the same time, on the later version, those that it refused, with each setting that may help;
+       and the checkpoint before rows that arrive again, unless it refused all others.
     4. All other checkpoints, if those that ran did not end alike.
 
     As soon as anything differs that chance or the clock may explain, the case runs once more on each version.

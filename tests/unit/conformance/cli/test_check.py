@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT[:4], "3.5.9", *RIGHT[5:]], "3.5 and 3.5.9 are both spark-3.5.9: name two versions"),
         ([*RIGHT[:2], "lines", *RIGHT[3:]], "lines means 10 versions: name one"),
         ([*RIGHT[:2], "9.9", *RIGHT[3:]], "'9.9' is not a"),
-        (RIGHT[:5], "Missing option '--sample'"),
+        (RIGHT[:5], "--sample: a function needs one of each stream, in the order of its parameters"),
         ([*RIGHT, "--", "--day", "1"], "a function gets no arguments"),
         (["gone.py", *RIGHT[1:]], "there is no file gone.py"),
         (["acme.gone", *RIGHT[1:]], "'acme.gone' is not a function, which is module:function, nor a module in"),
