@@ -378,18 +378,20 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     case, cut, pair = handoff.case, handoff.cut, verdict.pair
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
+    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
+    refusal = entry is not None and entry.error is not None
     to = expected(case, pair.to)
-    if isinstance(to, Unsupported):
+    # If only the steps before the cut need what the version lacks, it starts the query and may refuse the checkpoint.
+    if isinstance(to, Unsupported) and (not refusal or lacks_the_feature(to, verdict.error)):
         if lacks_the_feature(to, verdict.error):
             return replace(verdict, status="unsupported", notes=(to.reason,))
         if mistake := mistake_of_the_author(last):
             return replace(verdict, status="broken", notes=mistake)
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
+    if entry is not None and refusal:
+        return _judge_refusal(entry, handoff, replace(verdict, entry=entry), observation)
     wanted = _expected_over(handoff, pair)
-    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
-    if entry is not None and entry.error is not None:
-        return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
     compared = partial(
         compare_steps,
         case=case,
@@ -449,10 +451,12 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
 
 
 def _judge_refusal(
-    entry: Upgrade, wanted: Steps, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
+    entry: Upgrade, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
 ) -> UpgradeVerdict:
     """The second version must refuse the checkpoint with the error of the entry, before it has done anything."""
     case, cut = handoff.case, handoff.cut
+    wanted = expected(case, verdict.pair.origin)
+    assert isinstance(wanted, Steps)
     assert entry.error is not None
     written = observation.model_copy(update={"steps": observation.steps[: cut - 1]})
     before = compare_steps(wanted, case, written, lambda _: verdict.pair.origin)
