@@ -389,9 +389,9 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
             return replace(verdict, status="broken", notes=mistake)
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
-    if entry is not None and refusal:
-        return _judge_refusal(entry, handoff, replace(verdict, entry=entry), observation)
     wanted = _expected_over(handoff, pair)
+    if entry is not None and refusal:
+        return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
     compared = partial(
         compare_steps,
         case=case,
@@ -438,11 +438,12 @@ def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observ
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     """What each step must show: before the cut as on the first version, then as on the second.
 
-    If the second would have ended with an error before the cut, it ends with that error when it resumes.
+    If the second would have ended with an error before the cut, it ends with that error when it resumes. If it lacks a feature, it
+    must do as the first.
     """
     origin, to = expected(handoff.case, pair.origin), expected(handoff.case, pair.to)
     assert isinstance(origin, Steps)
-    assert isinstance(to, Steps)
+    to = to if isinstance(to, Steps) else origin
     before = origin.steps[: handoff.cut - 1]
     after = to.steps[handoff.cut - 1 :]
     if len(to.steps) < handoff.cut and to.steps and to.steps[-1].ends_the_case:
@@ -451,12 +452,10 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
 
 
 def _judge_refusal(
-    entry: Upgrade, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
+    entry: Upgrade, wanted: Steps, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
 ) -> UpgradeVerdict:
     """The second version must refuse the checkpoint with the error of the entry, before it has done anything."""
     case, cut = handoff.case, handoff.cut
-    wanted = expected(case, verdict.pair.origin)
-    assert isinstance(wanted, Steps)
     assert entry.error is not None
     written = observation.model_copy(update={"steps": observation.steps[: cut - 1]})
     before = compare_steps(wanted, case, written, lambda _: verdict.pair.origin)
