@@ -125,15 +125,10 @@ _LONGEST = 200
 
 def slim(cell: UpgradeCell) -> UpgradeCell:
     """The cell without what was observed, and of the message of its error only what a refusal says first, whatever the machine."""
-    message = told(cell.error.message) if cell.error is not None and cell.status == "refused" else ""
-    error = cell.error and cell.error.model_copy(update={"message": message})
+    line = cell.error.first_line if cell.error is not None and cell.status == "refused" else ""
+    message = _OF_THE_RUN.sub(lambda found: "" if found.start() == 0 and "Query [" in found[0] else "…", line)
+    error = cell.error and cell.error.model_copy(update={"message": message[:_LONGEST]})
     return cell.model_copy(update={"observation": None, "error": error})
-
-
-def told(message: str) -> str:
-    """The first line of a message, cut, without what is another in each run."""
-    line = message.strip().partition("\n")[0].strip()
-    return _OF_THE_RUN.sub(lambda found: "" if found.start() == 0 and "Query [" in found[0] else "…", line)[:_LONGEST]
 
 
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:

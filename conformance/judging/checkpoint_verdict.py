@@ -378,8 +378,11 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     case, cut, pair = handoff.case, handoff.cut, verdict.pair
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
+    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
+    refusal = entry is not None and entry.error is not None
     to = expected(case, pair.to)
-    if isinstance(to, Unsupported):
+    # If only the steps before the cut need what the version lacks, it starts the query and may refuse the checkpoint.
+    if isinstance(to, Unsupported) and (not refusal or lacks_the_feature(to, verdict.error)):
         if lacks_the_feature(to, verdict.error):
             return replace(verdict, status="unsupported", notes=(to.reason,))
         if mistake := mistake_of_the_author(last):
@@ -387,8 +390,7 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
-    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
-    if entry is not None and entry.error is not None:
+    if entry is not None and refusal:
         return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
     compared = partial(
         compare_steps,
@@ -436,11 +438,12 @@ def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observ
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     """What each step must show: before the cut as on the first version, then as on the second.
 
-    If the second would have ended with an error before the cut, it ends with that error when it resumes.
+    If the second would have ended with an error before the cut, it ends with that error when it resumes. If it lacks a feature, it
+    must do as the first.
     """
     origin, to = expected(handoff.case, pair.origin), expected(handoff.case, pair.to)
     assert isinstance(origin, Steps)
-    assert isinstance(to, Steps)
+    to = to if isinstance(to, Steps) else origin
     before = origin.steps[: handoff.cut - 1]
     after = to.steps[handoff.cut - 1 :]
     if len(to.steps) < handoff.cut and to.steps and to.steps[-1].ends_the_case:

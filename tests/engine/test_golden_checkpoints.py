@@ -505,7 +505,7 @@ def on_versions() -> Iterator[object]:
             yield pytest.param(case, version, id=f"{case.id} on {version}", marks=marks)
 
 
-@pytest.mark.parametrize(("case", "version"), on_versions())
+@pytest.mark.parametrize(("case", "version"), [*on_versions()])
 def test_resume_does_what_sparks_test_expects(case: Resumed, version: str, goldens: Path, engines: Engines) -> None:
     resumed = engines.resume(goldens, case, version)
     error = resumed.verdict.error

@@ -163,6 +163,15 @@ def test_a_version_without_the_feature_must_reject_the_query() -> None:
     assert judged(of, ROW, ROW, ROW).status == "violates"
 
 
+def test_a_version_without_the_feature_may_refuse_the_checkpoint_as_an_entry_says() -> None:
+    of = three(differs=(differs(">=4", unsupported="it is gone", link="SPARK-1"),), upgrades=(REFUSED,))
+    found = judged(of, ROW, failed(2, "Incompatible", stage="run"))
+    assert (found.status, found.entry) == ("refused", REFUSED)
+    assert judged(of, ROW, failed(2, "AttributeError", stage="analysis")).status == "unsupported"
+    assert judged(of, ROW, failed(2, "Another", stage="run")).status == "violates"
+    assert judged(of, OTHER, failed(2, "Incompatible", stage="run")).status == "violates"
+
+
 def test_what_an_entry_says_is_expected_from_the_cut_on() -> None:
     entry = upgrade(steps={2: change(rows=OTHERS), 3: change(rows=OTHERS)})
     of = three(upgrades=(entry,))
