@@ -74,16 +74,20 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
     """Whether a query may read more of the hidden column than the fields that show no path."""
     if _UNCLEAR.search(json.dumps(written, ensure_ascii=False)) or "_metadata" in [name.lower() for name in columns]:
         return True
-    passed_on = False
+    above = []  # of each operator above a line: its depth, and whether the names of its input's columns may be others above it
     for line in plan.split("\n"):
         node = _NODE.match(line)
-        if _HIDDEN_COLUMN.search(line) and not (node and node.group(1) == "StreamingRelation"):
+        name = node.group(1) if node else ""
+        depth = len(line) - len(line.lstrip(" :+-"))
+        above = [one for one in above if one[0] < depth]
+        renamed = bool(above) and above[-1][1]
+        above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
+        if name != "StreamingRelation" and _HIDDEN_COLUMN.search(line):
             read = _SHOWN_FIELD.sub("", line)
-            rest = _PASSED_ON.sub(r"\1", read) if node and node.group(1) == "Project" else read
-            passed_on = passed_on or rest != read
+            rest = _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else read
             if _HIDDEN_COLUMN.search(rest):
                 return True
-    return passed_on and any(name in _RENAMES for name in _NODE.findall(plan))
+    return False
 
 
 def check_statement(session: Any, text: str) -> None:

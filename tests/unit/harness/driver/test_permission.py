@@ -83,6 +83,8 @@ SHOWN_PATHS = tuple(
         "Generate explode(array(_metadata#5)), false, [p#6]",
         "Union false, false",
         "'Except false",
+        "Union false, false\n:- Project [b#2]\n:  +- LocalRelation [b#2]",
+        "~Union false, false\n+- ~Filter (a#1 > 1)",
     )
 )
 XML = "Project [xpath_string(c#2, a/b) AS b#3]\n+- LocalRelation [c#2]\n"
@@ -132,6 +134,14 @@ def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
 def test_the_fields_of_the_hidden_column_that_show_no_path_are_read() -> None:
     written = [[{"select": ['concat(a, "x") AS a']}], ["time TIMESTAMP, a STRING"]]
     assert refused_plan(SIZES, ["a", "b"], written) is None
+
+
+def test_a_union_of_what_was_read_of_them_is_allowed() -> None:
+    below = "\n".join("   " + line for line in SIZES.splitlines())
+    assert (
+        refused_plan(f"Union false, false\n:- Project [b#2, true AS d#3]\n:  +- LocalRelation [b#2]\n+- {below[3:]}")
+        is None
+    )
 
 
 @pytest.mark.parametrize("text", ["x\n+- Project [a#1", "'\\n'", "'\\u000a'"])
