@@ -74,7 +74,8 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
     """Whether a query may read more of the hidden column than the fields that show no path."""
     if _UNCLEAR.search(json.dumps(written, ensure_ascii=False)) or "_metadata" in [name.lower() for name in columns]:
         return True
-    above = []  # of each operator above a line: its depth, and whether the names of its input's columns may be others above it
+    # Of each operator above a line: its depth, and whether the names of its input's columns may be others above it.
+    above: list[tuple[int, bool]] = []
     for line in plan.split("\n"):
         node = _NODE.match(line)
         name = node.group(1) if node else ""

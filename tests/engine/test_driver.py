@@ -157,8 +157,7 @@ def test_the_size_of_a_file_is_read_above_other_projections(engine, target, tmp_
           - from: a
           - select: ["n + 1 AS m", n]
           - where: n > 0
-          - sql: SELECT *, n AS o FROM v
-            as: v
+          - withColumn: [o, m + n]
           - select: [m, _metadata.file_size > 0 AS known, _metadata.file_block_start]
         steps: [{add: {a: [[4]]}, expect: {rows: [[5, true, 0]]}}]
         """,
