@@ -6,6 +6,7 @@ particular a relation is a single name that the case or the statement defines: S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,6 +54,11 @@ _STATEMENTS = {
 """Words that are refused wherever they stand without quotes."""
 HIDDEN_COLUMN = "_metadata"
 """Of every source of files, since 3.3: it shows paths of the engine's machine."""
+_SHOWN_FIELDS = ("file_size", "file_block_start", "file_block_length")
+"""Its fields that show no path, and are the same on every machine."""
+_SHOWN = re.compile(rf"(?:{'|'.join(_SHOWN_FIELDS)})\b", re.ASCII)
+_READS_SHOWN = re.compile(rf"(?<!\w){HIDDEN_COLUMN}`?\s*\.\s*`?{_SHOWN.pattern}", re.ASCII | re.IGNORECASE)
+_SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
@@ -99,8 +105,9 @@ def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
             yield Refusal(token.offset, f"{_shown(token)} {_STATEMENTS[token.keyword]}{quote}")
         if token.keyword == "using" and not tokens[index + 1].is_mark("("):
             yield Refusal(token.offset, "USING with a script or a class runs a program")
-        if token.name == HIDDEN_COLUMN:
-            yield Refusal(token.offset, f"{HIDDEN_COLUMN} shows paths of the engine's machine")
+        field = tokens[index + 2].name if tokens[index + 1].is_mark(".") else ""
+        if token.name == HIDDEN_COLUMN and field not in _SHOWN_FIELDS:
+            yield Refusal(token.offset, _SHOWS_PATHS)
         if token.kind == "quoted" and any(character in token.text for character in "./:\\"):
             yield Refusal(token.offset, f"the quoted name {token.text} looks like a file or a class")
 
@@ -289,12 +296,13 @@ class SqlText(NamedTuple):
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
-    needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
+    streams = child(case, "streams")
+    needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"), streams)]
     if isinstance(case, Entries) and case.get("sink") is not None and text_of(case.get("sink")) not in WRITTEN_SINKS:
         needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
         change = child(step, "restart", "change")
-        needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
+        needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"), streams)]
     return tuple(sorted(set(needs), key=lambda each: (each.line, each.column, each.reason)))
 
 
@@ -323,28 +331,36 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
         yield from texts("initialState", initial, statement=True)
 
 
-def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
+def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
     for sql in sql_texts(pipeline):
         for refusal in refusals(sql.text, sql.views, statement=sql.statement):
             yield _needs(sql.place.at(refusal.offset), refusal.reason)
     for operation in operations_in(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
             yield _needs(operation.key("call"), "`call` runs code of the case's author")
-    yield from _hidden_columns(pipeline)
+    yield from _hidden_columns(pipeline, streams)
 
 
-def _hidden_columns(node: Node | None) -> Iterator[NeedsCode]:
-    """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
+def _hidden_columns(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
+    """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
+    texts = _texts_below(pipeline)
+    for place, text in texts:
+        names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
+        if any(name == HIDDEN_COLUMN and not _SHOWN.match(after) for name, after in pairwise([*names, ""])):
+            yield _needs(place.at(0), _SHOWS_PATHS)
+    if any(_READS_SHOWN.search(text) for _, text in texts):
+        # Spark prints a text in its plan as it is, and the driver could not tell its lines from those of the plan.
+        reason = f"a line break or a backslash cannot be checked in a query that reads {HIDDEN_COLUMN}"
+        unclear = (place for place, text in (*texts, *_texts_below(streams)) if re.search(r"[\n\\]", text))
+        yield from (_needs(place.at(0), reason) for place in unclear)
+
+
+def _texts_below(node: Node | None) -> list[tuple[Scalar, str]]:
+    """Every text in a pipeline, or in other parts of a case."""
     if isinstance(node, Scalar):
-        if (
-            isinstance(node.value, str)
-            and HIDDEN_COLUMN in (lowered := node.value.lower())
-            and HIDDEN_COLUMN in [part.strip(" `") for part in lowered.split(".")]
-        ):
-            yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
-        return
-    for below in (*items_of(node), *(entry.value for entry in entries_of(node))):
-        yield from _hidden_columns(below)
+        return [(node, node.value)] if isinstance(node.value, str) else []
+    below = (*items_of(node), *(entry.value for entry in entries_of(node)))
+    return [text for each in below for text in _texts_below(each)]
 
 
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:

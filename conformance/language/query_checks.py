@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from conformance.core.case import sort_order
 from conformance.core.spark_types import DataType, Schema
-from conformance.language.permission import refusals, sql_texts
+from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
 from conformance.language.pipelines import operations_in, queries_of
 from conformance.language.source import (
     Node,
@@ -205,6 +205,8 @@ class _Follower:
             return
         known = frame.types
         first, *rest = reference.parts
+        if HIDDEN_COLUMN in reference.parts[:2]:
+            return
         if first in known:
             fields = [field.name for field in of.fields] if (of := known[first]) else []
             if rest and fields and rest[0] not in {name.lower() for name in fields}:

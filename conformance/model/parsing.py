@@ -136,6 +136,8 @@ def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> E
     candidates = qualified or [column for column in scope if column.name.lower() == lower[0]]
     if len(candidates) > 1:
         raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
+    if not candidates and "_metadata" in lower[:2] and "_metadata of files" in rules.features:
+        raise Unpredictable("the hidden column of files")
     if not candidates:
         raise rules.refusal("unknown column", ".".join(parts))
     expression = column_expression(candidates[0])

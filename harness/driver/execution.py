@@ -380,7 +380,8 @@ class Execution:
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             plan = analysed_plan(self._session, self._frame)
             if self._code is None:
-                check_plan(plan)
+                ddl = [stream.ddl for stream in self._request.streams.values()]
+                check_plan(plan, [field.name for field in fields], [self._operations, ddl])
         self._by_the_clock = self._trigger not in ("once", PROCESSING_TIME) and runs_by_the_clock(plan)
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         if self._written is not None:

@@ -6,9 +6,10 @@ says what it has understood, in this process or, through Connect, in the text of
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Iterable, Iterator, Optional
 
 from .errors import NotPermitted
 
@@ -27,8 +28,17 @@ _CALLS = re.compile(
     r"(?<![\w.])(?:try_)?(reflect|java_method|input_file_name|CallMethodViaReflection|current_(?:user|catalog|schema|database|path)"
     r"|session_user|xpath\w*|(?:from|to|schema_of)_xml)\("
 )
-_HIDDEN_COLUMN = re.compile(r"(?<!\w)_metadata#")
+_HIDDEN = r"(?<!\w)_metadata#\d+"
 """A column of every source of files, since 3.3; it shows paths."""
+_HIDDEN_COLUMN = re.compile(_HIDDEN, re.IGNORECASE)
+_SHOWN_FIELD = re.compile(_HIDDEN + r"\.(?:file_size|file_block_start|file_block_length)(?![\w.])", re.IGNORECASE)
+"""One of its fields that show no path."""
+_PASSED_ON = re.compile(r"^([\s:+\-!~]*Project \[){0}(?=, |\]$)|, {0}\]$".format(_HIDDEN), re.IGNORECASE)
+"""The column as the first or the last of a projection, where Spark puts it if an operator above reads one of its fields."""
+_RENAMES = ("Union", "Intersect", "Except")
+"""Operators that give the columns of one input the names of another's."""
+_UNCLEAR = re.compile(r"\\[^\"]")
+"""In JSON: a line break, or a backslash, with which SQL writes one."""
 _ALL_FIELDS = "spark.sql.debug.maxToStringFields"
 """The setting with the number of fields that a plan shows."""
 _HEADING = "== {} Logical Plan ==\n"
@@ -44,17 +54,41 @@ def refused_statement(plan: str) -> Optional[str]:
     return None
 
 
-def refused_plan(plan: str) -> Optional[str]:
-    """Why a query must not be started, by its analysed plan; None if it only computes."""
+def refused_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> Optional[str]:
+    """Why a query must not be started, by its analysed plan; None if it only computes.
+
+    ``columns``: the names of the columns of its result. ``written``: all texts of the case that Spark may print in the plan.
+    """
     refused = refused_statement(plan)
     if refused is not None:
         return refused
     if _READS_TABLES.search(plan):
         return "the query reads a table or a file"
-    if _HIDDEN_COLUMN.search(plan):
+    if _HIDDEN_COLUMN.search(plan) and _shows_paths(plan, columns, written):
         return "the query reads the hidden column _metadata, which shows paths"
     called = _CALLS.search(plan)
     return "the query calls {}".format(called.group(1)) if called else None
+
+
+def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
+    """Whether a query may read more of the hidden column than the fields that show no path."""
+    if _UNCLEAR.search(json.dumps(written, ensure_ascii=False)) or "_metadata" in [name.lower() for name in columns]:
+        return True
+    # Of each operator above a line: its depth, and whether the names of its input's columns may be others above it.
+    above: list[tuple[int, bool]] = []
+    for line in plan.split("\n"):
+        node = _NODE.match(line)
+        name = node.group(1) if node else ""
+        depth = len(line) - len(line.lstrip(" :+-"))
+        above = [one for one in above if one[0] < depth]
+        renamed = bool(above) and above[-1][1]
+        above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
+        if name != "StreamingRelation" and _HIDDEN_COLUMN.search(line):
+            read = _SHOWN_FIELD.sub("", line)
+            rest = _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else read
+            if _HIDDEN_COLUMN.search(rest):
+                return True
+    return False
 
 
 def check_statement(session: Any, text: str) -> None:
@@ -77,13 +111,13 @@ def check_statement(session: Any, text: str) -> None:
     _refuse(refused_statement(parsed))
 
 
-def check_plan(plan: str) -> None:
-    """Check the analysed plan of a query before it starts.
+def check_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> None:
+    """Check the analysed plan of a query before it starts; ``refused_plan`` says what the parameters are.
 
     Raises:
         NotPermitted: it does more than compute.
     """
-    _refuse(refused_plan(plan))
+    _refuse(refused_plan(plan, columns, written))
 
 
 def analysed_plan(session: Any, frame: Any) -> str:

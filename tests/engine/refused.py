@@ -15,6 +15,9 @@ REFUSED = [
     ({"sql": "CREATE TABLE made AS SELECT 1 AS n", "as": "v"}, "is no query"),
     ({"select": ["n", "reflect('java.lang.System', 'getProperty', 'user.name') AS home"]}, "calls reflect"),
     ({"select": [*["n"] * 40, "input_file_name() AS f"]}, "calls input_file_name"),
+    ({"select": ["n", "_metadata.file_path AS f"]}, "_metadata, which shows paths"),
+    ({"select": ["n", "_metadata"]}, "_metadata, which shows paths"),
+    ({"select": ["n", "to_json(struct(n, _METADATA, n)) AS f"]}, "_metadata, which shows paths"),
 ]
 
 

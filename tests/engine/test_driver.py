@@ -146,6 +146,26 @@ def test_spark_itself_says_what_only_permission_runs(engine, tmp_path, operation
     check_refused(engine, tmp_path, operation, why)
 
 
+def test_the_size_of_a_file_is_read_above_other_projections(engine, target, tmp_path):
+    """Spark then adds the hidden column, which shows paths, to each of them."""
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "n INT"}
+        query:
+          - from: a
+          - select: ["n + 1 AS m", n]
+          - where: n > 0
+          - withColumn: [o, m + n]
+          - select: [m, _metadata.file_size > 0 AS known, _metadata.file_block_start]
+        steps: [{add: {a: [[4]]}, expect: {rows: [[5, true, 0]]}}]
+        """,
+    )
+    assert case.needs_code == ()
+    assert judge(case, target.version, observe(engine, case, str(tmp_path))).status == "conforms"
+
+
 @pytest.mark.parametrize(
     "stop", ["spark.stop()", "spark.sparkContext._jsc.sc().stop()"], ids=["by Python", "in the JVM"]
 )

@@ -56,6 +56,19 @@ FILES = (
     "SELECT _metadata.file_path FROM e",
     "SELECT `_metadata`.file_path FROM e",
     "SELECT *, e.`_METADATA` FROM e",
+    "SELECT _metadata.* FROM e",
+    "SELECT _metadata, _metadata.file_size FROM e",
+    "SELECT _metadata.file_name, _metadata.file_size FROM e",
+    "SELECT _metadata.file_modification_time FROM e",
+    "SELECT _metadata.file_size_of FROM e",
+    "SELECT _metadata.`file_size_` FROM e",
+    "SELECT _metadata['file_size'] FROM e",
+    "SELECT _metadata:file_size FROM e",
+    "SELECT a AS _metadata FROM e",
+    "SELECT to_json(_metadata) FROM e",
+    "SELECT struct(_metadata).col1.file_path FROM e",
+    "SELECT m.file_path FROM (SELECT _metadata m FROM e)",
+    "SELECT _metadata.file_size FROM e AS _metadata",
     "SELECT current_user",
     "SELECT session_user FROM e",
     "SELECT '${env:HOME}'",
@@ -128,6 +141,7 @@ QUERIES = (
     "SELECT window.start FROM e WATERMARK t DELAY OF INTERVAL 10 MINUTES GROUP BY window(t, '10 minutes')",
     "SELECT id FROM range(1, 5)",
     "SELECT row_number() OVER (PARTITION BY a ORDER BY b), sum(a) FILTER (WHERE b > 0) FROM e GROUP BY a, b",
+    "SELECT _metadata.file_size, e._METADATA.`File_Block_Start`, `_metadata` . file_block_length + 1 FROM e",
     "SELECT `update`, 'it''s -- no comment', \"text.`/etc/passwd`\" FROM e",
 )
 EXPRESSIONS = (
@@ -138,6 +152,7 @@ EXPRESSIONS = (
     "t BETWEEN s - INTERVAL '1' HOUR AND s",
     "window(t, '10 minutes', '5 minutes').start AS begin",
     "a NOT IN ('x', 'y') AND NOT (b OR c)",
+    "coalesce(_metadata.file_size, 0) IS NOT NULL",
 )
 
 
@@ -285,6 +300,9 @@ def _case(query: list[dict[str, object]]) -> dict[str, object]:
         {"dropDuplicatesWithinWatermark": ["a", "x._metadata.file_path"]},
         {"applyInPandasWithState": {"by": ["`_METADATA`.file_path"], "with": "count_rows"}},
         {"select": ["_metadata.file_path"]},
+        {"select": ["a", "_metadata"]},
+        {"drop": ["_metadata.file_size_", "a"]},
+        {"dropDuplicates": ["_metadata.file_size", "_metadata.file_size._metadata"]},
     ],
 )
 def test_the_hidden_column_of_files_is_refused_wherever_a_column_is_named(operation: dict[str, object]) -> None:
@@ -292,6 +310,31 @@ def test_the_hidden_column_of_files_is_refused_wherever_a_column_is_named(operat
     expected = {"steps": [{"start": {}, "expect": {"error": {"class": "AnalysisException"}}}]}
     (found,) = case_from(_case([{"from": "e"}, operation]) | expected, "x").needs_code
     assert found.reason == "_metadata shows paths of the engine's machine"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"select": ["a", "_metadata.file_size", "e.`_metadata`.file_block_start AS b"]},
+        {"where": "_metadata.file_block_length > 0"},
+        {"sql": "SELECT a, _metadata.file_size FROM e", "as": "e"},
+    ],
+)
+def test_the_fields_of_the_hidden_column_that_show_no_path_are_read(operation: dict[str, object]) -> None:
+    assert case_from(_case([{"from": "e"}, {"alias": "e"}, operation]), "x").needs_code == ()
+
+
+@pytest.mark.parametrize("text", ["'\n'", "'\\n'"])
+@pytest.mark.parametrize("reads", ["_metadata.file_size", "`_METADATA` .\t`file_size`"])
+def test_a_query_that_reads_them_has_no_text_that_could_look_like_a_line_of_a_plan(text: str, reads: str) -> None:
+    selects: list[dict[str, object]] = [{"from": "e"}, {"select": ["a", f"{text} AS b"]}]
+    assert case_from(_case(selects), "x").needs_code == ()
+    found = case_from(_case([*selects, {"where": f"{reads} > 0"}]), "x").needs_code
+    assert {need.reason for need in found} == {
+        "a line break or a backslash cannot be checked in a query that reads _metadata"
+    }
+    named = _case([{"from": "e"}, {"where": f"{reads} > 0"}]) | {"streams": {"e": "a INT, `b\n` INT"}}
+    assert len(case_from(named, "x").needs_code) == 1
 
 
 def test_a_case_as_a_mapping_is_checked_too() -> None:

@@ -54,6 +54,39 @@ SCRIPT_OF_A_STREAM = "~ScriptTransformation sh -c id, [b#1]\n+- StreamingRelatio
 PATHS = (
     "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
 )
+RELATION = "StreamingRelation FileSource[/w], [time#0, a#1, _metadata#5], name=<Unassigned>"
+"""As 4.2 shows it; 3.5 shows the ``DataSource`` before it."""
+SIZES = f"""\
+~Project [a#1, isnotnull(_metadata#5.file_size) AS b#6]
++- ~DeduplicateWithinWatermark [time#0-T600000ms, a#1]
+   +- ~Project [concat(a#1, x) AS a#1, time#0-T600000ms, _METADATA#5]
+      +- ~Project [_metadata#5, a#1, _metadata#5.file_block_start AS c#9L, time#0-T600000ms]
+         +- ~EventTimeWatermark time#0: timestamp, 10 minutes
+            +- {RELATION}
+"""
+SHOWN_PATHS = tuple(
+    f"{operator}\n+- ~Project [a#1, _metadata#5]\n   +- {RELATION}\n"
+    for operator in (
+        "Project [_metadata#5 AS p#6]",
+        "Project [_METADATA#5.file_path AS p#6]",
+        "Project [_metadata#5.file_size AS s#6, _metadata#5.file_name AS p#7]",
+        "Project [_metadata#5.file_size.file_path AS p#6]",
+        "Project [_metadata#5.file_size_of AS p#6]",
+        "Project [to_json(_metadata#5) AS p#6]",
+        "Project [a#1, to_json(struct(a, a#1, _metadata, _metadata#5), Some(UTC)) AS p#6]",
+        "Project [transform(array(_metadata#5), lambdafunction(lambda x#7.file_path, lambda x#7, false)) AS p#6]",
+        "Project [a#1, _metadata#5, b#2]",
+        "Filter (_metadata#5 = b#2)",
+        "Aggregate [_metadata#5], [first(a#1) AS p#6, _metadata#5]",
+        "Aggregate [a#1], [a#1, _metadata#5]",
+        "FlatMapGroupsInPandasWithState count_rows(a#1, _metadata#5), [a#1, _metadata#5]",
+        "Generate explode(array(_metadata#5)), false, [p#6]",
+        "Union false, false",
+        "'Except false",
+        "Union false, false\n:- Project [b#2]\n:  +- LocalRelation [b#2]",
+        "~Union false, false\n+- ~Filter (a#1 > 1)",
+    )
+)
 XML = "Project [xpath_string(c#2, a/b) AS b#3]\n+- LocalRelation [c#2]\n"
 XML_OF_ROWS = (
     "Project [from_xml(StructField(a,IntegerType,true), c#4, Some(UTC)) AS from_xml(c)#5]\n+- LocalRelation [c#4]\n"
@@ -88,6 +121,7 @@ def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
         NAMES,
         USER,
         PATHS,
+        *SHOWN_PATHS,
         XML,
         XML_OF_ROWS,
         CATALOG,
@@ -95,6 +129,32 @@ def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
 )
 def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
     assert refused_plan(plan) is not None
+
+
+def test_the_fields_of_the_hidden_column_that_show_no_path_are_read() -> None:
+    written = [[{"select": ['concat(a, "x") AS a']}], ["time TIMESTAMP, a STRING"]]
+    assert refused_plan(SIZES, ["a", "b"], written) is None
+
+
+def test_a_union_of_what_was_read_of_them_is_allowed() -> None:
+    below = "\n".join("   " + line for line in SIZES.splitlines())
+    assert (
+        refused_plan(f"Union false, false\n:- Project [b#2, true AS d#3]\n:  +- LocalRelation [b#2]\n+- {below[3:]}")
+        is None
+    )
+
+
+@pytest.mark.parametrize("text", ["x\n+- Project [a#1", "'\\n'", "'\\u000a'"])
+def test_a_text_that_could_look_like_a_line_of_a_plan_is_refused_with_the_hidden_column(text: str) -> None:
+    assert refused_plan(STREAM, ["a"], [{"select": [text]}]) is None
+    for written in ([{"select": [text]}], [[], [f"`{text}` INT"]]):
+        assert refused_plan(SIZES, ["a"], written) == "the query reads the hidden column _metadata, which shows paths"
+
+
+def test_the_hidden_column_itself_is_no_column_of_a_result() -> None:
+    below = f"~Filter (a#1 > 1)\n+- ~Project [a#1, _metadata#5]\n   +- {RELATION}\n"
+    assert refused_plan(below, ["a"]) is None
+    assert refused_plan(below, ["a", "_Metadata"]) is not None
 
 
 @pytest.mark.parametrize(
