@@ -7,6 +7,7 @@ particular a relation is a single name that the case or the statement defines: S
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -58,6 +59,7 @@ _SHOWN_FIELDS = ("file_size", "file_block_start", "file_block_length")
 """Its fields that show no path, and are the same on every machine."""
 _SHOWN = re.compile(rf"(?:{'|'.join(_SHOWN_FIELDS)})\b", re.ASCII)
 _READS_SHOWN = re.compile(rf"(?<!\w){HIDDEN_COLUMN}`?\s*\.\s*`?{_SHOWN.pattern}", re.ASCII | re.IGNORECASE)
+_DEDUPLICATIONS = ("dropDuplicates", "dropDuplicatesWithinWatermark")
 _SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
@@ -332,23 +334,43 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
 
 
 def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
+    keys = _keys_of_files(pipeline)
     for sql in sql_texts(pipeline):
-        for refusal in refusals(sql.text, sql.views, statement=sql.statement):
+        for refusal in () if id(sql.place) in keys else refusals(sql.text, sql.views, statement=sql.statement):
             yield _needs(sql.place.at(refusal.offset), refusal.reason)
     for operation in operations_in(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
             yield _needs(operation.key("call"), "`call` runs code of the case's author")
-    yield from _hidden_columns(pipeline, streams)
+    yield from _hidden_columns(pipeline, streams, keys)
 
 
-def _hidden_columns(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
+def _keys_of_files(pipeline: Node | None) -> frozenset[int]:
+    """Where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
+
+    Returns the identities of these scalars: equal places need not be the same.
+    """
+    operations, keys = items_of(pipeline), Counter[int]()
+    for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
+        names = [text_of(item) or "*" for item in each_of(child(last, "select"))] or ["*"]
+        if any(child(deduplication, key) is not None for key in _DEDUPLICATIONS) and not any(
+            "*" in name for name in names
+        ):
+            keys.update(id(each) for each in each_of(child(selection, "select")) if text_of(each) == HIDDEN_COLUMN)
+    # An alias of YAML puts the same scalar elsewhere, too.
+    every = Counter(id(place) for place, _ in _texts_below(pipeline) if id(place) in keys)
+    return frozenset(keys) if keys == every else frozenset()
+
+
+def _hidden_columns(pipeline: Node | None, streams: Node | None, keys: frozenset[int]) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
     texts = _texts_below(pipeline)
     for place, text in texts:
         names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
-        if any(name == HIDDEN_COLUMN and not _SHOWN.match(after) for name, after in pairwise([*names, ""])):
+        if id(place) not in keys and any(
+            name == HIDDEN_COLUMN and not _SHOWN.match(after) for name, after in pairwise([*names, ""])
+        ):
             yield _needs(place.at(0), _SHOWS_PATHS)
-    if any(_READS_SHOWN.search(text) for _, text in texts):
+    if keys or any(_READS_SHOWN.search(text) for _, text in texts):
         # Spark prints a text in its plan as it is, and the driver could not tell its lines from those of the plan.
         reason = f"a line break or a backslash cannot be checked in a query that reads {HIDDEN_COLUMN}"
         unclear = (place for place, text in (*texts, *_texts_below(streams)) if re.search(r"[\n\\]", text))

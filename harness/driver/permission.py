@@ -35,6 +35,8 @@ _SHOWN_FIELD = re.compile(_HIDDEN + r"\.(?:file_size|file_block_start|file_block
 """One of its fields that show no path."""
 _PASSED_ON = re.compile(r"^([\s:+\-!~]*Project \[){0}(?=, |\]$)|, {0}\]$".format(_HIDDEN), re.IGNORECASE)
 """The column as the first or the last of a projection, where Spark puts it if an operator above reads one of its fields."""
+_KEYS = re.compile(r"^[\s:+\-~]*Deduplicate(?:WithinWatermark)? \[[^()]*\]$")
+"""A deduplication: its keys are compared, and no expression reads them."""
 _RENAMES = ("Union", "Intersect", "Except")
 """Operators that give the columns of one input the names of another's."""
 _UNCLEAR = re.compile(r"\\[^\"]")
@@ -85,7 +87,9 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
         above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
         if name != "StreamingRelation" and _HIDDEN_COLUMN.search(line):
             read = _SHOWN_FIELD.sub("", line)
-            rest = _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else read
+            rest = (
+                _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else "" if _KEYS.match(line) else read
+            )
             if _HIDDEN_COLUMN.search(rest):
                 return True
     return False

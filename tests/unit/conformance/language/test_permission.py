@@ -324,6 +324,45 @@ def test_the_fields_of_the_hidden_column_that_show_no_path_are_read(operation: d
     assert case_from(_case([{"from": "e"}, {"alias": "e"}, operation]), "x").needs_code == ()
 
 
+KEY: list[dict[str, object]] = [{"select": ["a", "_metadata"]}, {"dropDuplicatesWithinWatermark": []}]
+
+
+def test_the_hidden_column_itself_may_be_a_key_of_a_deduplication_that_named_columns_follow() -> None:
+    last: list[dict[str, object]] = [{"select": ["a", "_metadata.file_size AS b"]}]
+    assert case_from(_case([{"from": "e"}, *KEY, *last]), "x").needs_code == ()
+    assert case_from(_case([{"from": "e"}, *KEY, *KEY, *last]), "x").needs_code == ()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [],
+        [{"select": ["*"]}],
+        [{"select": ["a.*"]}],
+        [{"select": ["_metadata"]}],
+        [{"select": ["a", "_metadata.file_path AS b"]}],
+        [{"where": "a = 1"}, {"select": ["a"]}],
+        [{"dropDuplicates": ["_metadata"]}, {"select": ["a"]}],
+        [{"select": ["a"]}, {"select": ["to_json(_metadata)"]}],
+        # As an alias of YAML writes it: the same text, at the same place.
+        [{"select": ["a"]}, KEY[0]],
+    ],
+)
+def test_it_is_refused_where_anything_else_follows(rest: list[dict[str, object]]) -> None:
+    expected = {"steps": [{"start": {}, "expect": {"error": {"class": "AnalysisException"}}}]}
+    found = case_from(_case([{"from": "e"}, *KEY, *rest]) | expected, "x").needs_code
+    assert {each.reason.partition(":")[0] for each in found} & {"_metadata shows paths of the engine's machine"}
+
+
+def test_a_text_that_an_alias_repeats_is_no_key_alone(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "title: t\nstreams: {e: a INT}\nquery:\n- from: e\n- select: &s [a, _metadata]\n- dropDuplicates: []\n- select: [a]\n- select: *s\n"
+        "steps: [{start: {}, expect: {error: {class: AnalysisException}}}]\n"
+    )
+    assert read_case(file, "x").needs_code
+
+
 @pytest.mark.parametrize("text", ["'\n'", "'\\n'"])
 @pytest.mark.parametrize("reads", ["_metadata.file_size", "`_METADATA` .\t`file_size`"])
 def test_a_query_that_reads_them_has_no_text_that_could_look_like_a_line_of_a_plan(text: str, reads: str) -> None:

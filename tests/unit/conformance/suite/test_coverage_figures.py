@@ -54,7 +54,7 @@ def test_the_page_tells_what_is_listed_and_does_not_count(catalogue: Catalogue) 
 
 
 def test_the_cases_carry_nearly_all_of_sparks_tests(spark_tests: Category) -> None:
-    assert len(spark_tests.whole) >= 0.94 * len(spark_tests.entries)
+    assert len(spark_tests.whole) >= 0.95 * len(spark_tests.entries)
 
 
 def test_each_gap_has_its_reason(spark_tests: Category) -> None:

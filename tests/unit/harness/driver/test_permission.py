@@ -58,7 +58,7 @@ RELATION = "StreamingRelation FileSource[/w], [time#0, a#1, _metadata#5], name=<
 """As 4.2 shows it; 3.5 shows the ``DataSource`` before it."""
 SIZES = f"""\
 ~Project [a#1, isnotnull(_metadata#5.file_size) AS b#6]
-+- ~DeduplicateWithinWatermark [time#0-T600000ms, a#1]
++- ~DeduplicateWithinWatermark [time#0-T600000ms, a#1, _metadata#5]
    +- ~Project [concat(a#1, x) AS a#1, time#0-T600000ms, _METADATA#5]
       +- ~Project [_metadata#5, a#1, _metadata#5.file_block_start AS c#9L, time#0-T600000ms]
          +- ~EventTimeWatermark time#0: timestamp, 10 minutes
@@ -85,6 +85,8 @@ SHOWN_PATHS = tuple(
         "'Except false",
         "Union false, false\n:- Project [b#2]\n:  +- LocalRelation [b#2]",
         "~Union false, false\n+- ~Filter (a#1 > 1)",
+        "~Union false, false\n+- ~Deduplicate [_metadata#5]",
+        "Deduplicate [to_json(_metadata#5)]",
     )
 )
 XML = "Project [xpath_string(c#2, a/b) AS b#3]\n+- LocalRelation [c#2]\n"
