@@ -123,15 +123,15 @@ def resume(
         output_mode=output_mode,
         watermarks=watermark or (),
     )
-    files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
+    sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
-    read(open_files(where))  # a folder that is no checkpoint is said before an engine starts
+    checkpoint = read(files := open_files(where))  # refuses a folder that is no checkpoint before an engine starts
     with ExitStack() as stack:
-        asked = named.queries(target, where_to_run, files, stack, notes, silent=True)
+        asked = named.queries(target, where_to_run, sample_files, stack, notes, silent=True)
         job, samples = asked.query(query)
         errors = errors_console(asked.notes)
         job_options.print_samples(samples, errors)
-        resumed = resumption.resume(where, job, samples, target, asked.where, NoAnswers())
+        resumed = resumption.resume(files, checkpoint, job, samples, target, asked.where, NoAnswers())
     print_answer(
         job_options.statement_lines(resumption.statements(resumed)), resumption.record(resumed), as_json=as_json
     )

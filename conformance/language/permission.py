@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -334,36 +334,37 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
 
 
 def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
-    keys = _keys_of_files(pipeline)
+    texts = _texts_below(pipeline)
+    keys = _keys_of_files(pipeline, texts)
     for sql in sql_texts(pipeline):
         for refusal in () if id(sql.place) in keys else refusals(sql.text, sql.views, statement=sql.statement):
             yield _needs(sql.place.at(refusal.offset), refusal.reason)
     for operation in operations_in(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
             yield _needs(operation.key("call"), "`call` runs code of the case's author")
-    yield from _hidden_columns(pipeline, streams, keys)
+    yield from _hidden_columns(texts, streams, keys)
 
 
-def _keys_of_files(pipeline: Node | None) -> frozenset[int]:
+def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -> frozenset[int]:
     """Where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
 
     Returns the identities of these scalars: equal places need not be the same.
     """
     operations, keys = items_of(pipeline), Counter[int]()
     for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
-        names = [text_of(item) or "*" for item in each_of(child(last, "select"))] or ["*"]
-        if any(child(deduplication, key) is not None for key in _DEDUPLICATIONS) and not any(
-            "*" in name for name in names
-        ):
+        deduplicates = any(child(deduplication, key) is not None for key in _DEDUPLICATIONS)
+        names = [text_of(item) for item in each_of(child(last, "select"))]
+        if deduplicates and names and all(name and "*" not in name for name in names):
             keys.update(id(each) for each in each_of(child(selection, "select")) if text_of(each) == HIDDEN_COLUMN)
     # An alias of YAML puts the same scalar elsewhere, too.
-    every = Counter(id(place) for place, _ in _texts_below(pipeline) if id(place) in keys)
+    every = Counter(id(place) for place, _ in texts if id(place) in keys)
     return frozenset(keys) if keys == every else frozenset()
 
 
-def _hidden_columns(pipeline: Node | None, streams: Node | None, keys: frozenset[int]) -> Iterator[NeedsCode]:
+def _hidden_columns(
+    texts: Sequence[tuple[Scalar, str]], streams: Node | None, keys: frozenset[int]
+) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
-    texts = _texts_below(pipeline)
     for place, text in texts:
         names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
         if id(place) not in keys and any(

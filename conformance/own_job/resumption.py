@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
-from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, read
-from conformance.checkpoints.files import open_files
+from conformance.checkpoints.checkpoint import Checkpoint, copy_detached
+from conformance.checkpoints.files import Files
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
@@ -47,21 +47,25 @@ class Resumption:
 
 
 def resume(
-    where: str, job: OwnQuery, samples: Sequence[Sample], target: Target, options: EngineUse, display: Display[Outcome]
+    files: Files,
+    checkpoint: Checkpoint,
+    job: OwnQuery,
+    samples: Sequence[Sample],
+    target: Target,
+    options: EngineUse,
+    display: Display[Outcome],
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 
     Args:
-        where: path or URL of the checkpoint.
+        files: those of the checkpoint.
         samples: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
 
     Raises:
-        NoSuchCheckpoint, DamagedCheckpoint: it cannot be read, or names a class that the user did not.
+        NoSuchCheckpoint, DamagedCheckpoint: it cannot be copied; see `copy_detached`.
         WrongUsage: the query does not read as many streams as it has sources.
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
-    files = open_files(where)
-    checkpoint = read(files)
     streams = job.reads([sample.stream for sample in samples])
     if len(checkpoint.sources) != len(streams):
         raise WrongUsage(

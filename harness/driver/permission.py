@@ -85,11 +85,9 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
         above = [one for one in above if one[0] < depth]
         renamed = bool(above) and above[-1][1]
         above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
-        if name != "StreamingRelation" and _HIDDEN_COLUMN.search(line):
+        if name != "StreamingRelation" and not _KEYS.match(line) and _HIDDEN_COLUMN.search(line):
             read = _SHOWN_FIELD.sub("", line)
-            rest = (
-                _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else "" if _KEYS.match(line) else read
-            )
+            rest = _PASSED_ON.sub(r"\1", read) if name == "Project" and not renamed else read
             if _HIDDEN_COLUMN.search(rest):
                 return True
     return False

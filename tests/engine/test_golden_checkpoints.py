@@ -476,7 +476,8 @@ class Engines:
         ]
         name = case.query if scala else f"golden_queries:{case.query}"
         job = function_or_method(name, case.mode, use.runtime.jars)
-        return resume(str(root / case.golden), job, samples, target, use, NoAnswers())
+        files = open_files(str(root / case.golden))
+        return resume(files, read(files), job, samples, target, use, NoAnswers())
 
 
 def compiled(version: str, jar: Path) -> Jar:

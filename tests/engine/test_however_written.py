@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from conformance import watermark_case
+from conformance.checkpoints.checkpoint import read
+from conformance.checkpoints.files import open_files
 from conformance.cli.job_options import SampleFiles
 from conformance.cli.named_job import NamedJob
 from conformance.cli.progress import NoAnswers
@@ -284,7 +286,14 @@ def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_qu
     with ExitStack() as stack:
         asked = named.queries(target, use, SampleFiles.of((), (), 1, use), stack, (), silent=True)
         counts, bought = (
-            resume(str(tmp_path / "mine" / name), *asked.query(number), target, asked.where, NoAnswers())
+            resume(
+                files := open_files(str(tmp_path / "mine" / name)),
+                read(files),
+                *asked.query(number),
+                target,
+                asked.where,
+                NoAnswers(),
+            )
             for number, name in enumerate(("counts", "bought"), 1)
         )
     assert (counts.verdict.outcome, counts.exit_code) == ("resumed", 0)
