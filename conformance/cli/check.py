@@ -79,7 +79,9 @@ def check(
     ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    batches: int = option(4, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES),
+    batches: int = option(
+        job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
+    ),
     silent_streams: bool = option(
         True,
         "Also let each stream be silent once after a restart, if there are several.",
@@ -281,15 +283,14 @@ class _Trial:
                 again=self.repeat_rows and not is_silent,
             )
             runs.append(job_run.JobRun.of(case, self.before, self.after, self.where, files))
-        while True:
-            cells = [*job_run.next_cells(runs[0])]
-            if job_run.can_be_stressed(runs[0]):
-                cells += [cell for run in runs[1:] for cell in job_run.next_cells(run)]
-            if not cells:
-                return runs
-            steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if runs[0].files else 0
-            with Answers("answers", len(cells), errors, _answer_line, steps) as display:
-                runs = job_run.advance(runs, cells, self.where, display)
+        many_rows = bool(runs[0].files)
+        with Answers("steps" if many_rows else "answers", 0, errors, _answer_line) as display:
+
+            def announce(cells: Sequence[CellTask]) -> None:
+                steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if many_rows else 0
+                display.add(len(cells), steps)
+
+            return job_run.JobRuns(runs, announce).complete(self.where, display)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:

@@ -121,6 +121,7 @@ class Answers(ProgressBar, Generic[V]):
     Args:
         shown: how an answer is shown.
         steps: how many steps the cells have, if these run long: the bar is over the steps, and a log has a line per tenth of them.
+            More of both may come: see `add`.
     """
 
     def __init__(
@@ -130,6 +131,12 @@ class Answers(ProgressBar, Generic[V]):
         self._shown = shown
         self._cells, self._done = cells, 0
         self._steps, self._steps_done = steps, 0
+
+    def add(self, cells: int, steps: int = 0) -> None:
+        """This many more cells run, with this many steps."""
+        self._cells += cells
+        self._steps += steps
+        self.progress.update(self.all, total=self._steps or self._cells)
 
     def step_done(self) -> None:
         self._steps_done += 1

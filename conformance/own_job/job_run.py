@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from conformance.checkpoints.state_difference import StateDifference, state_diff
 from conformance.core.case import Case, Expectation, OutputMode, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import Observation
+from conformance.core.observation import Identity, Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
@@ -31,11 +32,13 @@ from conformance.own_job.sample import (
     too_many_for_a_case,
 )
 from conformance.query.reading import PHYSICAL_PLAN
-from conformance.runner.execution import Collector, Display, Plan, execute, unseen
+from conformance.runner.execution import Collector, Display, Plan, Sink, execute, target_record, unseen
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
+from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.scheduler import LaterCells
 from harness.targets.targets import Target
 from reports.results.records import Target as TargetRecord
 from reports.results.status import Statement
@@ -220,7 +223,7 @@ def emits(seen: Observation, first: int = 1) -> bool:
 
 def can_be_stressed(run: JobRun) -> bool:
     """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
-    if not run.outcomes:
+    if len({each.task.target for each in run.outcomes if each.task.cut is None}) < 2:
         return False
     seen, other = (run.on(target).observation for target in (run.before, run.after))
     return (
@@ -290,33 +293,76 @@ def first_handoffs(case: Case) -> tuple[int, ...]:
     return tuple(number for number in (*restarts, *late) if number > 1)
 
 
-def advance(
-    runs: Sequence[JobRun], cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]
-) -> list[JobRun]:
-    """The runs of several cases with what became of these cells of theirs, which run side by side; see `execute` for errors."""
-    collector = outcomes(cells, options, display)
-    found = [outcome for outcome, _ in collector.kept]
+@dataclass
+class JobRuns(Sink[Outcome]):
+    """The runs of a case and, once both versions have an answer for it, of the same job's cases under other conditions.
 
-    def advanced(run: JobRun) -> JobRun:
-        own = tuple(outcome for outcome in found if outcome.task.case.id == run.case.id)
-        engines = tuple(collector.engines.get(engine.name, engine) for engine in run.engines)
-        return replace(run, outcomes=(*run.outcomes, *own), engines=engines)
-
-    return [advanced(run) for run in runs]
-
-
-def outcomes(cells: Sequence[CellTask], options: EngineUse, display: Display[Outcome]) -> Collector[Outcome]:
-    """Run cells, and keep what becomes of each; see `execute` for errors.
-
-    Nothing is taken from the cache, because the code of the job is not part of the case.
+    Each run goes on by itself: what it needs next is ready as soon as everything that it asked for has an answer.
     """
-    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}))
-    collector: Collector[Outcome] = Collector(len(cells))
-    plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True, kept=options.kept)
-    execute(plan, KeepOutcomes(), collector, display)
-    return collector
+
+    runs: list[JobRun]
+    on_ready: Callable[[Sequence[CellTask]], None] = lambda _: None
+    """Called with the cells that become ready."""
+    _asked: Counter[str] = field(default_factory=Counter)
+    """Case id → cells without an answer."""
+
+    def complete(self, options: EngineUse, display: Display[Outcome]) -> list[JobRun]:
+        """Run everything that the verdict needs; see `execute` for errors."""
+        _execute((), (self.runs[0].before, self.runs[0].after), options, self, display, self)
+        return self.runs
+
+    @property
+    def cases(self) -> Iterable[Case]:
+        return (run.case for run in self.runs)
+
+    def ready(self) -> Sequence[CellTask]:
+        runs = self.runs if can_be_stressed(self.runs[0]) else self.runs[:1]
+        cells = [cell for run in runs if not self._asked[run.case.id] for cell in next_cells(run)]
+        self._asked.update(cell.case.id for cell in cells)
+        self.on_ready(cells)
+        return cells
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        record = target_record(target, identity, place)
+        for at, run in enumerate(self.runs):
+            engines = tuple(record if engine.name == record.name else engine for engine in run.engines)
+            self.runs[at] = replace(run, engines=engines)
+
+    def keep(self, task: CellTask, verdict: Outcome, run: CellRun | None) -> None:  # noqa: ARG002
+        self._asked[task.case.id] -= 1
+        self.runs = [
+            replace(each, outcomes=(*each.outcomes, verdict)) if each.case.id == task.case.id else each
+            for each in self.runs
+        ]
+
+    def left(self) -> str:
+        return "the answer is not complete"
 
 
+def run_cell(cell: CellTask, options: EngineUse, display: Display[Outcome]) -> Outcome:
+    """Run a cell; see `execute` for errors."""
+    collector: Collector[Outcome] = Collector(1)
+    _execute((cell,), cell.targets, options, collector, display)
+    ((found, _),) = collector.kept
+    return found
+
+
+def _execute(
+    cells: tuple[CellTask, ...],
+    targets: tuple[Target, ...],
+    options: EngineUse,
+    sink: Sink[Outcome],
+    display: Display[Outcome],
+    later: LaterCells | None = None,
+) -> None:
+    """Nothing is taken from the cache, because the code of the job is not part of the case."""
+    limits = options.concurrency.limits(len(targets))
+    plan = Plan(cells, options.runtime, limits, options.work, allow_code=True, kept=options.kept, later=later)
+    execute(plan, KeepOutcomes(), sink, display)
+
+
+BATCHES = 3
+"""Micro-batches that a sample is divided into: two before the restart, so that the checkpoint has state that was evicted from."""
 SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
@@ -409,7 +455,7 @@ def write_job(
     samples: Sequence[Sample],
     folder: Path,
     *,
-    batches: int = 4,
+    batches: int = BATCHES,
     silent: bool = False,
     again: bool = False,
 ) -> Case:

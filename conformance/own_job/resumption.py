@@ -18,7 +18,7 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import Outcome, OwnQuery, outcomes, write_resumption
+from conformance.own_job.job_run import Outcome, OwnQuery, run_cell, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.verdict import why
 from conformance.runner.execution import Display
@@ -77,7 +77,7 @@ def resume(
         copy_detached(files, checkpoint, folder / "copy" / "checkpoint", options.runtime.conf)
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
-        ((outcome, _),) = outcomes([task], options, display).kept
+        outcome = run_cell(task, options, display)
     verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
     return Resumption(checkpoint, target, outcome.observation, verdict, awaiting(checkpoint, target.version))
 

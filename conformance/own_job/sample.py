@@ -372,7 +372,7 @@ def arrivals(
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, with all rows.
-    2. In the middle of them the query restarts.
+    2. In the middle of them the query restarts; of an odd number, after the greater part.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
     5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, late whatever the delay is.
@@ -382,7 +382,7 @@ def arrivals(
         batches: at least 2.
     """
     parts = {sample.stream: _divided(sample, _bounds(samples, batches), batches) for sample in samples}
-    middle = batches // 2
+    middle = (batches + 1) // 2
     for number in range(batches):
         sent = {stream: part[number] for stream, part in parts.items() if part[number]}
         if number == middle:

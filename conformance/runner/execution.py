@@ -23,7 +23,7 @@ from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache, CachedAnswer, answer_key, expects_progress, question_digest
 from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListener, EngineSlot, Limits, run_cell
 from harness.scheduling.kept_engines import KeptEngines
-from harness.scheduling.scheduler import Scheduler
+from harness.scheduling.scheduler import LaterCells, Scheduler
 from harness.targets.targets import Target
 from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
@@ -49,6 +49,8 @@ class Plan:
     cached: Cached = "never"
     kept: KeptEngines | None = None
     """Engines of other runs of the same command, used instead of new ones; None to end engines with the run."""
+    later: LaterCells | None = None
+    """More cells, which depend on answers."""
 
     @classmethod
     def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
@@ -136,6 +138,7 @@ def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> 
             allow_code=plan.allow_code,
             cache=cache,
             kept=kept,
+            later=plan.later,
         )
         sink.finish()
     return Reuse(reused, cache.problem if cache is not None else None)
@@ -152,6 +155,7 @@ def run_cells(
     allow_code: bool = False,
     cache: AnswerCache | None = None,
     kept: KeptEngines | None = None,
+    later: LaterCells | None = None,
 ) -> int:
     """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
 
@@ -159,38 +163,58 @@ def run_cells(
         allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
         kept: engines of earlier runs on this runtime, and where engines are left; None to start and end them.
+        later: more cells, which depend on answers; it is asked while neither sink nor display is called.
 
     Raises:
         KeyboardInterrupt: the user stopped the run; every engine has ended.
     """
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
-    judging = _Judging(judge, display, sink, cached)
-    to_run: dict[CellKey, CellTask] = {}
-    for task in cells:
-        lacking = next(filter(None, (runtime.unsupported(task.case, target) for target in task.targets)), None)
-        verdict = judge.without_run(task, lacking)
-        if verdict is None:
-            to_run[task.key] = task
-        else:
-            judging.keep(task, verdict, None)
-    reused = 0
-    for task, answer in cached.lookup(to_run.values()) if cached is not None else ():
-        judging.reuse(task, answer)
-        del to_run[task.key]
-        reused += 1
-    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(to_run.values())
-    return reused
+    judging = _Judging(judge, runtime, display, sink, cached, later)
+    first = judging.to_run(cells) or judging.ready()
+    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(first, judging)
+    return judging.reused
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Judging(Generic[V]):
-    """The scheduler's listener: calls display and sink one at a time, whichever engine reports."""
+    """The scheduler's listener, with its later cells: calls display, sink and what adds cells one at a time, whichever engine reports."""
 
     judge: Judge[V]
+    runtime: Runtime
     display: Display[V]
     sink: Sink[V]
     cached: CachedAnswers | None
+    later: LaterCells | None
+    reused: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def to_run(self, cells: Iterable[CellTask]) -> tuple[CellTask, ...]:
+        """The cells that need an engine; the others are judged."""
+        to_run: dict[CellKey, CellTask] = {}
+        for task in cells:
+            lacking = next(filter(None, (self.runtime.unsupported(task.case, each) for each in task.targets)), None)
+            verdict = self.judge.without_run(task, lacking)
+            if verdict is None:
+                to_run[task.key] = task
+            else:
+                self.keep(task, verdict, None)
+        for task, answer in self.cached.lookup(to_run.values()) if self.cached is not None else ():
+            self.reuse(task, answer)
+            del to_run[task.key]
+            self.reused += 1
+        return tuple(to_run.values())
+
+    @property
+    def cases(self) -> Iterable[Case]:
+        return self.later.cases if self.later is not None else ()
+
+    def ready(self) -> tuple[CellTask, ...]:
+        """The cells that may run now and need an engine."""
+        with self.lock:
+            while self.later is not None and (cells := tuple(self.later.ready())):
+                if to_run := self.to_run(cells):
+                    return to_run
+            return ()
 
     def engine_says(self, target: Target, line: str) -> None:
         with self.lock:
@@ -288,7 +312,8 @@ def unseen(target: Target, runtime: str) -> TargetRecord:
     return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
 
 
-def _target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
+def target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
+    """The record of a target whose engine has introduced itself."""
     return TargetRecord(name=target.name, **identity.model_dump(exclude={"protocol", "apis"}), **vars(place))
 
 
@@ -315,7 +340,7 @@ class ResultsSink(Generic[V]):
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
-            self._writer.introduce(_target_record(target, identity, place))
+            self._writer.introduce(target_record(target, identity, place))
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
         self._writer.write(self.record(task, verdict, run))
@@ -338,7 +363,7 @@ class Collector(Sink[V]):
     kept: list[tuple[V, CellRun | None]] = field(default_factory=list)
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.engines[target.name] = _target_record(target, identity, place)
+        self.engines[target.name] = target_record(target, identity, place)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:  # noqa: ARG002
         self.kept.append((verdict, run))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from conformance.core.case import TableFormat
+from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Observation
 from conformance.suite.selection import estimated_batches
 from harness.engine.engine import EngineNeeds, Runtime
@@ -40,6 +40,17 @@ class Listener(EngineListener, Protocol):
     def cell_started(self, task: CellTask) -> None: ...
 
     def cell_done(self, run: CellRun) -> None: ...
+
+
+class LaterCells(Protocol):
+    """Cells of which only answers show that they are needed."""
+
+    @property
+    def cases(self) -> Iterable[Case]:
+        """The cases that they may be of: engines start with what these need, too."""
+
+    def ready(self) -> Iterable[CellTask]:
+        """Asked after each answer, from several threads: cells that may run now, each given once."""
 
 
 class SlotKey(NamedTuple):
@@ -133,11 +144,15 @@ class Scheduler:
         self._allow_code = allow_code
         self._kept = kept
         self._stopping = threading.Event()
-        self._engines = _Engines({}, limits, self._new_slot, self._stopping)
+        self._later: LaterCells | None = None
+        self._engines = _Engines((), limits, self._new_slot, self._stopping)
 
-    def run(self, cells: Iterable[CellTask]) -> None:
-        """Run all cells; each gives exactly one ``cell_done`` unless the run is stopped."""
-        self._engines = _Engines(queues(cells), self._limits, self._new_slot, self._stopping)
+    def run(self, cells: Iterable[CellTask], later: LaterCells | None = None) -> None:
+        """Run all cells, and later ones as soon as they are ready; each gives exactly one ``cell_done`` unless the run is stopped."""
+        self._later = later
+        cases = tuple(later.cases) if later is not None else ()
+        self._engines = _Engines(cases, self._limits, self._new_slot, self._stopping)
+        self._engines.add(cells)
         workers = self._limits.jobs * self._limits.side_by_side
         with ThreadPoolExecutor(workers, thread_name_prefix="cell") as pool:
             try:
@@ -166,14 +181,20 @@ class Scheduler:
         )
 
     def _work(self) -> None:
-        """Run one batch after the other, until none is left."""
+        """Run one batch after the other, until none is left and none may come."""
         while (batch := self._engines.next()) is not None:
             try:
-                before = self._start(batch)
+                self._run(batch)
             finally:
-                self._engines.started(batch)
-            if before is not None:
-                self._resume(batch, before)
+                self._engines.finished()
+
+    def _run(self, batch: Batch) -> None:
+        try:
+            before = self._start(batch)
+        finally:
+            self._engines.started(batch)
+        if before is not None:
+            self._resume(batch, before)
 
     def _start(self, batch: Batch) -> SavedCheckpoint | None:
         """Run the whole case, or the steps before its cut.
@@ -232,6 +253,8 @@ class Scheduler:
     def _done(self, run: CellRun) -> None:
         if not self._stopping.is_set():
             self._listener.cell_done(run)
+            # This cell has not released its engine yet, which cells that follow may need.
+            self._engines.add(self._later.ready() if self._later is not None else ())
 
 
 class _Engines:
@@ -242,36 +265,49 @@ class _Engines:
 
     def __init__(
         self,
-        queues: Mapping[SlotKey, Sequence[Batch]],
+        later: Iterable[Case],
         limits: Limits,
         new_slot: Callable[[Target, EngineNeeds], EngineSlot],
         stopping: threading.Event,
     ) -> None:
-        self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
+        self._waiting: dict[SlotKey, deque[Batch]] = {}
         self._starting: Counter[SlotKey] = Counter()
+        self._running = 0
+        self._uses_left: Counter[SlotKey] = Counter()
+        self._slots: dict[SlotKey, EngineSlot] = {}
+        self._later = tuple(later)
         self._limits = limits
+        self._new_slot = new_slot
         self._stopping = stopping
-        uses = [(batch, *use) for batches in queues.values() for batch in batches for use in batch.uses()]
-        self._uses_left = Counter(slot for _, slot, _ in uses)
-        topics = {slot for batch, slot, _ in uses if batch.first.case.topics}
-        main = {slot for batch, slot, _ in uses if batch.first.case.calls_main}
-        self._slots = {
-            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time, slot.tables, slot.jars, slot in main))
-            for slot, target in {slot: target for _, slot, target in uses}.items()
-        }
         self._discarded: list[str] = []
         self._changed = threading.Condition()
+
+    def add(self, cells: Iterable[CellTask]) -> None:
+        """These cells wait for an engine, too."""
+        more = queues(cells)
+        uses = [(batch, *use) for batches in more.values() for batch in batches for use in batch.uses()]
+        with self._changed:
+            for slot, batches in more.items():
+                self._waiting.setdefault(slot, deque()).extend(batches)
+            self._uses_left.update(slot for _, slot, _ in uses)
+            for slot, target in {slot: target for _, slot, target in uses if slot not in self._slots}.items():
+                cases = [*self._later, *(batch.first.case for batch, used, _ in uses if used == slot)]
+                topics, main = any(case.topics for case in cases), any(case.calls_main for case in cases)
+                needs = EngineNeeds(topics, slot.real_time, slot.tables, slot.jars, main)
+                self._slots[slot] = self._new_slot(target, needs)
+            self._changed.notify_all()
 
     def slot(self, key: SlotKey) -> EngineSlot:
         return self._slots[key]
 
     def next(self) -> Batch | None:
-        """Wait for a batch that may start; None if none is left."""
+        """Wait for a batch that may start; None if none is left, and none that runs may add one."""
         with self._changed:
-            while self._waiting and not self._stopping.is_set():
+            while (self._waiting or self._running) and not self._stopping.is_set():
                 for slot, batches in self._waiting.items():
                     if self._has_room(slot):
                         self._starting[slot] += 1
+                        self._running += 1
                         batch = batches.popleft()
                         if not batches:
                             del self._waiting[slot]
@@ -290,13 +326,19 @@ class _Engines:
             self._starting += Counter()  # without those at zero
             self._changed.notify_all()
 
+    def finished(self) -> None:
+        """All cells of a batch are done, so it adds no more."""
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
     def release(self, key: SlotKey) -> None:
         """One use of an engine is over; after the last one it is left to another run, or ended."""
         with self._changed:
             self._uses_left[key] -= 1
-            unused = not self._uses_left[key]
-        if unused:
-            self._slots[key].release()
+            unused = self._slots.pop(key) if not self._uses_left[key] else None
+        if unused is not None:
+            unused.release()
 
     def discard(self, directory: str) -> None:
         """Let the next engine that resumes a case remove a saved checkpoint."""
@@ -312,7 +354,8 @@ class _Engines:
         """End all engines, and all cells that wait for one."""
         with self._changed:
             self._changed.notify_all()
-        for slot in self._slots.values():
+            slots = tuple(self._slots.values())
+        for slot in slots:
             slot.close()
 
     def _has_room(self, slot: SlotKey) -> bool:

@@ -15,7 +15,6 @@ from tests.engine.jobs.plain import Plain, Resumed
 
 Answer: TypeAlias = Mapping[str, Any]
 """What ``conformance check --json`` prints."""
-BATCHES = 2
 OPERATORS = {
     # That of session windows has no name of its own.
     "the aggregation": {"stateStoreSave", "sessionWindowStateStoreSaveExec", "defaultName"},
@@ -35,7 +34,7 @@ def check(job: Job, before: str, after: str, folder: Path) -> Answer:
     ]
     settings = [option for key, value in job.conf.items() for option in ("--conf", f"{key}={value}")]
     command = [str(Path(sys.executable).with_name("conformance")), "check", f"shop.{job.function}", "--code", "src"]
-    versions = ["--from", before, "--to", after, "--output-mode", job.mode, "--batches", str(BATCHES)]
+    versions = ["--from", before, "--to", after, "--output-mode", job.mode]
     rest = ["--no-silent-streams", "--json", "-o", str(folder)]
     done = subprocess.run(
         [*command, *versions, *streams, *settings, *rest], cwd=REPOSITORY, capture_output=True, text=True, check=False

@@ -63,6 +63,17 @@ def test_a_long_run_counts_its_steps(capsys):
     assert capsys.readouterr().err.splitlines() == ["3 of 30 steps", "6 of 30 steps", "[1/2] late-drops/x"]
 
 
+@pytest.mark.parametrize("steps", [0, 3])
+def test_cells_may_be_added_to_those_that_run(steps, capsys):
+    for console in (Console(file=io.StringIO(), force_terminal=True, width=120), errors_console()):
+        with Answers("answers", 0, console, _line) as display:
+            for cells in (1, 2):
+                display.add(cells, cells * steps)
+                display.judged(CELL, verdict("conforms"), 1.0)
+            assert display.progress.tasks[0].total == 3 * (steps or 1)
+    assert capsys.readouterr().err.splitlines() == ["[1/1] late-drops/x", "[2/3] late-drops/x"]
+
+
 def _line(task, verdict, seconds):
     return AnswerLine(task.case.id)
 

@@ -54,18 +54,18 @@ def sample(stream: str, rows: int) -> Sample:
 def test_the_steps_do_not_grow_with_the_rows(rows: int, streams: int, tmp_path: Path) -> None:
     samples = [sample(f"s{number}", rows) for number in range(streams)]
     case = write_job(own_function("jobs:build"), samples, tmp_path, again=True)
-    # Seven steps on each version, and what follows the restart and comes before the last two steps.
-    assert len(case.steps) == 7
-    assert cost(case) == 2 * 7 + 5 + 2 + 1
+    # Six steps on each version, and what follows the restart and comes before the last two steps.
+    assert len(case.steps) == 6
+    assert cost(case) == 2 * 6 + 4 + 2 + 1
     # A checkpoint that is refused ends at once; then workarounds. If all are refused, that before the rows that arrive again is not tried.
     settings = 2
-    assert cost(case, lambda cell: bool(cell.workaround)) == 2 * 7 + 2 + settings * (5 + 2)
+    assert cost(case, lambda cell: bool(cell.workaround)) == 2 * 6 + 2 + settings * (4 + 2)
     # A checkpoint refused for the same columns as after the restart, but not resumed with a setting: the earlier version resumes it, too.
-    assert cost(case, lambda cell: bool(cell.workaround) and cell.cut != 6) == 2 * 7 + 2 + settings * (5 + 1) + 2
+    assert cost(case, lambda cell: bool(cell.workaround) and cell.cut != 5) == 2 * 6 + 2 + settings * (4 + 1) + 2
     # If they do not end alike, each checkpoint is tried.
     assert (
-        cost(case, lambda cell: bool(cell.workaround) or cell.cut != 6)
-        == 2 * 7 + (6 + 5 + 4 + 3 + 1) + 1 + 2 + settings * 2
+        cost(case, lambda cell: bool(cell.workaround) or cell.cut != 5)
+        == 2 * 6 + (5 + 4 + 3 + 1) + 1 + 2 + settings * 2
     )
 
 

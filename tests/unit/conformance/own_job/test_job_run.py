@@ -13,8 +13,9 @@ import pytest
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import (
     JobRun,
-    advance,
+    JobRuns,
     check_function,
+    is_silent,
     next_cells,
     own_function,
     with_expectations,
@@ -47,9 +48,7 @@ def whole_run(case, runtime, files=None):
     """Everything that a verdict needs, on these engines."""
     with closing(KeptEngines(runtime)) as kept:
         options = EngineUse(kept=kept)
-        run = JobRun.of(case, OLD, NEW, options, files)
-        while cells := next_cells(run):
-            (run,) = advance([run], cells, options, Silent())
+        (run,) = JobRuns([JobRun.of(case, OLD, NEW, options, files)]).complete(options, Silent())
         return run
 
 
@@ -70,10 +69,10 @@ def tried(tmp_path: Path):
 def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     verdict = tried("right")
     assert (verdict.answer, verdict.exit_code) == ("same", 0)
-    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (3, 6))]
-    assert verdict.without_handoff == (2, 4, 5)
+    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (3, 5))]
+    assert verdict.without_handoff == (2, 4)
     (told,) = (each.text for each in statements(verdict, None) if each.text.startswith("not handed over"))
-    assert told == "not handed over before steps 2, 4, 5, since the other checkpoints did alike"
+    assert told == "not handed over before steps 2, 4, since the other checkpoints did alike"
     more = replace(verdict, without_handoff=(2, 3, 4, 5, 9, 10))
     assert any("before steps 2–5, 9, 10, since" in each.text for each in statements(more, None))
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
@@ -141,6 +140,34 @@ def test_rows_from_topics_are_without_handoff(tmp_path: Path) -> None:
     assert next_cells(JobRun.of(case, OLD, NEW, EngineUse()))[0].keep != ()
     seen = observed(*(step(each.number) for each in case.steps))
     assert with_expectations(from_topics.case, tmp_path, seen).topics == from_topics.case.topics != {}
+
+
+def test_cases_under_other_conditions_run_beside_what_the_first_still_needs(tmp_path: Path) -> None:
+    sample = tmp_path / "events.jsonl"
+    sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
+    samples = [read_sample("events", sample)]
+    whole = write_job(own_function("jobs:build"), samples, tmp_path, again=True)
+    silent = write_job(own_function("jobs:build"), samples, tmp_path, batches=2, silent=True)
+
+    def asked(**modes: str) -> tuple[list[list[tuple[bool, int | None]]], list[str]]:
+        """The cells that become ready at a time: whether their streams are silent, and what they resume; and the engines that start."""
+        ready: list[list[tuple[bool, int | None]]] = []
+        runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), modes)
+        with closing(KeptEngines(runtime)) as kept:
+            options = EngineUse(kept=kept)
+            cases = [JobRun.of(case, OLD, NEW, options) for case in (whole, silent)]
+            JobRuns(cases, lambda cells: ready.append([(is_silent(cell.case), cell.cut) for cell in cells])).complete(
+                options, Silent()
+            )
+        return [cells for cells in ready if cells], runtime.started
+
+    (first, second, *others), started = asked()
+    assert first == [(False, None)] * 2
+    assert second == [(False, 3), (False, 5), (True, None), (True, None)]
+    assert sorted(others) == [[(False, 6)], [(True, 2), (True, 4)]]
+    assert sorted(started) == [OLD.name, NEW.name]
+    cells, _ = asked(**{NEW.name: "dies"})
+    assert not any(silent for some in cells for silent, _ in some), "only one version has an answer"
 
 
 # What the text of a module shows before an engine starts.

@@ -134,7 +134,7 @@ def test_each_cell_gets_the_files_and_few_checkpoints_are_kept(tmp_path: Path) -
 
 def test_two_versions_get_the_rows_of_the_files(tmp_path: Path) -> None:
     one = events(tmp_path, 100)
-    case = write_job(own_function("jobs:build"), [one], tmp_path, again=True)
+    case = write_job(own_function("jobs:build"), [one], tmp_path, batches=4, again=True)
     files = rows_in_files([one], tmp_path, batches=4, again=True)
     run = whole_run(case, TwoVersions(tmp_path, {}), files)
     seen = run.on(OLD).observation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import NeedsCode, Operation, Pipeline
+from conformance.core.case import KafkaSource, NeedsCode, Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
@@ -216,3 +216,46 @@ def test_an_engine_that_ends_while_code_of_the_author_runs_is_said_to(tmp_path):
         said = "the engine ended while your code ran: does it call os._exit, or crash?"
         assert run.failure.startswith(said) is told
         assert run.failure.endswith("ended with exit code 4")
+
+
+class OneByOne:
+    """Later cells, of which one is ready after each answer."""
+
+    def __init__(self, *cells):
+        self.waiting = list(cells)
+        self.cases = [cell.case for cell in cells]
+
+    def ready(self):
+        some, self.waiting = self.waiting[:1], self.waiting[1:]
+        return some
+
+
+@pytest.mark.parametrize("side_by_side", [1, 3])
+def test_cells_that_come_after_an_answer_run_in_the_same_engine(tmp_path, side_by_side):
+    runtime, seen = Counting(tmp_path), Recorder()
+    first, *others = (CellTask(case, (SPARK_359,)) for case in cases(5))
+    limits = Limits(jobs=2, step_timeout=60.0, side_by_side=side_by_side)
+    Scheduler(runtime, limits, seen).run([first], OneByOne(*others))
+    assert [(run.task.key, run.failure) for run in seen.runs] == [(cell.key, None) for cell in (first, *others)]
+    assert len(runtime.engines) == 1
+    assert runtime.engines[0].ended
+
+
+def test_an_engine_starts_with_what_later_cells_need(tmp_path):
+    runtime, (first, later) = Counting(tmp_path), cases(2)
+    later = later.model_copy(update={"topics": {"events": KafkaSource()}})
+    cells = [CellTask(case, (SPARK_359,)) for case in (first, later)]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), Recorder()).run(cells[:1], OneByOne(*cells[1:]))
+    assert [needs.topics for needs in runtime.needs] == [True]
+
+
+def test_an_error_of_what_gives_later_cells_ends_the_run(tmp_path):
+    class Failing(OneByOne):
+        def ready(self):
+            raise OSError("no space left on device")
+
+    runtime = Counting(tmp_path)
+    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(2)]
+    with pytest.raises(OSError, match="no space left"):
+        Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Recorder()).run(cells, Failing())
+    assert all(engine.ended for engine in runtime.engines)
