@@ -28,7 +28,7 @@ from conformance.own_job import verdict as verdicts
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
-from conformance.variants.catalogue import KAFKA, from_kafka
+from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.published import published_results
@@ -268,7 +268,7 @@ class _Trial:
         if not self.silent_streams or sending < 2:
             return ()
         case = self._case(folder, silent=True)
-        return (case, *(topic.case for topic in (from_kafka(case) if self.source == KAFKA else ())))
+        return (case, *(job_run.through_topics(case) if self.source == KAFKA else ()))
 
     def _runs(self, whole: Case, silent: Sequence[Case], folder: Path, errors: Console) -> Sequence[job_run.JobRun]:
         """Run the case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
@@ -294,7 +294,7 @@ class _Trial:
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
-    silent = ", silent streams" if job_run.is_silent(task.case) else ""
+    silent = f", silent {'topics' if task.case.topics else 'streams'}" if job_run.is_silent(task.case) else ""
     versions = " → ".join(str(target.version) for target in task.targets) + silent
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"

@@ -36,6 +36,7 @@ from conformance.runner.execution import Collector, Display, Plan, Sink, execute
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
+from conformance.variants.catalogue import from_kafka
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.scheduling.scheduler import LaterCells
@@ -283,6 +284,11 @@ def is_silent(case: Case) -> bool:
     return SILENT in case.id
 
 
+def through_topics(case: Case) -> Iterator[Case]:
+    """The same case with rows from topics, if it can have them; it has an id of its own, since runs keep answers by the id of their case."""
+    return (variant.case.model_copy(update={"id": f"{case.id}-topics"}) for variant in from_kafka(case))
+
+
 def first_handoffs(case: Case) -> tuple[int, ...]:
     """The steps before which a checkpoint is handed over in any case, in the order in which they are worth most."""
     restarts = [step.number for step in case.steps if isinstance(step.action, Restart)]
@@ -514,10 +520,10 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
 
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:
     """The same case, in the same file, expecting what was observed; see `fill_in_expectations` for errors."""
-    file = folder / f"{case.id.rpartition('/')[2]}.yaml"
+    file = folder / case.path.name
     text = fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True)
     # That its rows come from topics is not in the file.
-    return _written(file, text).model_copy(update={"topics": case.topics})
+    return _written(file, text).model_copy(update={"id": case.id, "topics": case.topics})
 
 
 def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path, ending: str = "") -> Case:

@@ -18,13 +18,13 @@ from conformance.own_job.job_run import (
     is_silent,
     next_cells,
     own_function,
+    through_topics,
     with_expectations,
     write_job,
 )
 from conformance.own_job.sample import read_sample
 from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner.resources import EngineUse
-from conformance.variants.catalogue import from_kafka
 from harness.engine.request import looks_at_plans
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
@@ -134,12 +134,15 @@ def test_rows_from_topics_are_without_handoff(tmp_path: Path) -> None:
     sample = tmp_path / "events.jsonl"
     sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
     case = write_job(own_function("jobs:build"), [read_sample("events", sample)], tmp_path, silent=True)
-    (from_topics,) = from_kafka(case)
-    cells = next_cells(JobRun.of(from_topics.case, OLD, NEW, EngineUse()))
+    (from_topics,) = through_topics(case)
+    cells = next_cells(JobRun.of(from_topics, OLD, NEW, EngineUse()))
     assert [(cell.cut, cell.keep) for cell in cells] == [(None, ()), (None, ())]
-    assert next_cells(JobRun.of(case, OLD, NEW, EngineUse()))[0].keep != ()
+    from_files = next_cells(JobRun.of(case, OLD, NEW, EngineUse()))
+    assert from_files[0].keep != ()
+    assert not {cell.key for cell in cells} & {cell.key for cell in from_files}, "one of them would not run"
     seen = observed(*(step(each.number) for each in case.steps))
-    assert with_expectations(from_topics.case, tmp_path, seen).topics == from_topics.case.topics != {}
+    expecting = with_expectations(from_topics, tmp_path, seen)
+    assert (expecting.id, expecting.topics) == (from_topics.id, from_topics.topics) != (case.id, {})
 
 
 def test_cases_under_other_conditions_run_beside_what_the_first_still_needs(tmp_path: Path) -> None:
