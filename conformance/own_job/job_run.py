@@ -285,7 +285,7 @@ def is_silent(case: Case) -> bool:
 
 
 def through_topics(case: Case) -> Iterator[Case]:
-    """The same case with rows from topics, if it can have them; it has an id of its own, since runs keep answers by the id of their case."""
+    """The same case with rows from topics, if it can have them, with an id of its own, since runs keep answers by the id of their case."""
     return (variant.case.model_copy(update={"id": f"{case.id}-topics"}) for variant in from_kafka(case))
 
 
