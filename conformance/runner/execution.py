@@ -171,7 +171,9 @@ def run_cells(
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
     judging = _Judging(judge, runtime, display, sink, cached, later)
     first = judging.to_run(cells) or judging.ready()
-    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(first, judging)
+    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(
+        first, judging if later is not None else None
+    )
     return judging.reused
 
 

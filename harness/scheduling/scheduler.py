@@ -253,8 +253,9 @@ class Scheduler:
     def _done(self, run: CellRun) -> None:
         if not self._stopping.is_set():
             self._listener.cell_done(run)
-            # This cell has not released its engine yet, which cells that follow may need.
-            self._engines.add(self._later.ready() if self._later is not None else ())
+            if self._later is not None:
+                # This cell has not released its engine yet, which cells that follow may need.
+                self._engines.add(self._later.ready())
 
 
 class _Engines:
