@@ -7,7 +7,7 @@ import time
 from concurrent import futures
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
 from .backend import Backend, Emitted
 from .checkpoint import ASKED, Checkpoint, newest_path, state_as_constants, stored_state
@@ -167,7 +167,7 @@ class Execution:
                         seen["written"] = [
                             {"id": id, "rows": rows} for id, rows in sorted(self._written.content().items())
                         ]
-                    if step.plan:
+                    if step.plan and self._query is not None:
                         seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._native is not None:
                         seen["native"], self._native = sorted(self._native), set()
@@ -225,7 +225,7 @@ class Execution:
         if not isinstance(self._backend.files, LocalFiles):
             return  # nor can a copy be restored there
         for _ in range(_LOOKS):
-            with self._backend.planning_paused(self._query):
+            with self._planning_paused():
                 if self._checkpoint.is_at_rest():
                     keep(self._request.directory, to)
                     if self._checkpoint.is_at_rest():
@@ -480,8 +480,12 @@ class Execution:
 
     def _place_at_once(self, staged: Any) -> None:
         """Show what arrives while no micro-batch is planned: two sources are not atomic."""
-        with self._backend.planning_paused(self._query):
+        with self._planning_paused():
             self._arrivals.place(staged)
+
+    def _planning_paused(self) -> ContextManager[None]:
+        """No micro-batch is planned in the block; none is between the runs of a query that runs once per action."""
+        return self._backend.planning_paused(self._query) if self._query is not None else nullcontext()
 
     def _while_it_runs(self) -> None:
         """What happens while a micro-batch runs, before its rows are kept."""
