@@ -23,7 +23,8 @@ from conformance.judging.step_comparison import INSTANTS, OutputSchema
 from conformance.model.catalogue import catalogue
 from conformance.model.operators import BatchProgress, ComparedRow
 from conformance.oracle.prediction import Prediction
-from conformance.query.reading import QueryReading, read_query
+from conformance.query import read_query
+from conformance.query.reading import QueryReading
 
 Teller: TypeAlias = Literal["engine", "model"]
 RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]

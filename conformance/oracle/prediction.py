@@ -20,7 +20,7 @@ from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.functions import BY_ORDER
 from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
-from conformance.query.reading import read_query
+from conformance.query import read_query
 
 NOT_PREDICTED = frozenset({"plan"})
 

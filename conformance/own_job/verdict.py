@@ -26,7 +26,8 @@ from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectations
-from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
+from conformance.query import read_query
+from conformance.query.reading import QueryReading, read_calls, read_plan
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite import discovery
 from harness.runtimes.tables import how_to_load

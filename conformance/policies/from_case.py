@@ -15,7 +15,8 @@ from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
-from conformance.query.reading import QueryReading, read_query
+from conformance.query import read_query
+from conformance.query.reading import QueryReading
 
 LEAST_PACE = 1000
 """Minimum milliseconds between two steps, if the delay is shorter."""

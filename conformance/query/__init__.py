@@ -1,1 +1,16 @@
 """One typed reading of a query, made from its pipeline and SQL or from an engine's plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.core.case import Pipeline
+from conformance.core.spark_types import Schema
+from conformance.query.reading import QueryReading
+
+
+def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:
+    """Read a query; ``streams``: the schemas of the streams that it may read, by name."""
+    from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
+
+    return Reader(streams).read(pipeline)

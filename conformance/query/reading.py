@@ -16,9 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from conformance.core.case import Pipeline
-from conformance.core.spark_types import Schema
-
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
 JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
 
@@ -193,13 +190,6 @@ class QueryReading:
             for operator in self.operators
             if isinstance(operator, kinds) and getattr(operator, "stateful", True)
         )
-
-
-def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:
-    """Read a query; ``streams``: the schemas of the streams that it may read, by name."""
-    from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
-
-    return Reader(streams).read(pipeline)
 
 
 PHYSICAL_PLAN = "== Physical Plan =="

@@ -23,8 +23,7 @@ from typing import Any, Callable, Iterable, Iterator
 from .files import Files, SparkFiles, one_file
 from .kafka import Broker, Record
 from .origin import MissingName
-from .progress import milliseconds
-from .request import Batch, Partitions, RowsInFile, Stream, Topic
+from .request import Batch, Partitions, RowsInFile, Stream, Topic, milliseconds
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
-from . import session
+from . import main_program, session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
 from .backend import Emitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
@@ -36,11 +36,13 @@ class Classic:
     def __init__(
         self, work: str, conf: Dict[str, str], storage: Optional[str] = None, hidden: Optional[Dict[str, str]] = None
     ) -> None:
-        self.spark = session.start(work, conf, hidden or {})
+        settings = dict(conf)
+        main_program.attach(settings)
+        self.spark = session.start(work, settings, hidden or {})
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._native = self.spark.conf.get("spark.conformance.native", None)
-        self._session_class = session_class(self.spark)
+        self._session_class = session.session_class(self.spark)
         self._connecting = threading.Lock()
         self._broker: Optional[Broker] = None
         self._session_settings = session.settings_of_each(self.spark)
@@ -151,12 +153,3 @@ class Classic:
 
     def native(self, session: Any) -> Optional[Set[str]]:
         return native_operators(self._native, session.streams.active) if self._native is not None else None
-
-
-def session_class(spark: Any) -> Any:
-    """The JVM class that sets the active session. Look it up once: py4j searches all jars for each part of the name."""
-    from py4j.java_gateway import JavaClass
-
-    jvm = spark.sparkContext._jvm
-    companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer; before, `classic` is an unknown package
-    return companion if isinstance(companion, JavaClass) else jvm.org.apache.spark.sql.SparkSession

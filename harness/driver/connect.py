@@ -16,13 +16,14 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 
 from .arrivals import Arrivals, FileArrivals, JobArrivals
 from .backend import Emitted, identity
-from .capture import Capture, encode_row
+from .capture import Capture
 from .errors import DriverFailure, Reason, grpc_details
 from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
 from .origin import raised_by_driver
 from .request import Stream
 from .session import SESSION_SETTINGS
+from .values import encode_row
 
 _POLLING_DELAY = "500ms"
 """How often an idle query looks for files if those of one micro-batch are several. They appear one by one, and Spark lists the directories

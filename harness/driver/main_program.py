@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from . import jvm_methods
 from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop, Value
 from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
+from .session import session_class
 
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""
@@ -135,8 +136,6 @@ class _MainRun:
 
     def _call(self) -> None:
         from py4j.java_gateway import JavaClass
-
-        from .classic import session_class
 
         try:
             gateway, jvm = self.session.sparkContext._gateway, self.session._jvm

@@ -7,8 +7,9 @@ Some queries run micro-batches without end, also while nothing arrives: ``report
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Set
+
+from .request import milliseconds
 
 if TYPE_CHECKING:
     from .arrivals import Arrivals
@@ -23,7 +24,6 @@ IDLE_MICRO_BATCHES = 3
 The first may have been planned before the last rows arrived.
 """
 _BY_THE_CLOCK = re.compile(r"\bProcessingTime(Timeout)?\b")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def executed(entries: list[Entry]) -> list[Entry]:
@@ -64,12 +64,6 @@ def _source_read(source: Entry, arrivals: Arrivals) -> dict[str, Any]:
     if records is None:
         return {**read, "moved": source.get("startOffset") != source.get("endOffset")}
     return {**read, "moved": any(records), "records": records}
-
-
-def milliseconds(instant: str) -> int:
-    """``1970-01-01T00:00:10.000Z`` as milliseconds since the epoch."""
-    parsed = datetime.strptime(instant, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
-    return (parsed - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _dropped(operators: list[Entry]) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, List, Optional
 
 Json = Any
@@ -11,6 +12,7 @@ Partitions = List[List[Dict[str, Json]]]
 """Rows as objects, by partition of one micro-batch."""
 Batch = Dict[str, Partitions]
 """What arrives in one micro-batch, by stream."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class RowsInFile(List[Dict[str, Json]]):
@@ -115,3 +117,9 @@ class CaseRequest:
 def snake_case(message: Dict[str, Json]) -> Dict[str, Json]:
     """The fields of a message under the names they have in Python: ``outputMode`` is ``output_mode``."""
     return {re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name): value for name, value in message.items()}
+
+
+def milliseconds(instant: str) -> int:
+    """``1970-01-01T00:00:10.000Z`` as milliseconds since the epoch."""
+    parsed = datetime.strptime(instant, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    return (parsed - _EPOCH) // timedelta(milliseconds=1)

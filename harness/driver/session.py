@@ -12,8 +12,6 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
-from . import main_program
-
 CLASS_PATH = "spark.driver.extraClassPath"
 FIRST_JARS = "spark.conformance.firstJars"
 
@@ -115,7 +113,6 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
 
     shown = {**_static_settings(work), **conf}
     order_class_path(shown, os.environ.get("SPARK_HOME", ""))
-    main_program.attach(shown)
     if hidden:
         _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")
@@ -146,6 +143,15 @@ def settings_of_each(spark: Any) -> dict[str, str]:
         context.remove(key)
         spark.builder._options.pop(key, None)  # pyspark sets these anew whenever it asks for the session
     return taken
+
+
+def session_class(spark: Any) -> Any:
+    """The JVM class that sets the active session. Look it up once: py4j searches all jars for each part of the name."""
+    from py4j.java_gateway import JavaClass
+
+    jvm = spark.sparkContext._jvm
+    companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer; before, `classic` is an unknown package
+    return companion if isinstance(companion, JavaClass) else jvm.org.apache.spark.sql.SparkSession
 
 
 def _start_jvm(shown: dict[str, str]) -> None:

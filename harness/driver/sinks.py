@@ -90,7 +90,7 @@ class WrittenSink:
     def _found(self) -> Dict[int, List[List[Any]]]:
         from pyspark.sql import functions as F
 
-        from .capture import encode_row
+        from .values import encode_row
 
         of_file = self.batches()
         found: Dict[int, List[List[Any]]] = {}

@@ -12,7 +12,8 @@ from concurrent import futures
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from harness.driver.errors import DriverFailure
-from harness.driver.progress import executed, milliseconds
+from harness.driver.progress import executed
+from harness.driver.request import milliseconds
 
 if TYPE_CHECKING:
     from harness.driver.classic import Classic

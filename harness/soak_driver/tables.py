@@ -9,7 +9,7 @@ from typing import Any, List, Tuple
 
 from harness.driver.checkpoint import Checkpoint
 from harness.driver.files import LocalFiles
-from harness.driver.progress import milliseconds
+from harness.driver.request import milliseconds
 
 from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
 

@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from conformance.query.reading import JoinKind, QueryReading, read_plan, read_query
+from conformance.query import read_query
+from conformance.query.reading import JoinKind, QueryReading, read_plan
 
 _JOINS: Mapping[JoinKind, str] = {
     "inner": "inner join",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from harness.driver.capture import encode_row
+from harness.driver.values import encode_row
 
 
 def main(out):

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.core.wording import counted
-from conformance.query.reading import read_query
+from conformance.query import read_query
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.gate import Gate, gate
 from tests.support.published import published_report

@@ -14,7 +14,7 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.language import InvalidCase, read_case
 from conformance.language.reader import case_from
-from conformance.query.reading import read_query
+from conformance.query import read_query
 from harness.engine.request import request_for
 
 VALID = Path(__file__).parent / "valid"

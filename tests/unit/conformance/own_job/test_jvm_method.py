@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import OwnQuery, own_function, write_job
 from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.sample import read_sample
-from conformance.query.reading import read_query
+from conformance.query import read_query
 from harness.runtimes.own_code import LOCAL_JARS, Jar, local_jar_settings
 
 

@@ -10,7 +10,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import write_job
 from conformance.own_job.sample import Sample, read_sample, silent
 from conformance.own_job.sql_file import SqlFile, is_sql_file
-from conformance.query.reading import read_query
+from conformance.query import read_query
 
 TEXT = """-- clicks; and what they led to
 CREATE OR REPLACE TEMPORARY VIEW paid AS

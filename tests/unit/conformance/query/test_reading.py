@@ -8,6 +8,7 @@ import pytest
 
 from conformance.core.spark_types import parse_schema
 from conformance.language.pipelines import pipeline
+from conformance.query import read_query
 from conformance.query.reading import (
     Aggregation,
     Deduplication,
@@ -20,7 +21,6 @@ from conformance.query.reading import (
     Union,
     Watermark,
     Window,
-    read_query,
 )
 
 STREAMS = {

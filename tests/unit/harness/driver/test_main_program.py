@@ -208,10 +208,9 @@ def _engine(monkeypatch, jvm):
         jvm.programs[name](given)
 
     gateway.JavaClass = lambda name, _: SimpleNamespace(main=partial(main, name))
-    sessions = ModuleType("harness.driver.classic")
-    sessions.session_class = lambda _: SimpleNamespace(setActiveSession=jvm.active.append)
-    for module in (frames, types, gateway, sessions):
+    for module in (frames, types, gateway):
         monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(main_program, "session_class", lambda _: SimpleNamespace(setActiveSession=jvm.active.append))
     monkeypatch.setattr(jvm_methods, "check_main", lambda *_: None)
     monkeypatch.setattr(jvm_methods, "java_class", lambda _, name: name if name in jvm.declared else None)
     monkeypatch.setattr(main_program, "_engine", [jvm])

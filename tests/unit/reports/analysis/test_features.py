@@ -6,7 +6,8 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.query.reading import Aggregation, Deduplication, Join, read_query
+from conformance.query import read_query
+from conformance.query.reading import Aggregation, Deduplication, Join
 from reports.analysis.features import (
     FEATURES,
     STATEFUL,

@@ -13,7 +13,8 @@ from typing import get_args
 import pytest
 
 from conformance.core.case import Case, Restart, Step
-from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction, read_query
+from conformance.query import read_query
+from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction
 from conformance.suite import discovery
 from harness.targets import targets
 from reports.analysis.published import patch_results, published_results
