@@ -18,7 +18,7 @@ _memory = RecentMemory()
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     from .execution import Execution
     from .files import finish
-    from .survey import Survey
+    from .jobs.survey import Survey
 
     if "program" in message:
         channel.send("program", case=message["case"], **Survey(backend, message).answer())

@@ -7,12 +7,13 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
-from . import main_program, session
+from . import session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
 from .backend import Emitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, Reason
 from .files import HadoopFiles, LocalFiles
+from .jobs import main_program
 from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from .errors import NotPermitted
+from .jobs.own_code import OwnCode, drop_views
+from .jobs.program import LEFT_OUT, Source
 from .origin import method
-from .own_code import OwnCode, drop_views
 from .permission import check_statement
-from .program import LEFT_OUT, Source
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 

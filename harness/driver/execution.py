@@ -15,12 +15,12 @@ from .clock import DrivenClock
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
+from .jobs.own_code import AuthorFailed, OwnCode, OwnQueries, Sink
+from .jobs.query_starts import allowed
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
-from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink
 from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
-from .query_starts import allowed
 from .request import CaseRequest, Step
 from .sinks import SINKS, SinkUnreadable
 from .state_functions import MissingPackages

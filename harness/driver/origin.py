@@ -61,7 +61,8 @@ def raised_by_driver(error: BaseException) -> bool:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if not of_the_standard_library(frame.f_code.co_filename):
             innermost = frame
-    return innermost is not None and innermost.f_globals.get("__package__") == __package__
+    package = innermost.f_globals.get("__package__") if innermost is not None else None
+    return "{}.".format(package).startswith("{}.".format(__package__))
 
 
 def own_failures_marked(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Self
 
@@ -221,10 +221,11 @@ def driver_digest(state_functions: bool) -> str:
         state_functions: whether to include the named functions over state, which most cases do not run.
     """
     digest = hashlib.sha256()
-    for file in sorted(files("harness.driver").iterdir(), key=lambda file: file.name):
-        left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
-        if file.name.endswith(".py") and file.name not in left_out:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
+    with as_file(files("harness.driver")) as driver:
+        for file in sorted(driver.rglob("*.py")):
+            if file.name not in left_out:
+                digest.update(file.relative_to(driver).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

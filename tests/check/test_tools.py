@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-INSIDE = sorted(path for room in ("driver", "soak_driver") for path in (ROOT / "harness" / room).glob("*.py"))
+INSIDE = sorted(path for room in ("driver", "soak_driver") for path in (ROOT / "harness" / room).rglob("*.py"))
 """What runs inside an engine."""
 PYTHON = [sys.executable, "-m"]
 

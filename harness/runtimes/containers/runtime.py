@@ -411,7 +411,7 @@ class ContainerRuntime:
 
     def _files(self, work: str) -> bytes:
         with as_file(files("harness.driver")) as driver:
-            trees = [("engine", driver.parent, tuple(driver.glob("*.py")))]
+            trees = [("engine", driver.parent, tuple(driver.rglob("*.py")))]
             return packed(work, [*trees, *(self._own_code.files() if self._own_code is not None else ())])
 
     def _copies(self, work: str) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import pytest
 
 from harness.driver.dataframe import build
 from harness.driver.errors import NotPermitted
-from harness.driver.own_code import OwnCode
-from harness.driver.program import Source
+from harness.driver.jobs.own_code import OwnCode
+from harness.driver.jobs.program import Source
 
 
 class Recorded:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from harness.driver.jobs.jvm_methods import place
 from harness.driver.origin import (
     DriverError,
     MissingName,
@@ -48,7 +49,7 @@ PYSPARK = of_module("pyspark.sql.dataframe", "def refuses():\n    raise ValueErr
 
 
 def raised(function, *arguments):
-    with pytest.raises((LookupError, ValueError, ZeroDivisionError)) as caught:
+    with pytest.raises((LookupError, TypeError, ValueError, ZeroDivisionError)) as caught:
         function(*arguments)
     return caught.value
 
@@ -56,6 +57,7 @@ def raised(function, *arguments):
 def test_a_mistake_of_the_driver_is_its_own():
     assert raised_by_driver(raised(DRIVER["fails"]))
     assert raised_by_driver(raised(CaseRequest.parse, {}))
+    assert raised_by_driver(raised(place, None))
 
 
 def test_so_is_one_that_the_standard_library_notices():

@@ -12,10 +12,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver import jvm_methods, main_program
-from harness.driver.debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop
-from harness.driver.jvm_methods import NotCallable
-from harness.driver.program import Source, WithoutEnd
+from harness.driver.jobs import jvm_methods, main_program
+from harness.driver.jobs.debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop
+from harness.driver.jobs.jvm_methods import NotCallable
+from harness.driver.jobs.program import Source, WithoutEnd
 
 PY4J, GONE = 99, object()
 STREAMING, SQL = "org.apache.spark.sql.streaming.", "org.apache.spark.sql."

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.own_code import AuthorFailed, OwnCode, OwnQueries, printed
+from harness.driver.jobs.own_code import AuthorFailed, OwnCode, OwnQueries, printed
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver import program as program_module
-from harness.driver.own_code import AuthorFailed, OwnCode
-from harness.driver.program import Source
-from harness.driver.query_starts import QueryStarted
+from harness.driver.jobs import program as program_module
+from harness.driver.jobs.own_code import AuthorFailed, OwnCode
+from harness.driver.jobs.program import Source
+from harness.driver.jobs.query_starts import QueryStarted
 
 
 class Frame:
@@ -217,7 +217,7 @@ def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, ses
     ],
 )
 def test_a_source_is_named_after_its_topic_path_or_table(tmp_path, session, reads, names, monkeypatch):
-    monkeypatch.setattr("harness.driver.program._of_kafka", lambda frame, source: frame)
+    monkeypatch.setattr("harness.driver.jobs.program._of_kafka", lambda frame, source: frame)
     run = ran(tmp_path, session, "spark.readStream." + reads)
     assert [source.name for source in run.sources] == names
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.driver.own_code import mistake_in_text
+from harness.driver.jobs.own_code import mistake_in_text
 
 OLD = """\
 Writing job aborted.

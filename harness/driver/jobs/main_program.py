@@ -14,10 +14,10 @@ import threading
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..session import session_class
 from . import jvm_methods
 from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop, Value
 from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
-from .session import session_class
 
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""

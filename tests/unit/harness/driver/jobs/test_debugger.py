@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from harness.driver.debugger import NULL, Debugger, DebuggerFailed, Method, Stop
+from harness.driver.jobs.debugger import NULL, Debugger, DebuggerFailed, Method, Stop
 
 T = TypeVar("T")
 START = Method(7, 8, "start", "(Ljava/lang/String;J[I)Ljava/lang/Object;", 1)

@@ -19,8 +19,8 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
+from ..origin import of_the_standard_library
 from . import jvm_methods, main_program
-from .origin import of_the_standard_library
 from .program import Program, Run, Source, for_each
 from .program import run as run_program
 from .query_starts import guard_pyspark

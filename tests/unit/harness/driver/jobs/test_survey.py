@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver import survey
-from harness.driver.program import Source
-from harness.driver.survey import Survey
-from tests.unit.harness.driver.test_program import Frame, program, pyspark, session
+from harness.driver.jobs import survey
+from harness.driver.jobs.program import Source
+from harness.driver.jobs.survey import Survey
+from tests.unit.harness.driver.jobs.test_program import Frame, program, pyspark, session
 
 __all__ = ["pyspark", "session"]
 
@@ -124,8 +124,8 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     reader = SimpleNamespace(format=lambda _: reader, options=lambda: reader, schema=lambda _: reader, load=load)
     session.read = reader
     (tmp_path / "in").mkdir()
-    monkeypatch.setattr("harness.driver.main_program.run", main)
-    monkeypatch.setattr("harness.driver.program.as_json", lambda number: ["{}"] * number)
+    monkeypatch.setattr("harness.driver.jobs.main_program.run", main)
+    monkeypatch.setattr("harness.driver.jobs.program.as_json", lambda number: ["{}"] * number)
     answer = surveyed("", program={"main": "acme.Main", "arguments": ["x"]}, record=2)
     assert loaded == [str(tmp_path / "in")]
     assert answer["sources"] == [{"name": "orders", "format": "json", "ddl": "`a` int", "rows": ["{}", "{}"]}]

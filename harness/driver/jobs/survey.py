@@ -6,12 +6,12 @@ import os
 import re
 from typing import Any, Dict, List, Optional
 
+from ..backend import Backend
+from ..errors import describe
+from ..permission import analysed_plan
+from ..request import Stream
 from . import program
-from .backend import Backend
-from .errors import describe
 from .own_code import AuthorFailed, OwnCode, refused_at
-from .permission import analysed_plan
-from .request import Stream
 
 _STREAM = re.compile(r"\bStreaming\w*Relation")
 """What reads a stream, in an analysed plan."""

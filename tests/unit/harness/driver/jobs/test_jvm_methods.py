@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver import jvm_methods
-from harness.driver.own_code import AuthorFailed, OwnCode
+from harness.driver.jobs import jvm_methods
+from harness.driver.jobs.own_code import AuthorFailed, OwnCode
 
 
 class Class:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from harness.driver.query_starts import QueryStarted, allowed, guard
+from harness.driver.jobs.query_starts import QueryStarted, allowed, guard
 
 
 class Session:
