@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -14,30 +14,25 @@ from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
-from reports.analysis.bug_report import BugReport, written_by_hand
 from reports.analysis.change import changes
 from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
-from reports.analysis.published import patch_results, published_results
+from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
-from reports.html.bug_report import jira, versions
-from reports.html.pyspark_script import pyspark_script
-from reports.html.streamtest_suite import NoLiteral, streamtest_suite, suite_name
-from reports.results.known_bug import listed_bugs
+from reports.exports.pyspark_script import pyspark_script
+from reports.exports.streamtest_suite import NoLiteral, streamtest_suite
 from reports.results.reading import Results
 
-Format: TypeAlias = Literal[
-    "junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest", "bug-report"
-]
+Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest"]
 
 FORMATS = get_args(Format)
 
 
 def export(
     format: Format = argument(..., f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.", "FORMAT"),
-    results: list[Path] = argument(..., "Results files of one suite; script, streamtest, bug-report: a case.", "FILE"),
+    results: list[Path] = argument(..., "Results files of one suite; script, streamtest: a case.", "FILE"),
     spark: str | None = option(None, "badge: only this version.", "VERSION"),
     from_: str | None = option(None, "summary: the older of two versions to compare.", "VERSION", None, "--from"),
     to: str | None = option(None, "summary: the newer of two versions to compare.", "VERSION", None, "--to"),
@@ -46,23 +41,21 @@ def export(
         "annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
         "PATH",
     ),
-    output: Path | None = output_option(None, "Write this file instead of standard output; bug-report: the folder."),
+    output: Path | None = output_option(None, "Write this file instead of standard output."),
 ) -> None:
     """Write results for other programs, or a case as one.
 
-    What the results say does not change the exit code. A script needs nothing but PySpark, a suite Spark's StreamTest. The folder
-    of a bug report has both, where the case can be both.
+    What the results say does not change the exit code. A script needs nothing but PySpark, a suite Spark's StreamTest.
     """
     if (from_ is None) != (to is None):
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     if cases and len(cases) > 1 and format in ("annotations", "ctrf"):
         raise typer.BadParameter(f"{format} takes one folder", param_hint="--cases")
-    if format in ("script", "streamtest", "bug-report"):
-        case = _one_case(results, format)
-        if format == "bug-report":
-            _write_bug_report(case, output)
-        else:
-            _write(_script(case) if format == "script" else streamtest(case, published_results()), format, output)
+    if format in ("script", "streamtest"):
+        if len(results) != 1:
+            raise typer.BadParameter(f"{format} takes one case", param_hint="FILE")
+        case = one_case(str(results[0]))
+        _write(script(case) if format == "script" else streamtest(case, published_results()), format, output)
         return
     read = Results.read_all(results)
     folder = cases[0].as_posix() if cases else "cases"
@@ -82,52 +75,20 @@ def export(
     _write(writers[format](), format, output)
 
 
-def _one_case(cases: Sequence[Path], format: Format) -> Case:
-    if len(cases) != 1:
-        raise typer.BadParameter(f"{format} takes one case", param_hint="FILE")
-    case = discovery.find(str(cases[0]))
+def one_case(path: str) -> Case:
+    """Return the case for Spark at this path or with this id.
+
+    Raises:
+        WrongUsage: it is a case on a watermark policy.
+    """
+    case = discovery.find(path)
     if not isinstance(case, Case):
         raise WrongUsage(f"{case.id} is a case on a watermark policy, which no Spark runs")
     return case
 
 
-def _write_bug_report(case: Case, folder: Path | None) -> None:
-    if folder is None:
-        raise typer.BadParameter("bug-report writes a folder; name it", param_hint="--output")
-    begins = _BEGIN["script"], _BEGIN["streamtest"]
-    for name, text in bug_report_files(case, (published_results(), *patch_results())).items():
-        write_file(folder / name, text, FileKind("a file of a bug report", lambda start: start.startswith(begins)))
-    typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-
-
-def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
-    """Returns each file of a bug report by its name; the report says why a program or a test is missing.
-
-    ``results``: the published results, those of the newest releases first.
-
-    Raises WrongUsage: nothing is known of the cause of a bug of the case.
-    """
-    report = BugReport.of(case, results)
-    if report is None:
-        known = "\n  ".join(str(bug.case) for bug in listed_bugs().values() if bug.cause)
-        raise WrongUsage(f"no bug is reported with {case.id}; these cases are reports:\n  {known}")
-    files = written_by_hand(case)
-    missing: list[str] = []
-    makers: Mapping[str, Callable[[], str]] = {
-        "reproduce.py": lambda: _script(case),
-        f"{suite_name(case)}.scala": lambda: streamtest(case, results[0]),
-    }
-    for name, make in makers.items():
-        try:
-            files[name] = files.get(name) or make()
-        except WrongUsage as reason:
-            missing.append(str(reason))
-    script, suite = (name if name in files else None for name in makers)
-    return {**files, "JIRA.md": jira(report, script, suite, missing), "versions.md": versions(report)}
-
-
 def streamtest(case: Case, published: Results) -> str:
-    """Returns the suite, by the published answers; raises WrongUsage with the reason if the case has none."""
+    """Return the suite of a case, by the published answers; raise WrongUsage with the reason if it has none."""
     answered = [cell for cell in published.cells if cell.case == case.id and cell.case_digest == case.digest]
     columns = next((cell.observation.columns for cell in reversed(answered) if cell.observation), ())
     if not columns:
@@ -144,14 +105,15 @@ def streamtest(case: Case, published: Results) -> str:
     return suite
 
 
-def _script(case: Case) -> str:
-    script = pyspark_script(case)
-    if script is None:
+def script(case: Case) -> str:
+    """Return the program of a case; raise WrongUsage with the reason if it has none."""
+    program = pyspark_script(case)
+    if program is None:
         raise WrongUsage(
             f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
             "topics or tables, or calls code that is not in it"
         )
-    return f"{script}\n"
+    return f"{program}\n"
 
 
 def _write(text: str, format: Format, output: Path | None) -> None:

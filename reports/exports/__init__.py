@@ -1,1 +1,1 @@
-"""Results in the formats that CI systems read, each a function from results to text."""
+"""Results and cases in the formats of other programs, each a function to text."""

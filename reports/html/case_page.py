@@ -18,9 +18,9 @@ from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.model_agreement import ModelPrediction
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
+from reports.exports.pyspark_script import pyspark, pyspark_script
 from reports.html.addresses import SourceLink
 from reports.html.comparison import CaseCheckpoint, checkpoints_of_case, readable
-from reports.html.pyspark_script import pyspark, pyspark_script
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.core.case import Case
@@ -18,15 +17,6 @@ from conformance.core.values import NotAValue, canonical, show
 from reports.analysis.step_table import Block, Line, StepTable
 from reports.html.addresses import SourceLink
 from reports.results.records import Target
-
-PLAIN = Environment(
-    loader=PackageLoader("reports.html"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
-"""The templates of Markdown and of programs: nothing that they print is escaped."""
 
 _SPECIAL = re.compile(r"([\\*_\[\]#|~])")
 _CODE = re.compile(r"(`[^`\n]+`)")

@@ -76,7 +76,7 @@ def test_the_design_shows_every_folder_of_code():
 def decided():
     """The dotted names in the table of docs/design/where-it-is-decided.md."""
     text = (ROOT / "docs" / "design" / "where-it-is-decided.md").read_text(encoding="utf-8")
-    return re.findall(r"`((?:conformance|harness|reports)\.[\w.]+)`", text)
+    return re.findall(r"`((?:conformance|harness|reports|tools)\.[\w.]+)`", text)
 
 
 def test_questions_are_listed():

@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parents[3] / "browser" / "sample" / "results.jsonl"
 CASE = "late-drops/window-still-open"
 
 
-@pytest.mark.parametrize("format", [each for each in get_args(Format) if each != "bug-report"])  # that is a folder
+@pytest.mark.parametrize("format", get_args(Format))
 def test_an_export_replaces_an_earlier_one_and_nothing_else(format: str, tmp_path: Path) -> None:
     output, of = tmp_path / "exported", CASE if format in ("script", "streamtest") else str(RESULTS)
 

@@ -13,8 +13,7 @@ from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import canonical, instant_ms, struct_items
-from reports.html.pyspark_script import INDENT, QueryWriter, name_of, source_names, text_of
-from reports.html.texts import PLAIN
+from reports.exports.pyspark_script import INDENT, PLAIN, QueryWriter, name_of, source_names, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = {"tinyint": "{}.toByte", "smallint": "{}.toShort", "int": "{}", "bigint": "{}L", "boolean": "{}"}

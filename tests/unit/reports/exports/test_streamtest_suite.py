@@ -13,7 +13,7 @@ from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import parse_schema
 from conformance.suite import discovery
-from reports.html.streamtest_suite import NoLiteral, literal, streamtest_suite
+from reports.exports.streamtest_suite import NoLiteral, literal, streamtest_suite
 from tests.support.observations import case, expect
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from conformance.core.case import (
     PYTHON_STATE,
     Add,
@@ -22,8 +24,15 @@ from conformance.core.case import (
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.query.syntax import NotReadable, expression, window_call
-from reports.html.texts import PLAIN
 
+PLAIN = Environment(
+    loader=PackageLoader("reports.exports"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+"""The templates of programs: nothing that they print is escaped."""
 INDENT = "    "
 _TRIGGERS = {
     "once": "once=True",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from conformance.core.case import Case, Differs
 from conformance.core.versions import SparkVersion, falling_into, releases
@@ -26,7 +26,7 @@ class BugReport:
 
     @classmethod
     def of(cls, case: Case, results: Iterable[Results]) -> BugReport | None:
-        """Returns the report of the newest bug that the case shows; None if the catalogue reports no bug with it.
+        """Return the report of the newest bug that the case shows; None if the catalogue reports no bug with it.
 
         ``results``: those whose answers say which releases have it.
         """
@@ -64,7 +64,7 @@ class BugReport:
     @property
     def found(self) -> tuple[SparkVersion, str] | None:
         """What the newest affected release did that the case without the bug does not expect; None without an answer that says it."""
-        plain = self.case.model_copy(update={"differs": tuple(each for each in self.case.differs if not each.bug)})
+        plain = self.case.model_copy(update={"differs": tuple(entry for entry in self.case.differs if not entry.bug)})
         for version, cell in reversed(self.answers):
             if self.entry is not None and self._has_it(cell) and cell.observation is not None:
                 verdict = judge(plain, version, cell.observation)
@@ -78,17 +78,17 @@ class BugReport:
 
 
 def written_by_hand(case: Case) -> dict[str, str]:
-    """Returns the program and the suite of a report, by the names of their files, where the case can be neither; else nothing."""
-    folder = files("reports.html") / "templates" / "bugs" / case.id.rpartition("/")[2]
+    """Return the program and the suite of a report, by the names of their files, where the case can be neither; else nothing."""
+    folder = Path(__file__).parent / "by_hand" / case.id.rpartition("/")[2]
     written = folder.iterdir() if folder.is_dir() else ()
     return {path.name.removesuffix(".txt"): path.read_text(encoding="utf-8") for path in written}
 
 
 def _answers(case: Case, results: Iterable[Results]) -> Iterator[tuple[SparkVersion, Cell]]:
     """Of releases of Apache's alone; no other column counts as a release."""
-    for each in results:
-        versions = {target.name: target.version for target in each.header.targets if target.apache}
-        for cell in each.cells:
+    for published in results:
+        versions = {target.name: target.version for target in published.header.targets if target.apache}
+        for cell in published.cells:
             version = versions.get(cell.target)
             if cell.case == case.id and cell.case_digest == case.digest and version is not None:
                 yield version, cell

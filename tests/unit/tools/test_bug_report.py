@@ -1,24 +1,22 @@
-"""``conformance export bug-report``: each bug whose cause is known becomes a whole report, or the report says what is missing and why."""
+"""``tools.bug_report``: each bug whose cause is known becomes a whole report, or the report says what is missing and why."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from conformance.cli.export import bug_report_files
-from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
-from reports.analysis.bug_report import BugReport
 from reports.analysis.published import patch_results, published_results
-from reports.html.streamtest_suite import suite_name
+from reports.exports.streamtest_suite import suite_name
 from reports.results.known_bug import ListedBug, listed_bugs
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite
+from tools.bug_report.__main__ import bug_report_files, main
+from tools.bug_report.report import BugReport
 
 CASES = {case.id: case for case in whole_suite().cases}
-FINDINGS = Path(__file__).parents[4] / "docs" / "findings.md"
+FINDINGS = Path(__file__).parents[3] / "docs" / "findings.md"
 BUGS = [bug for bug in listed_bugs().values() if bug.cause is not None]
 
 
@@ -68,8 +66,7 @@ def test_the_page_of_bugs_has_each() -> None:
 
 def test_the_command_writes_a_folder(tmp_path: Path) -> None:
     case = "deduplication/late-rows-escape-when-the-time-is-not-selected"
-    done = CliRunner().invoke(app, ["export", "bug-report", case, "--output", str(tmp_path / "late")])
-    assert done.exit_code == 0, done.output
+    main(case, str(tmp_path / "late"))
     assert {path.name for path in (tmp_path / "late").iterdir()} == {
         "JIRA.md",
         "LateRowsEscapeWhenTheTimeIsNotSelectedSuite.scala",
@@ -78,17 +75,8 @@ def test_the_command_writes_a_folder(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (
-            ["late-drops/window-still-open", "-o", "x"],
-            "no bug is reported with late-drops/window-still-open; these cases are reports:",
-        ),
-        (["late-drops/window-still-open"], "bug-report writes a folder"),
-    ],
-)
-def test_a_wrong_call_says_what_to_do(arguments: list[str], problem: str) -> None:
-    done = CliRunner().invoke(app, ["export", "bug-report", *arguments])
-    assert done.exit_code == 2
-    assert problem in done.output
+def test_a_case_without_a_report_says_which_have_one(tmp_path: Path) -> None:
+    with pytest.raises(
+        SystemExit, match="no bug is reported with late-drops/window-still-open; these cases are reports:"
+    ):
+        main("late-drops/window-still-open", str(tmp_path / "x"))

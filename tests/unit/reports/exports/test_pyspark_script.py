@@ -1,0 +1,101 @@
+"""A case as PySpark: its query, and a script that runs it."""
+
+from __future__ import annotations
+
+from conformance.core.case import Case
+from conformance.language.reader import case_from
+from reports.exports.pyspark_script import pyspark, pyspark_script
+from tests.support.whole_suite import whole_suite
+
+ALL: tuple[Case, ...] = whole_suite().cases
+
+
+def shipped(id: str) -> Case:
+    return next(case for case in ALL if case.id == id)
+
+
+def test_it_is_python() -> None:
+    for case in ALL:
+        compile(pyspark(case), case.id, "exec")
+
+
+def test_a_script_is_python_unless_a_script_cannot_do_it() -> None:
+    without = {case.id for case in ALL if pyspark_script(case) is None}
+    for case in ALL:
+        if case.id not in without:
+            compile(pyspark_script(case) or "", case.id, "exec")
+    assert len(without) < len(ALL) / 4
+    assert any(id.startswith("recovery/killed-") for id in without)
+
+
+def test_it_reads_as_one_would_write_it() -> None:
+    text = pyspark(shipped("late-drops/window-still-open"))
+    assert 'events = (\n    spark.readStream.schema("event_time TIMESTAMP, count INT")\n    .json("events/")\n)' in text
+    assert (
+        """    .groupBy(expr("window(event_time, '10 minutes')").alias("window"))\n    .agg(expr("sum(count) AS total"))"""
+        in text
+    )
+    assert text.endswith('query.writeStream.outputMode("update").start()')
+
+
+def test_what_it_reads_is_what_the_case_reads() -> None:
+    for source, shown in (
+        (
+            "kafka",
+            'events = (\n    spark.readStream.format("kafka")\n    .option("subscribe", "events")\n    .load()\n)',
+        ),
+        ("delta", 'events = spark.readStream.format("delta").load("events/")'),
+    ):
+        stream = {"schema": "t TIMESTAMP", "source": source}
+        case = case_from(
+            {"title": "x", "streams": {"events": stream}, "query": [{"from": "events"}], "steps": [{"idle": {}}]},
+            "x",
+        )
+        compile(pyspark(case), "x", "exec")
+        assert shown in pyspark(case)
+        assert pyspark_script(case) is None
+
+
+def test_a_function_of_streams_and_a_sink_are_imported_and_called() -> None:
+    streams = {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}
+    query = {"call": "acme_jobs.attribution:build", "with": ["orders", "clicks"]}
+    about = {"title": "x", "streams": streams, "query": query, "sink": "acme_jobs.sinks:write"}
+    case = case_from({**about, "steps": [{"idle": {}}]}, "x")
+    text = pyspark(case)
+    compile(text, "x", "exec")
+    assert "from acme_jobs.attribution import build\nquery = build(spark, orders, clicks)\n" in text
+    assert text.endswith(
+        'from acme_jobs.sinks import write\nquery.writeStream.outputMode("append").foreachBatch(write).start()'
+    )
+    assert pyspark_script(case) is None
+    assert (
+        pyspark_script(
+            case_from(
+                {**about, "query": [{"from": "orders"}, {"union": [{"from": "clicks"}]}], "steps": [{"idle": {}}]},
+                "x",
+            )
+        )
+        is None
+    )
+
+
+def test_each_view_of_a_query_in_sql() -> None:
+    text = pyspark(shipped("unsupported/append-sql-union-without-watermark"))
+    assert 'views.createOrReplaceTempView("views")' in text
+    assert text.index("createOrReplaceTempView") < text.index("spark.sql(")
+
+
+def test_sorting_and_a_limit() -> None:
+    text = pyspark(shipped("output-modes/complete-mode-limit-takes-the-first-rows"))
+    assert '    .orderBy(expr("total").desc(), expr("since"))\n    .limit(2)\n' in text
+
+
+def test_a_source_has_its_name_in_each_query_that_reads_it() -> None:
+    case = shipped("recovery/renamed-source-is-read-from-the-beginning")
+    assert 'spark.readStream.name("orders").schema(' in pyspark(case)
+    script = pyspark_script(case) or ""
+    schema = "event_time TIMESTAMP, n INT"
+    assert script.count("orders = source(") == 2
+    assert script.index(f'source("orders", "{schema}", "orders")') < script.index(
+        f'source("orders", "{schema}", "sales")'
+    )
