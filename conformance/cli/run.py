@@ -65,12 +65,6 @@ def run(
         SELECT_VERSIONS,
         envvar=engine_options.CONNECT,
     ),
-    policy_engine: list[str] | None = option(
-        None,
-        "Run cases on watermark policies on this engine too: flink, beam, kafka-streams, jet; needs a JDK. Repeatable.",
-        "NAME|all",
-        SELECT_VERSIONS,
-    ),
     label: str | None = option(
         None, 'Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS
     ),
@@ -104,7 +98,7 @@ def run(
             paths=paths or (),
             every_case=every_case,
             # Asked only where the option leaves it open: a project's other keys may be wrong.
-            spark=spark or (() if spark_home or policy_engine else Project.read(Path.cwd()).spark),
+            spark=spark or (() if spark_home else Project.read(Path.cwd()).spark),
             tags=tag or (),
             variants=variant or (),
             source=source,
@@ -112,7 +106,6 @@ def run(
             shard=shard,
             spark_home=spark_home,
             label=label,
-            policy_engines=policy_engine or (),
             state_store=state_store,
             repeat=repeat,
             witness=witness,

@@ -18,9 +18,6 @@ from conformance.policies.trace import Trace, TraceEntry
 TARGET = "model"
 """The name of the target of these cases, next to ``spark-3.5.9``."""
 
-REAL_ENGINE = "policy-engine"
-"""The runtime of the targets that are the engines themselves."""
-
 FAILURE = "failure"
 """The key of a mismatch that is the end of the engine."""
 
@@ -101,19 +98,6 @@ def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, 
         step = case.steps[len(answer.steps)]
         wrong.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
     return tuple(wrong)
-
-
-def expectations(case: PolicyCase) -> int:
-    return sum(len(step.expect.model_fields_set) for step in case.steps if step.expect is not None)
-
-
-def compared(case: PolicyCase, answer: PolicyAnswer) -> int:
-    """How many expectations of a case an answer decides."""
-    return sum(
-        len(step.expect.model_fields_set & result.keys())
-        for step, result in zip(case.steps, answer.steps, strict=False)
-        if step.expect is not None
-    )
 
 
 def _line(case: PolicyCase, step: PolicyStep, key: str) -> int:

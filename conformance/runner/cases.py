@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -18,7 +16,6 @@ from conformance.core.wording import counted
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.policies.case import PolicyCase
-from conformance.policies.replay import PolicyAnswer
 from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
@@ -35,9 +32,6 @@ from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since
 from conformance.variants.catalogue import VariedCase, varied
 from harness.engine.request import READ_STATE
 from harness.environments import provision
-from harness.environments.jars import NoJar
-from harness.policy_engines import running
-from harness.policy_engines.running import ALL, PolicyEngine, select
 from harness.runtimes.accelerators import Accelerator, accelerator
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
@@ -45,7 +39,7 @@ from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
 from reports.analysis.gate import find
-from reports.analysis.policy_columns import MODEL, PolicyColumn, engine_target
+from reports.analysis.policy_columns import MODEL
 from reports.analysis.policy_columns import cells as cells_on_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
@@ -77,27 +71,10 @@ class RunOptions(SessionOptions):
     spark_home: Path | None = None
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
-    policy_engines: Sequence[str] = ()
-    """Names of real engines that cases on watermark policies run on, or ``all``."""
     repeat: int = 1
     witness: Witness | None = None
     accelerator: str | None = None
     """The name of the plugin that runs operators of its plans."""
-
-
-@dataclass(frozen=True)
-class ChosenEngines:
-    """The real engines that cases on watermark policies run on."""
-
-    engines: tuple[PolicyEngine, ...] = ()
-    absent: str | None = None
-    """Says why none of them runs on this machine."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if self.absent is None:
-            return ()
-        return (f"the columns of {', '.join(engine.title for engine in self.engines)} stay empty: {self.absent}",)
 
 
 @dataclass(frozen=True)
@@ -112,23 +89,19 @@ class RunPlan:
     shard: Shard | None
     smoke: SmokeCases | None
     """The number of smoke cases, if the options name no cases."""
-    model: bool
-    """Whether policy cases run on the model."""
-    policy_engines: ChosenEngines
 
     @property
     def cells(self) -> int:
         """The number of cells that engines answer."""
         return len(self.cases) * len(self.targets)
 
-    def header(self, columns: Sequence[PolicyColumn] = ()) -> Header:
+    def header(self) -> Header:
         return Header(
             suite=self.suite,
             cases=(*(case.id for case in self.cases), *(case.id for case in self.policy_cases)),
             targets=(
                 *(unseen(target, self.options.runtime.runtime) for target in self.targets),
-                *((MODEL,) if self.policy_cases and self.model else ()),
-                *(column.target for column in columns),
+                *((MODEL,) if self.policy_cases else ()),
             ),
             started=datetime.now(UTC),
             command=self.options.command,
@@ -143,9 +116,7 @@ class RunPlan:
         cells = f"{counted(len(self.cases), 'case')} × {counted(len(self.targets), 'version')}, {where}"
         parts = [cells] if self.cases else []
         if self.policy_cases:
-            engines = [engine.title for engine in self.policy_engines.engines]
-            places = [*(["the model"] if self.model else []), *engines]
-            parts.append(f"{counted(len(self.policy_cases), 'case')} on {', '.join(places)}")
+            parts.append(f"{counted(len(self.policy_cases), 'case')} on the model")
         return f"{'; '.join(parts)}; into {self.options.output}"
 
 
@@ -155,17 +126,15 @@ def plan_run(options: RunOptions) -> RunPlan:
     Raises:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
-        WrongUsage, HarnessError: an option does not fit these cases, or this machine; see `Targets.choose` and `choose_engines`.
+        WrongUsage, HarnessError: an option does not fit these cases, or this machine; see `Targets.choose`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
-    chosen = choose_engines(options.policy_engines)
-    on_policies = bool(chosen.engines) or not loaded.cases
-    default = "installed" if options.spark_home else MODEL.name if on_policies else "newest"
+    default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
     plugin = accelerator(options.accelerator) if options.accelerator is not None else None
     specs = list(options.spark) or [plugin.newest_line if plugin is not None else default]
     all_cases = loaded.cases if specs != [MODEL.name] else ()
-    all_policy_cases = loaded.policy_cases if MODEL.name in specs or chosen.engines else ()
+    all_policy_cases = loaded.policy_cases if MODEL.name in specs else ()
     tags = options.tags if _names_cases(options) else (SMOKE,)
     cases, policy_cases = only_tagged(all_cases, tags), only_tagged(all_policy_cases, tags)
     if not cases and not policy_cases:
@@ -194,10 +163,8 @@ def plan_run(options: RunOptions) -> RunPlan:
         options, targets = _accelerated(options, plugin, targets)
     targets = _labelled(targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
-    notes = (*choice.notes, *chosen.notes, *not_confined(options.runtime, cases))
-    return RunPlan(
-        options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke, MODEL.name in specs, chosen
-    )
+    notes = (*choice.notes, *not_confined(options.runtime, cases))
+    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
@@ -208,51 +175,10 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     )
     if options.witness is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
-    columns = policy_columns(plan.policy_engines, plan.policy_cases) if plan.policy_cases else ()
     names = [target.name for target in plan.targets]
-    answered = (
-        cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
-        if plan.policy_cases
-        else ()
-    )
-    sink = ResultsSink(options.output, plan.header(columns), cell_record, answered)
+    answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
+    sink = ResultsSink(options.output, plan.header(), cell_record, answered)
     return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
-
-
-def choose_engines(names: Sequence[str]) -> ChosenEngines:
-    """The engines with these names. With ``all``, a machine without a JDK has empty columns; otherwise it is an error."""
-    engines = select(names)
-    obstacle = running.obstacle() if engines else None
-    if obstacle is None:
-        return ChosenEngines(engines)
-    if ALL not in names:
-        raise obstacle
-    return ChosenEngines(engines, " ".join(str(obstacle).split()))
-
-
-def policy_columns(chosen: ChosenEngines, cases: Sequence[PolicyCase]) -> tuple[PolicyColumn, ...]:
-    """What each engine answers to the cases on its policies; several engines run at once."""
-
-    def answered(engine: PolicyEngine) -> PolicyColumn:
-        column = PolicyColumn(engine_target(engine.name), engine.title, engine.decides, absent=chosen.absent)
-        own = [case for case in cases if engine.has(case.policy, case.given)]
-        answers: dict[str, PolicyAnswer] = {}
-        if column.absent is not None or not own:
-            return column
-        try:
-            with running.started(engine) as real:
-                for case in own:
-                    answers[case.id] = real.answer(case.question)
-                return replace(column, target=engine_target(engine.name, real.java.version), answers=answers)
-        except NoJar as error:
-            return replace(column, absent=" ".join(str(error).split()))
-        except running.PolicyEngineFailed as error:
-            # What it answered before stands; the rest it did not answer.
-            left = {case.id: " ".join(str(error).split()) for case in own if case.id not in answers}
-            return replace(column, answers=answers, broken=left)
-
-    with ThreadPoolExecutor(max(1, min(len(chosen.engines), os.cpu_count() or 1))) as pool:
-        return tuple(pool.map(answered, chosen.engines))
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:

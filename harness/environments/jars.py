@@ -1,7 +1,6 @@
 """Jars from Maven repositories, fetched once for all processes of a machine, and compared by SHA-256 each time they are used.
 
-``fetch`` downloads a jar of Maven Central with known content, without a Spark. ``fetch_with_dependencies`` resolves jars of which only the
-coordinates are known, and all that they need, with the Ivy that every Spark ships.
+``fetch_with_dependencies`` resolves jars of which the coordinates are known, and all that they need, with the Ivy that every Spark ships.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.environment import Environment
 from harness.environments.java import NotAJava, candidates, inspect
 from harness.errors import HarnessError
-from harness.progress import ProgressCallback, ignore_progress
+from harness.progress import ProgressCallback
 
 CENTRAL = "https://repo1.maven.org/maven2"
 _SECONDS_WITHOUT_AN_ANSWER = 60
@@ -39,36 +37,6 @@ _LEFT_OUT = "".join(f'<exclude org="{organisation}"/>' for organisation in ("org
 _JAR = re.compile(r"(.+?)-\d[^/]*\.jar")
 _LISTED = "complete.txt"
 """The file of a folder of jars that lists the SHA-256 and the name of each, as ``sha256sum`` does, written when all were there."""
-
-
-@dataclass(frozen=True)
-class Jar:
-    """A published jar."""
-
-    coordinates: str
-    """``group:artifact:version``."""
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """``flink-core-1.20.5.jar``."""
-        _, artifact, version = self.coordinates.split(":")
-        return f"{artifact}-{version}.jar"
-
-    @property
-    def address(self) -> str:
-        group, artifact, version = self.coordinates.split(":")
-        return f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
-
-
-class NoJar(HarnessError):
-    """A jar cannot be had."""
-
-    def __init__(self, jar: Jar, path: Path, why: str) -> None:
-        super().__init__(
-            f"{jar.address} cannot be had: {why}.\n"
-            f"Without a connection, put the file at {path}; it must have the SHA-256 {jar.sha256}."
-        )
 
 
 @dataclass(frozen=True)
@@ -93,35 +61,6 @@ class JarsNotFetched(HarnessError):
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")
         self.unreachable = unreachable
-
-
-def fetch(
-    jar: Jar, environ: Mapping[str, str] = os.environ, *, on_progress: ProgressCallback = ignore_progress
-) -> Path:
-    """The path of a jar in the cache directory. One that is missing or damaged is downloaded, by one process at a time.
-
-    Raises:
-        NoJar: Maven Central does not answer, or answers with another file.
-    """
-    path = cache_dir(environ) / "jars" / jar.name
-
-    def download() -> Path:
-        on_progress(f"downloading {jar.name}")
-        try:
-            with urllib.request.urlopen(jar.address, timeout=_SECONDS_WITHOUT_AN_ANSWER) as answer:
-                content = answer.read()
-        except OSError as error:
-            raise NoJar(jar, path, str(error)) from None
-        if (digest := hashlib.sha256(content).hexdigest()) != jar.sha256:
-            raise NoJar(jar, path, f"what was downloaded has the SHA-256 {digest}")
-        part = path.with_suffix(".part")
-        part.write_bytes(content)
-        return part.replace(path)
-
-    def intact() -> Path | None:
-        return path if path.is_file() and _sha256(path) == jar.sha256 else None
-
-    return make_once(path, intact, download, on_progress)
 
 
 def fetch_with_dependencies(

@@ -12,7 +12,7 @@ from conformance.account.account import account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import described
-from conformance.policies.case import REAL_ENGINE, PolicyCase
+from conformance.policies.case import PolicyCase
 from reports.analysis.change import contrast
 from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.model_agreement import ModelPrediction
@@ -124,8 +124,7 @@ def case_page(report: Report, id: str) -> CasePage:
 
 def _command(report: Report, id: str) -> str:
     if id in report.policies:
-        real = any(target.runtime == REAL_ENGINE for target in report.targets)
-        return f"conformance run cases/{id}.yaml " + ("--policy-engine all" if real else "--spark model")
+        return f"conformance run cases/{id}.yaml --spark model"
     version = report.versions[-1].spark if report.versions else "newest"
     return f"conformance run cases/{id}.yaml --spark {version}"
 

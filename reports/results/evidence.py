@@ -12,7 +12,6 @@ from conformance.core.observation import Observation
 from conformance.core.versions import NotARange, SparkVersion, VersionRange
 from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.verdict import AS_THE_CASE_SAYS
-from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.records import Cell, Target, UpgradeCell
@@ -24,8 +23,8 @@ _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
 def answers_policies(target: Target) -> bool:
-    """Tells whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
-    return target.version is None and target.runtime in (MODEL, REAL_ENGINE)
+    """Tell whether a target answers cases on watermark policies, and no case for Spark: the model."""
+    return target.version is None and target.runtime == MODEL
 
 
 def contradiction_in(

@@ -7,14 +7,11 @@ from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from typer.testing import CliRunner
 
-from conformance.cli.main import app
-from conformance.policies.case import compared, mismatches
-from harness.policy_engines.running import ENGINES, started
-from reports.results.reading import Results
+from conformance.policies.case import mismatches
+from tests.engine.policy_engines.running import ENGINES, started
+from tests.engine.policy_engines.traces import disagreements, questions
 from tests.support.effort import number
-from tests.support.policy_traces import disagreements, questions
 from tests.support.whole_suite import whole_suite
 
 EXAMPLES = {engine: number(20, 1000) for engine in ENGINES} | {"kafka-streams-3.9.1": number(10, 300)}
@@ -23,6 +20,12 @@ OWN = [
     for engine in ENGINES.values()
     for policy in engine.policies
 ]
+
+
+def compared(case, answer):
+    """How many expectations of a case an answer decides."""
+    steps = zip(case.steps, answer.steps, strict=False)
+    return sum(len(step.expect.model_fields_set & seen.keys()) for step, seen in steps if step.expect is not None)
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +76,3 @@ def test_every_case_on_a_policy_holds_on_its_engine(running):
     assert [id for id, expectations in found.items() if not expectations] == [
         "policies/beam-drops-behind-the-last-millisecond"
     ], "lateness in Beam is the runner's"
-
-
-def test_the_columns_of_a_run(tmp_path):
-    done = CliRunner().invoke(
-        app, ["run", "cases/policies", "--policy-engine", "all", "--output", str(tmp_path / "r.jsonl")]
-    )
-    assert done.exit_code == 0, done.output
-    found = Results.read(tmp_path / "r.jsonl")
-    assert [target.name for target in found.header.targets] == ["model", *ENGINES]
-    assert all(target.java for target in found.header.targets[1:])
-    conforming = {cell.target for cell in found.cells if cell.status == "conforms"}
-    assert conforming == {"model", *ENGINES}
-    assert {cell.status for cell in found.cells} == {"conforms", "not-applicable"}

@@ -26,7 +26,6 @@ COMMANDS = [
     "run cases --spark 3.5.9 -o new.jsonl",
     "run cases --spark 3.5.9 --runtime container -o other.jsonl",
     "run cases --since HEAD",
-    "run cases --policy-engine flink -o policies.jsonl",
     "soak --spark 3.5.9 --rows 1000",
     "crash cases --spark 3.5.9",
     "fuzz --spark 3.5.9 --time 1s",

@@ -51,9 +51,3 @@ def test_cases_for_spark_do_not_run_on_the_model(run):
     code, said = run(CASES / "late-drops", "--spark", "model")
     assert code == 2
     assert "conformance explain" in said
-
-
-def test_an_unknown_policy_engine(run):
-    code, said = run(CASES / "policies", "--policy-engine", "flinc")
-    assert code == 2
-    assert "no policy engine is called 'flinc': did you mean flink-1.20.5?" in said

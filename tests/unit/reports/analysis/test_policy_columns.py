@@ -6,17 +6,15 @@ import io
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from conformance.core.observation import Observation
 from conformance.judging.verdict import Status
-from conformance.policies.replay import PolicyAnswer
 from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
-from reports.analysis.policy_columns import MODEL, PolicyColumn, cells, engine_target
+from reports.analysis.policy_columns import MODEL, cells
 from reports.results.evidence import answers_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
@@ -90,61 +88,6 @@ def test_the_matrix_shows_what_disagrees(tmp_path: Path) -> None:
     assert "1/2" not in said
 
 
-EXPECTS = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 4, late: false}}]\n"
-
-
-def column(**about: Any) -> PolicyColumn:
-    return PolicyColumn(engine_target("flink-1"), "Flink 1", "watermarks alone", **about)
-
-
-def answered(**keys: Any) -> dict[str, PolicyAnswer]:
-    return {"policies/b": PolicyAnswer((keys,))}
-
-
-@pytest.mark.parametrize(
-    ("real", "status", "notes"),
-    [
-        (column(answers=answered(watermark={"events": 4}, late=False)), "conforms", ()),
-        (
-            column(answers=answered(watermark={"events": 4})),
-            "conforms",
-            ("1 of 2 expectations compared: watermarks alone",),
-        ),
-        (
-            column(answers=answered(watermark={"events": 4}, late=True)),
-            "violates",
-            ("step 1: expected late false, but it is true",),
-        ),
-        (
-            column(answers={"policies/b": PolicyAnswer((), "overflow")}),
-            "violates",
-            ("step 1: the engine fails: overflow",),
-        ),
-        (
-            column(answers=answered(downstream=4)),
-            "not-applicable",
-            ("what the engine's classes decide: watermarks alone",),
-        ),
-        (column(), "not-applicable", ("Flink 1 does not have this policy",)),
-        (column(absent="no JDK"), "not-applicable", ("Flink 1 is not on this machine: no JDK",)),
-        (column(broken={"policies/b": "it ended"}), "broken", ("it ended",)),
-    ],
-)
-def test_the_column_of_a_real_engine(
-    tmp_path: Path, real: PolicyColumn, status: Status, notes: tuple[str, ...]
-) -> None:
-    loaded = suite(tmp_path, 4)
-    (tmp_path / "policies" / "b.yaml").write_text(EXPECTS)
-    loaded = load([tmp_path])
-    found = list(cells(loaded.cases, loaded.policy_cases, ["spark-3.5.9"], model=False, columns=[real]))
-    assert [(cell.case, cell.target, cell.status) for cell in found] == [
-        ("spark/a", "flink-1", "not-applicable"),
-        ("policies/b", "spark-3.5.9", "not-applicable"),
-        ("policies/b", "flink-1", status),
-    ]
-    assert found[-1].notes == notes
-
-
 def test_columns_on_policies_are_a_matrix_of_their_own(tmp_path: Path) -> None:
     both = Matrix.of(run(suite(tmp_path, 5), tmp_path / "results.jsonl"))
     spark, policies = both.parts
@@ -167,5 +110,4 @@ def test_a_case_that_applies_to_no_column_stays_with_its_family(tmp_path: Path) 
 
 def test_only_what_is_no_spark_answers_policies() -> None:
     assert answers_policies(MODEL)
-    assert answers_policies(engine_target("flink-1"))
     assert not answers_policies(Target(name="spark-3.5.9", spark="3.5.9", runtime="model"))

@@ -8,7 +8,6 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange
-from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.evidence import contradiction_in, contradiction_with
@@ -19,7 +18,6 @@ from tests.support.runs import case_named, cell
 TARGET = "spark-3.5.9"
 GREEN = ("conforms", "differs", "bug", "unsupported")
 OPEN = ("violates", "flaky", "broken", "not-run", "not-applicable")
-FLINK = "flink-1.20.5"
 GREEN_UPGRADES = ("resumes", "differs", "refused", "unsupported")
 OPEN_UPGRADES = ("violates", "broken", "not-run", "not-applicable")
 ONE = observed(step(1, batch(0, window("12:00", "12:10", 1), watermark=5), watermark=7))
@@ -28,7 +26,6 @@ TARGETS = {
     TARGET: Target(name=TARGET, spark="3.5.9"),
     "a-target": Target(name="a-target", spark="3.5.9"),
     MODEL: Target(name=MODEL, spark=MODEL, runtime=MODEL),
-    FLINK: Target(name=FLINK, spark=FLINK, runtime=REAL_ENGINE),
 }
 WITHOUT_INSTANTS = ONE.digest(instants=False)
 
@@ -91,11 +88,11 @@ def test_a_cell_of_the_upgrade_matrix_that_is_not_green_needs_no_evidence(status
     assert contradiction(upgrade(status, observation=None, behaviour=None)) == ""
 
 
-@pytest.mark.parametrize("target", ["a-target", MODEL, FLINK, "spark-3.5.9"])
+@pytest.mark.parametrize("target", ["a-target", MODEL, "spark-3.5.9"])
 @pytest.mark.parametrize("status", GREEN)
 def test_only_a_policy_case_that_conforms_needs_no_observation(target, status) -> None:
     policy_cell = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, target=target)
-    expected = "" if target in (MODEL, FLINK) and status == "conforms" else "nothing was observed"
+    expected = "" if target == MODEL and status == "conforms" else "nothing was observed"
     assert contradiction(policy_cell) == expected
 
 

@@ -1,33 +1,58 @@
-"""The real engines of ``engines.yaml``, and one that runs: a JVM that answers questions, one line each."""
+"""The engines of ``engines.yaml``, and one that runs: a JVM that answers questions, one line each."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import tempfile
 import threading
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import IO, Any
 
+import yaml
+
 from conformance.core.child_process import start
-from conformance.core.data import read_data
-from conformance.core.errors import WrongUsage
 from conformance.policies.engines import POLICIES
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion
-from harness.environments import jars
-from harness.environments.jars import Jar
+from harness.environments.cache_directory import cache_dir, make_once
+from harness.environments.jars import CENTRAL
 from harness.environments.java import OPTION_VARIABLES, Java, find
-from harness.errors import HarnessError
-from harness.progress import ProgressCallback, ignore_progress
+from harness.progress import ignore_progress
 from harness.targets.targets import JavaRequirement
 
-ALL = "all"
+
+@dataclass(frozen=True)
+class Jar:
+    """A jar of Maven Central."""
+
+    coordinates: str
+    """``group:artifact:version``."""
+    sha256: str
+
+    def fetched(self) -> Path:
+        """The path of the jar in the cache directory; one that is missing is downloaded, by one process at a time."""
+        group, artifact, version = self.coordinates.split(":")
+        path = cache_dir(os.environ) / "jars" / f"{artifact}-{version}.jar"
+
+        def intact() -> Path | None:
+            return path if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == self.sha256 else None
+
+        def download() -> Path:
+            address = f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{path.name}"
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                path.with_suffix(".part").write_bytes(answer.read())
+            return path.with_suffix(".part").replace(path)
+
+        make_once(path, intact, download, ignore_progress)
+        found = intact()
+        assert found is not None, f"{path} has another SHA-256 than {self.sha256}"
+        return found
 
 
 @dataclass(frozen=True)
@@ -53,24 +78,7 @@ class PolicyEngine:
         return bool(given.get("release", POLICIES[policy].parameters["release"].default) == self.release)
 
 
-def select(names: Sequence[str]) -> tuple[PolicyEngine, ...]:
-    """The engines with these names, in the order of the catalogue, each once.
-
-    Args:
-        names: ``flink-1.20.5``, the same without its version, or ``all``.
-
-    Raises:
-        WrongUsage: no engine has one of them.
-    """
-    chosen: set[str] = set()
-    for name in names:
-        named = {engine for engine in ENGINES if name in (ALL, engine) or engine.startswith(f"{name}-")}
-        if not named:
-            near = get_close_matches(name, ENGINES, 1, 0.4)
-            hint = f"did you mean {near[0]}?" if near else f"use {ALL}, or one of {', '.join(ENGINES)}"
-            raise WrongUsage(f"no policy engine is called {name!r}: {hint}")
-        chosen |= named
-    return tuple(engine for name, engine in ENGINES.items() if name in chosen)
+FOLDER = Path(__file__).parent
 
 
 def _engine(name: str, jars: Mapping[str, str], policies: Sequence[str], **about: Any) -> PolicyEngine:
@@ -78,7 +86,8 @@ def _engine(name: str, jars: Mapping[str, str], policies: Sequence[str], **about
 
 
 ENGINES: Mapping[str, PolicyEngine] = {
-    name: _engine(name, **entry) for name, entry in read_data("harness.policy_engines", "engines.yaml").items()
+    name: _engine(name, **entry)
+    for name, entry in yaml.safe_load((FOLDER / "engines.yaml").read_text(encoding="utf-8")).items()
 }
 """Name → engine, in the order of columns."""
 JDK = JavaRequirement(majors=(11, 17, 21), modules=("jdk.compiler",))
@@ -90,14 +99,6 @@ _SECONDS_FOR_AN_ANSWER = 300
 """A trace takes milliseconds; an engine that has not answered by then hangs."""
 _TAIL = 2_000
 """Characters of what an engine printed that an error shows."""
-
-
-class PolicyEngineFailed(HarnessError):
-    """A policy engine did not start, ended, or wrote something that is no answer."""
-
-    def __init__(self, engine: PolicyEngine, why: str, printed: str) -> None:
-        said = f" It printed:\n{printed.strip()[-_TAIL:]}" if printed.strip() else ""
-        super().__init__(f"{engine.title} {why}.{said}")
 
 
 class RunningPolicyEngine:
@@ -113,7 +114,7 @@ class RunningPolicyEngine:
         """What the engine makes of a trace.
 
         Raises:
-            PolicyEngineFailed: it does not answer. What a trace does to the engine's classes is an answer: ``PolicyAnswer.failure``.
+            RuntimeError: it does not answer. What a trace does to the engine's classes is an answer: ``PolicyAnswer.failure``.
         """
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None
@@ -136,25 +137,22 @@ class RunningPolicyEngine:
         except (ValueError, TypeError, KeyError, AttributeError):
             raise self._failed(f"wrote what is no answer: {line.strip()[:200]}") from None
 
-    def _failed(self, why: str) -> PolicyEngineFailed:
+    def _failed(self, why: str) -> RuntimeError:
         self._printed.seek(0)
-        return PolicyEngineFailed(self.engine, why, self._printed.read())
+        return RuntimeError(f"{self.engine.title} {why}. It printed:\n{self._printed.read()[-_TAIL:]}")
 
 
 @contextmanager
-def started(
-    engine: PolicyEngine, *, environ: Mapping[str, str] = os.environ, on_progress: ProgressCallback = ignore_progress
-) -> Iterator[RunningPolicyEngine]:
+def started(engine: PolicyEngine) -> Iterator[RunningPolicyEngine]:
     """Run an engine until the block ends. Jars that are missing are downloaded first.
 
     Raises:
         NoSuchJava: this machine has no JDK that fits.
         NoJar: a jar cannot be had.
     """
-    java = find(JDK, environ)
-    class_path = os.pathsep.join(str(jars.fetch(jar, environ, on_progress=on_progress)) for jar in engine.jars)
+    java, program = find(JDK, os.environ), FOLDER / "java" / engine.program
+    class_path = os.pathsep.join(str(jar.fetched()) for jar in engine.jars)
     with (
-        as_file(files("harness.policy_engines") / "java" / engine.program) as program,
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed,
         tempfile.TemporaryDirectory() as folder,
         start(
@@ -163,7 +161,7 @@ def started(
             encoding="utf-8",
             errors="strict",
             cwd=Path(folder).absolute(),
-            environ={name: value for name, value in environ.items() if name in _PASSED},
+            environ={name: value for name, value in os.environ.items() if name in _PASSED},
         ) as process,
     ):
         try:
@@ -171,15 +169,6 @@ def started(
         finally:
             # It holds nothing that must be kept.
             process.kill()
-
-
-def obstacle(environ: Mapping[str, str] = os.environ) -> HarnessError | None:
-    """Why no engine can run on this machine; None if they can, once their jars are there."""
-    try:
-        find(JDK, environ)
-    except HarnessError as error:
-        return error
-    return None
 
 
 def _answer(record: Mapping[str, Any], question: PolicyQuestion) -> PolicyAnswer:

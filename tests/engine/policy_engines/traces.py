@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.rules import MAX
 from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
-from harness.policy_engines.running import PolicyEngine
+from tests.engine.policy_engines.running import PolicyEngine
 
 SMALL = st.integers(-50, 500)
 EXTREME = st.one_of(
