@@ -31,9 +31,9 @@ from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
-from reports.analysis.published import published_results
 from reports.html.dossier import write_verdict
 from reports.results.checkpoint_status import combined
+from reports.results.published import published_results
 from reports.results.status import final_style
 
 PAGE = "verdict.html"

@@ -19,7 +19,7 @@ from conformance.core.observation import Identity, Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
-from conformance.judging.divergence import divergences
+from conformance.judging.comparison import divergences
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.own_job.many_rows import lines_of

@@ -29,10 +29,10 @@ from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectation
 from conformance.query.reading import QueryReading, read_calls, read_plan, read_query
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite import discovery
+from conformance.suite.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from harness.runtimes.tables import how_to_load
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
-from reports.analysis.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement

@@ -20,6 +20,8 @@ from conformance.judging.verdict import Verdict, beyond, broken, combine, judge,
 from conformance.policies.case import PolicyCase
 from conformance.policies.replay import PolicyAnswer
 from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
+from conformance.runner.policy_columns import MODEL, PolicyColumn, engine_target
+from conformance.runner.policy_columns import cells as cells_on_policies
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
@@ -45,8 +47,6 @@ from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
 from reports.analysis.gate import find
-from reports.analysis.policy_columns import MODEL, PolicyColumn, engine_target
-from reports.analysis.policy_columns import cells as cells_on_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
 from conformance.core.wording import counted, ticket
-from conformance.judging.divergence import Aspect, Divergence, different_rows
+from conformance.judging.comparison import Aspect, Divergence, different_rows
 from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import (

@@ -1,6 +1,6 @@
 """Which versions behave alike on a case, which cells show no behaviour, and in which cells two results files differ.
 
-Two cells are compared by ``conformance.judging.divergence``, everywhere: in the report, in the gate and in ``conformance diff``.
+Two cells are compared by ``conformance.judging.comparison``, everywhere: in the report, in the gate and in ``conformance diff``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, TypeVar
 
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
+from conformance.judging.comparison import Divergence, divergence, divergences
 from conformance.judging.consistency import digest_omits_instants
-from conformance.judging.divergence import Divergence, divergence, divergences
 from conformance.judging.verdict import Status
 from reports.results.reading import Results, StoredCell
 from reports.results.records import Cell, Target

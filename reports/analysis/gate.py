@@ -19,12 +19,12 @@ from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.versions import named
 from conformance.core.wording import counted
 from conformance.language.source import Entries, InvalidCase, Items, Node, Report, Scalar, read_yaml, unknown
+from conformance.suite.features import relevance
 from reports.analysis.change import MEANINGS, Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
-from reports.analysis.features import relevance
 from reports.analysis.matrix import Matrix, ShownBug
-from reports.analysis.published import published, published_releases
+from reports.results.published import published, published_releases
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
 

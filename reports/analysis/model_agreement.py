@@ -16,8 +16,8 @@ from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
+from conformance.judging.comparison import equivalent
 from conformance.judging.consistency import reads_the_clock
-from conformance.judging.divergence import equivalent
 from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING, detected

@@ -11,9 +11,9 @@ from conformance.cli.export import bug_report_files
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from reports.analysis.bug_report import BugReport
-from reports.analysis.published import patch_results, published_results
 from reports.html.streamtest_suite import suite_name
 from reports.results.known_bug import ListedBug, listed_bugs
+from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite
 

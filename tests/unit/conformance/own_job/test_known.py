@@ -9,9 +9,9 @@ import pytest
 from conformance.core.versions import SparkVersion
 from conformance.own_job.verdict import Known, Published, concerned
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, Watermark, read_plan
+from conformance.suite.features import features
 from reports.analysis.change import changes
-from reports.analysis.features import features
-from reports.analysis.published import published_results
+from reports.results.published import published_results
 from tests.support.whole_suite import whole_suite
 
 NO_PLAN = QueryReading(())

@@ -9,7 +9,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.verdict import Handoffs, JobVerdict, Known, Published, record, statements
 from conformance.query.reading import PHYSICAL_PLAN
-from reports.analysis.published import published_results
+from reports.results.published import published_results
 from tests.support.whole_suite import whole_suite
 
 JOIN = ("append mode", "outer join", "several watermarks")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.observation import BatchSeen, Observation
-from conformance.judging.divergence import Divergence, divergence
+from conformance.judging.comparison import Divergence, divergence
 from reports.analysis import equivalence
 from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix

@@ -16,7 +16,7 @@ from conformance.core.case import Case, Restart, Step
 from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction, read_query
 from conformance.suite import discovery
 from harness.targets import targets
-from reports.analysis.published import patch_results, published_results
+from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 
 Pair = tuple[str, str]

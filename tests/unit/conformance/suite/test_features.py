@@ -7,7 +7,7 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.query.reading import Aggregation, Deduplication, Join, read_query
-from reports.analysis.features import (
+from conformance.suite.features import (
     FEATURES,
     STATEFUL,
     features,
