@@ -16,7 +16,6 @@ from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.bug_report import BugReport, written_by_hand
 from reports.analysis.change import changes
-from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
@@ -25,6 +24,7 @@ from reports.html.bug_report import jira, versions
 from reports.html.pyspark_script import pyspark_script
 from reports.html.streamtest_suite import NoLiteral, streamtest_suite, suite_name
 from reports.results.known_bug import listed_bugs
+from reports.results.lookup import find_both
 from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 

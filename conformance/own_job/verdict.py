@@ -33,10 +33,10 @@ from conformance.suite.features import ALWAYS, UNSEEN, features_of_job, needs, r
 from harness.runtimes.tables import how_to_load
 from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
-from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
 from reports.results.known_bug import KnownBug
+from reports.results.lookup import NoSuchVersion, find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
 from reports.results.status import Statement

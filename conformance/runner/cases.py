@@ -46,7 +46,7 @@ from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
-from reports.analysis.gate import find
+from reports.results.lookup import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 
