@@ -17,9 +17,9 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.wording import counted
+from conformance.judging.comparison import MEANINGS, OF_ROWS
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
-from reports.analysis.change import MEANINGS, OF_ROWS
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged

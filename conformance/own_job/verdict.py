@@ -23,6 +23,7 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
+from conformance.judging.comparison import MEANINGS, has_behaviour
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectations
@@ -31,8 +32,8 @@ from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite import discovery
 from conformance.suite.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from harness.runtimes.tables import how_to_load
-from reports.analysis.change import MEANINGS, Change, change, changes
-from reports.analysis.equivalence import has_behaviour, same_behaviour
+from reports.analysis.change import Change, change, changes
+from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
 from reports.results.known_bug import KnownBug

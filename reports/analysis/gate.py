@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Strength
 from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.wording import counted
+from conformance.judging.comparison import MEANINGS
 from conformance.language.source import Entries, InvalidCase, Items, Node, Report, Scalar, read_yaml, unknown
 from conformance.suite.features import relevance
-from reports.analysis.change import MEANINGS, Change, Changes, changes
+from reports.analysis.change import Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug

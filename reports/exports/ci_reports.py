@@ -17,9 +17,10 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from conformance.core.wording import counted, printable, printable_json, without_commands
+from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
-from reports.analysis.change import MEANINGS, Changes
+from reports.analysis.change import Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.lookup import find
 from reports.results.reading import Results

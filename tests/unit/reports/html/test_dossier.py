@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.cli.main import main
+from conformance.judging.comparison import MEANINGS
 from conformance.suite.discovery import Suite
-from reports.analysis.change import MEANINGS
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
 from reports.html.dossier import dossier, write_dossier
