@@ -518,6 +518,18 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
     return _write(job, samples, steps, folder)
 
 
+def expecting(run: JobRun, folder: Path) -> JobRun:
+    """The run of a case that expects what the earlier version did, if that got to the end; a case with its rows in files expects nothing.
+
+    Args:
+        folder: where the file of the case is, which gets these expectations.
+    """
+    seen = run.on(run.before).observation
+    if seen is None or not seen.complete or run.files:
+        return run
+    return replace(run, case=with_expectations(run.case, folder, seen))
+
+
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:
     """The same case, in the same file, expecting what was observed; see `fill_in_expectations` for errors."""
     file = folder / case.path.name
