@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.analysis.published import published
+from reports.results.published import published
 
 HERE = Path(__file__).parents[1]
 _MB = 1 << 20

@@ -24,7 +24,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import not_applicable, not_run
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
-from reports.analysis.published import PATCHES, patch_file, patch_results, published_results
+from reports.results.published import PATCHES, patch_file, patch_results, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
 from reports.results.status import GREEN, NO_RESULT

@@ -26,9 +26,9 @@ from conformance.judging.checkpoint_verdict import (
     without_answer,
 )
 from conformance.suite import discovery
-from reports.analysis.published import UPGRADES
 from reports.results.checkpoint_status import EXPECTED
 from reports.results.errors import CellKey
+from reports.results.published import UPGRADES
 from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter

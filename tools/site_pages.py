@@ -20,13 +20,13 @@ from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 
 from conformance.suite import discovery
-from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.analysis.specification import Specification
 from reports.html.addresses import InAFolder, case_key
 from reports.html.pages import FRONT, TABS
 from reports.html.search import entries
 from reports.html.specification_pages import APPENDIX, INDEX, SpecificationPages, pages_of_report
+from reports.results.published import patch_results, published_results
 from tools.site_questions import llms_text, questions, questions_markdown
 
 ROOT = Path(__file__).parents[1]

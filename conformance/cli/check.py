@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
@@ -24,30 +20,20 @@ from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
-from conformance.own_job import verdict as verdicts
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
-from conformance.runner.resources import EngineUse
+from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
+from conformance.own_job.verdict import JobVerdict
 from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
-from reports.analysis.published import published_results
+from reports.analysis.job_relevance import KnownOfJob, Published
 from reports.html.dossier import write_verdict
 from reports.results.checkpoint_status import combined
+from reports.results.published import published_results
 from reports.results.status import final_style
 
 PAGE = "verdict.html"
-MOST_BATCHES = 50
-_ROWS_OF_A_BATCH = 100_000
-"""The most rows of one micro-batch, unless there would be more than `MOST_BATCHES`."""
-_BATCHES_IF_SILENT = 2
-"""The micro-batches of a sample whose streams are silent in turn; the one after the restart is then divided by stream."""
-CONDITIONS = {
-    "repeated_rows": "with repeated and late rows",
-    "silent_streams": "with a silent stream after the restart, read from files",
-    "silent_topics": "with a silent stream after the restart, read from a topic",
-}
-"""Stress, as in the JSON document → what it does."""
 
 
 @grouped
@@ -156,141 +142,63 @@ def check(
         asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
-        notes, answers = asked.notes, []
-        for number, (query, samples) in enumerate(asked.queries, 1):
-            alone = len(asked.queries) == 1
-            trial = _Trial(
-                query,
-                samples,
-                before,
-                after,
-                asked.where,
-                batches=batches,
-                silent_streams=silent_streams,
-                repeat_rows=repeat_rows,
-                source=source,
-                alone=alone,
-                published=published,
-            )
-            answers.append(trial.answer(output if alone else output / f"query-{number}", notes))
-            notes = ()
-    lines = [line for answer in answers for line in answer.lines]
-    records = [answer.record for answer in answers]
-    print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
-    raise typer.Exit(combined([answer.exit_code for answer in answers]))
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The answer about one query."""
-
-    lines: tuple[Text, ...]
-    record: dict[str, Any]
-    exit_code: int
-
-
-def _published(before: Target, after: Target) -> verdicts.Published | None:
-    results = published_results((str(before.version), str(after.version)), upgrades=False)
-    return verdicts.Published.about(results, before.version, after.version)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """One query with its samples, to be tried on two versions."""
-
-    query: job_run.OwnQuery
-    samples: tuple[Sample, ...]
-    before: Target
-    after: Target
-    where: EngineUse
-    _: KW_ONLY
-    batches: int
-    silent_streams: bool
-    repeat_rows: bool
-    source: SourceOption
-    alone: bool
-    """Whether the job has no other query."""
-    published: Future[verdicts.Published | None]
-
-    def answer(self, output: Path, notes: Sequence[str]) -> _Answer:
-        """Compare; and write case, results and page into a folder."""
-        title, sending = self.query.title, [sample for sample in self.samples if sample.rows]
-        versions = f"{self.before.version} → {self.after.version}"
-        stresses: list[verdicts.Stress] = []
-        with TemporaryDirectory(prefix="conformance-") as folder:
-            whole = self._case(Path(folder), again=self.repeat_rows)
-            steps = counted(len(whole.steps), "step")
-            errors = errors_console(notes, f"{title}: {steps}, {versions}; into {output}")
-            job_options.print_samples(sending, errors)
-            run, *silent = self._runs(whole, self._silent_cases(Path(folder), len(sending)), Path(folder), errors)
-            kept = output if not run.files else Path(folder, "sample")
-            verdict = verdicts.judge_job(run.as_far_as(self._case(kept)), kept, command_line())
-            if verdict.answer in ("same", "differs"):
-                stressed = {"repeated_rows": run} if self.repeat_rows else {}
-                stressed |= zip(("silent_streams", "silent_topics"), silent, strict=False)
-                for name, each in stressed.items():
-                    judged = verdicts.judge_job(each, Path(folder), command_line())
-                    stresses.append(verdicts.Stress(name, CONDITIONS[name], judged))
-            if stresses and self.repeat_rows and not stresses[0].fails_before:
-                verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
-        verdict.write(output / "results.jsonl")
-        published, conf = self.published.result(), self.where.runtime.conf
-        about = published.known(verdict.features, conf, verdict.plan) if published is not None else None
-        answers = [*verdicts.statements(verdict, about), *self.query.statements]
-        answers += [stress.statement(verdict) for stress in stresses]
-        summary = f"{title}: {verdicts.summary(verdict)}"
-        write_verdict(output / PAGE, summary, [*map(job_options.described, sending)], answers)
-        exit_code = verdicts.combined_exit_code(verdict, stresses)
-        case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
-        lines = (
-            *job_options.statement_lines(answers),
-            Text(f"{case}, the verdict as a page in {output / PAGE}.", style="dim"),
-            Text(),
-            Text(verdicts.summary(verdict) if self.alone else summary, style=final_style(exit_code)),
+        trial = Trial(
+            before,
+            after,
+            asked.where,
+            batches=batches,
+            silent_streams=silent_streams,
+            repeat_rows=repeat_rows,
+            source=source,
+            command=command_line(),
         )
-        of_stresses: dict[str, Any] = dict.fromkeys(CONDITIONS)
-        for stress in stresses:
-            of_stresses[stress.name] = verdicts.record(stress.verdict, None)
-            del of_stresses[stress.name]["case"]  # it is not kept
-        return _Answer(lines, {**verdicts.record(verdict, about), **of_stresses}, exit_code)
 
-    def _case(self, folder: Path, *, silent: bool = False, again: bool = False) -> Case:
-        batches = self._batches(silent=silent)
-        return job_run.write_job(self.query, self.samples, folder, batches=batches, silent=silent, again=again)
+        def known(verdict: JobVerdict) -> KnownOfJob | None:
+            about = published.result()
+            if about is None:
+                return None
+            return about.known(verdict.features, verdict.conf, verdict.plan, verdict.planned_elsewhere)
 
-    def _batches(self, *, silent: bool) -> int:
-        """Into how many micro-batches the sample is divided, of which each must fit into the memory of an engine."""
-        needed = sum(len(sample.rows) for sample in self.samples) // _ROWS_OF_A_BATCH + 1
-        return max(_BATCHES_IF_SILENT if silent else self.batches, min(needed, MOST_BATCHES))
+        lines: list[Text] = []
+        records, exit_codes = [], []
+        for answer in trial.answers(asked.queries, output, known, _Shown(trial, asked.notes)):
+            summary, page = f"{answer.query.title}: {answer.summary}", answer.folder / PAGE
+            write_verdict(page, summary, [*map(job_options.described, answer.samples)], [*answer.statements])
+            lines += _lines(answer, page, answer.summary if len(asked.queries) == 1 else summary)
+            records.append(answer.record())
+            exit_codes.append(answer.exit_code)
+    print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
+    raise typer.Exit(combined(exit_codes))
 
-    def _silent_cases(self, folder: Path, sending: int) -> tuple[Case, ...]:
-        """The case whose streams are silent in turn and, if asked for, the same from topics."""
-        if not self.silent_streams or sending < 2:
-            return ()
-        case = self._case(folder, silent=True)
-        return (case, *(job_run.through_topics(case) if self.source == KAFKA else ()))
 
-    def _runs(self, whole: Case, silent: Sequence[Case], folder: Path, errors: Console) -> Sequence[job_run.JobRun]:
-        """Run the case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
-        runs = []
-        for case in (whole, *silent):
-            is_silent = case is not whole
-            files = job_run.rows_in_files(
-                self.samples,
-                folder,
-                batches=self._batches(silent=is_silent),
-                silent=is_silent,
-                again=self.repeat_rows and not is_silent,
-            )
-            runs.append(job_run.JobRun.of(case, self.before, self.after, self.where, files))
-        many_rows = bool(runs[0].files)
-        with Answers("steps" if many_rows else "answers", 0, errors, _answer_line) as display:
+def _published(before: Target, after: Target) -> Published | None:
+    results = published_results((str(before.version), str(after.version)), upgrades=False)
+    return Published.about(results, before.version, after.version)
 
-            def announce(cells: Sequence[CellTask]) -> None:
-                steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if many_rows else 0
-                display.add(len(cells), steps)
 
-            return job_run.JobRuns(runs, announce).complete(self.where, display)
+def _lines(answer: QueryAnswer, page: Path, summary: str) -> Iterator[Text]:
+    verdict = answer.verdict
+    case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
+    yield from job_options.statement_lines(answer.statements)
+    yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
+    yield Text()
+    yield Text(summary, style=final_style(answer.exit_code))
+
+
+class _Shown:
+    """What a person sees on standard error: the notes before the first query, then each query with its samples and its cells."""
+
+    def __init__(self, trial: Trial, notes: Sequence[str]) -> None:
+        self._versions, self._notes = f"{trial.before.version} → {trial.after.version}", notes
+        self._errors = errors_console()
+
+    def begins(self, query: job_run.OwnQuery, case: Case, samples: Sequence[Sample], folder: Path) -> None:
+        plan = f"{query.title}: {counted(len(case.steps), 'step')}, {self._versions}; into {folder}"
+        job_options.print_samples(samples, errors_console(self._notes, plan))
+        self._notes = ()
+
+    def progress(self, *, many_rows: bool) -> Answers[job_run.Outcome]:
+        return Answers("steps" if many_rows else "answers", 0, self._errors, _answer_line)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:

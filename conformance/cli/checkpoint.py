@@ -21,8 +21,9 @@ from conformance.cli.named_job import NamedJob
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
+from conformance.own_job.statements import awaiting_statements
 from reports.results.status import Statement
-from reports.terminal.checkpoint import awaiting_statements, lines, record
+from reports.terminal.checkpoint import lines, record
 
 REFUSED = 1
 """The exit code if the version refuses the checkpoint, or may refuse it."""

@@ -22,7 +22,7 @@ from reports.analysis.columns import (
     read_column,
     some,
 )
-from reports.analysis.published import published_results
+from reports.results.published import published_results
 
 
 def columns(

@@ -15,14 +15,14 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.change import changes
-from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
-from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.exports.pyspark_script import pyspark_script
 from reports.exports.streamtest_suite import NoLiteral, streamtest_suite
+from reports.results.lookup import find_both
+from reports.results.published import published_results
 from reports.results.reading import Results
 
 Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest"]

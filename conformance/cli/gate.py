@@ -17,15 +17,15 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.wording import counted
+from conformance.judging.comparison import MEANINGS, OF_ROWS
 from conformance.suite import discovery
-from reports.analysis.change import MEANINGS, OF_ROWS
+from conformance.suite.features import named_features, needs
 from reports.analysis.checkpoints import Checkpoints
-from reports.analysis.features import named_features, needs
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
-from reports.analysis.published import left_out, published_results
 from reports.results.checkpoint_status import UPGRADES_WORST_FIRST
 from reports.results.known_bug import KnownBug
+from reports.results.published import left_out, published_results
 from reports.results.reading import Results
 from reports.results.status import MARKS, final_style
 from reports.terminal.upgrades import group_lines

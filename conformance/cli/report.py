@@ -11,10 +11,10 @@ from conformance.cli.options import OUTPUT, argument, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
-from reports.analysis.published import beside, between, patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.dossier import write_dossier
 from reports.html.writer import write, write_one_file
+from reports.results.published import beside, between, patch_results, published_results
 from reports.results.reading import Results
 
 

@@ -9,9 +9,9 @@ import typer
 from conformance.cli import options
 from conformance.cli.options import argument, option, output_option
 from conformance.suite import discovery
-from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.html.specification_pages import write_specification
+from reports.results.published import published_results
 from reports.results.reading import Results
 
 

@@ -320,6 +320,11 @@ class Observation(FrozenRecord):
         return self.steps[-1].error if self.steps else None
 
     @property
+    def complete(self) -> bool:
+        """Whether the case got to its end: it has steps, and no error ended it."""
+        return bool(self.steps) and self.error is None
+
+    @property
     def own_code_error(self) -> OwnCodeError | None:
         """The mistake in the author's code that ended the case, if one did."""
         return self.error.own_code if self.error is not None else None

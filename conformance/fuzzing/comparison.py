@@ -13,7 +13,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.shrinking import arrivals
-from conformance.judging.divergence import divergence, equivalent
+from conformance.judging.comparison import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.rules import Rules, refusals
@@ -146,7 +146,7 @@ class AnswerDifference:
     other: NamedAnswer
     """The answer of another oracle, or what the model predicts for the version of the first."""
     what: str
-    """``rows``, ``watermark`` …: see ``conformance.judging.divergence``."""
+    """``rows``, ``watermark`` …: see ``conformance.judging.comparison``."""
     rules: RuleNames = ()
     """Rules each of which explains the difference; empty if there is none, or before the model was asked."""
 

@@ -22,8 +22,8 @@ from conformance.core.observation import ErrorSeen, Observation, Row
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging.comparison import divergences
 from conformance.judging.consistency import behaviour
-from conformance.judging.divergence import divergences
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import Finding, StaleEntry
 from conformance.judging.verdict import (

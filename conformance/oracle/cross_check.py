@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.values import show
 from conformance.core.versions import SparkVersion
-from conformance.judging.divergence import equivalent
+from conformance.judging.comparison import equivalent
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.judging.divergence import divergence
+from conformance.judging.comparison import divergence
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.operators import BatchProgress

@@ -19,7 +19,7 @@ from conformance.core.observation import Identity, Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
-from conformance.judging.divergence import divergences
+from conformance.judging.comparison import divergences
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.own_job.many_rows import lines_of
@@ -516,6 +516,18 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
     if rows := {sample.stream: [*map(list, sample.rows)] for sample in samples if sample.rows}:
         steps.append({"name": "the sample arrives", "add": rows})
     return _write(job, samples, steps, folder)
+
+
+def expecting(run: JobRun, folder: Path) -> JobRun:
+    """The run of a case that expects what the earlier version did, if that got to the end; a case with its rows in files expects nothing.
+
+    Args:
+        folder: where the file of the case is, which gets these expectations.
+    """
+    seen = run.on(run.before).observation
+    if seen is None or not seen.complete or run.files:
+        return run
+    return replace(run, case=with_expectations(run.case, folder, seen))
 
 
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:

@@ -20,14 +20,13 @@ from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.own_job.job_run import Outcome, OwnQuery, run_cell, write_resumption
 from conformance.own_job.sample import Sample
-from conformance.own_job.verdict import why
+from conformance.own_job.statements import awaiting_statements, why
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.results.checkpoint_status import exit_code, statement
 from reports.results.status import Statement
-from reports.terminal.checkpoint import awaiting_statements
 
 
 @dataclass(frozen=True)

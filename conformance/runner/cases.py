@@ -17,6 +17,8 @@ from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.policies.case import PolicyCase
 from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
+from conformance.runner.policy_columns import MODEL
+from conformance.runner.policy_columns import cells as cells_on_policies
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
@@ -38,9 +40,7 @@ from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
-from reports.analysis.gate import find
-from reports.analysis.policy_columns import MODEL
-from reports.analysis.policy_columns import cells as cells_on_policies
+from reports.results.lookup import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 

@@ -18,8 +18,8 @@ from conformance.judging.verdict import Status, rejects_the_query
 from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.native import NativeUse, native_uses
-from reports.analysis.published import BASELINES
 from reports.results.errors import UnusableResults
+from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import Cell, Name, Target
 from reports.results.status import NO_RESULT

@@ -1,6 +1,6 @@
-"""Which versions behave alike on a case, which cells show no behaviour, and in which cells two results files differ.
+"""Which versions behave alike on a case, and in which cells two results files differ.
 
-Two cells are compared by ``conformance.judging.divergence``, everywhere: in the report, in the gate and in ``conformance diff``.
+Two cells are compared by `conformance.judging.comparison`, once for each two answers.
 """
 
 from __future__ import annotations
@@ -9,26 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
-from conformance.judging.consistency import digest_omits_instants
-from conformance.judging.divergence import Divergence, divergence, divergences
-from conformance.judging.verdict import Status
+from conformance.judging import comparison
+from conformance.judging.comparison import BehaviourChange, Divergence, difference_of_statuses, has_behaviour
 from reports.results.reading import Results, StoredCell
 from reports.results.records import Cell, Target
-
-Silence: TypeAlias = Literal["not applicable", "no answer"]
-
-WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
-    "not-applicable": "not applicable",
-    "broken": "no answer",
-    "not-run": "no answer",
-    "flaky": "no answer",
-}
-"""Statuses of cells whose behaviour cannot be compared."""
-
 
 _Compared = TypeVar("_Compared")
 
@@ -69,35 +57,22 @@ class Behaviour:
         return tuple(cell.target for cell in self.cells)
 
 
-def has_behaviour(cell: Cell | None) -> bool:
-    return cell is not None and cell.behaviour is not None and cell.status not in WITHOUT_BEHAVIOUR
+difference = once_for_each_answer(comparison.difference)
 
 
 def same_behaviour(a: Cell, b: Cell) -> bool:
-    return a.behaviour == b.behaviour or _difference(a, b) is None
+    return a.behaviour == b.behaviour or difference(a, b) is None
 
 
 def first_difference(a: Cell, b: Cell) -> Divergence:
-    """The first place where two cells that do not show the same behaviour differ."""
-    return _difference(a, b) or _of_statuses(a, b)
+    """Find the first place where two cells that do not show the same behaviour differ."""
+    return difference(a, b) or difference_of_statuses(a, b)
 
 
 @once_for_each_answer
-def _difference(a: Cell, b: Cell) -> Divergence | None:
-    if a.observation is None or b.observation is None:
-        return _of_statuses(a, b)
-    return divergence(a.observation, b.observation, instants=_instants_count(a, b))
-
-
-def _of_statuses(a: Cell, b: Cell) -> Divergence:
-    return Divergence(None, None, "status", a.status, b.status)
-
-
-def all_differences(a: Cell, b: Cell) -> tuple[Divergence, ...]:
-    """Returns every place where two cells differ, in order; none if one of them has no observation."""
-    if a.observation is None or b.observation is None:
-        return ()
-    return tuple(divergences(a.observation, b.observation, instants=_instants_count(a, b)))
+def behaviour_change(before: Cell, after: Cell) -> BehaviourChange:
+    """Classify what changes between two cells that do not show the same behaviour."""
+    return comparison.behaviour_change(before, after, first_difference(before, after))
 
 
 def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
@@ -111,13 +86,6 @@ def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
         else:
             group.append(cell)
     return tuple(Behaviour(tuple(reversed(group))) for group in groups)
-
-
-def _instants_count(a: Cell, b: Cell) -> bool:
-    """Whether watermarks are compared. A results file does not say that a case reads the clock, but its digests do."""
-    return not any(
-        cell.observation is not None and digest_omits_instants(cell.behaviour, cell.observation) for cell in (a, b)
-    )
 
 
 class NothingInCommon(WrongUsage):

@@ -14,19 +14,18 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Strength
-from conformance.core.errors import WrongUsage
 from conformance.core.output_file import LOOKED_AT, FileKind
-from conformance.core.versions import named
 from conformance.core.wording import counted
+from conformance.judging.comparison import MEANINGS
 from conformance.language.source import Entries, InvalidCase, Items, Node, Report, Scalar, read_yaml, unknown
-from reports.analysis.change import MEANINGS, Change, Changes, changes
+from conformance.suite.features import relevance
+from reports.analysis.change import Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
-from reports.analysis.features import relevance
 from reports.analysis.matrix import Matrix, ShownBug
-from reports.analysis.published import published, published_releases
+from reports.results.lookup import find, find_both
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell
 
 KEYS = ("case", "link", "change", "from", "to", "because")
 _FIELDS = {"from": "before", "to": "after"}
@@ -139,10 +138,6 @@ WORDS: Mapping[Passing | Literal["fixed"], str] = {
     "tolerated": "below the --fail-on threshold",
     "unrelated": "unrelated to --uses",
 }
-
-
-class NoSuchVersion(WrongUsage):
-    """The results have no such version, or more than one."""
 
 
 @dataclass(frozen=True)
@@ -294,39 +289,6 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
     if fail_on == "running" or not change.met_by_running_queries:
         return change.met_by_running_queries
     return strength != "observed" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
-
-
-def find(results: Results, asked: str) -> Target:
-    """Returns the target of a version, of a line (its newest version) or of a name.
-
-    Raises NoSuchVersion: no target matches, or more than one.
-    """
-    targets = results.header.targets
-    # A labelled target may have the same version number as Apache's release.
-    matching = named(
-        asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
-    )
-    if len(matching) == 1:
-        return matching[0]
-    ours = set(results.paths) >= set(published())
-    known = ", ".join(published_releases(results) if ours else (target.spark for target in targets)) or "none"
-    if matching:
-        names = " or ".join(target.name for target in matching)
-        raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
-    if ours:
-        run = f"conformance run --all --spark {asked}"
-        raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
-    where = ", ".join(path.name for path in results.paths) or "the results"
-    have = "has" if len(results.paths) == 1 else "have"
-    raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")
-
-
-def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """Returns the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
-    pair = find(results, before), find(results, after)
-    if pair[0] == pair[1]:
-        raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")
-    return pair
 
 
 def _known(baseline: Sequence[Mapping[str, Cell]], change: Change) -> bool:

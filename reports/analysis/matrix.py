@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
@@ -17,9 +16,6 @@ from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
-
-if TYPE_CHECKING:
-    from reports.analysis.change import Changes
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class ShownBug:
     """The cases that show it on the version, in order."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matrix:
     """Cases × targets. A cell without a record is ``not-run``."""
 
@@ -79,11 +75,6 @@ class Matrix:
             results.header.targets,
             {(cell.case, cell.target): cell for cell in results.cells},
         )
-
-    @cached_property
-    def compared(self) -> dict[tuple[str, str], Changes]:
-        """Maps the names of two targets to the changes between them; ``reports.analysis.change`` fills it."""
-        return {}
 
     def status(self, case: str, target: str) -> Status:
         cell = self.cells.get((case, target))

@@ -16,14 +16,13 @@ from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
+from conformance.judging.comparison import equivalent, has_behaviour
 from conformance.judging.consistency import reads_the_clock
-from conformance.judging.divergence import equivalent
 from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING, detected
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 from reports.analysis.divided_work import divide
-from reports.analysis.equivalence import has_behaviour
 from reports.results.errors import CellKey
 from reports.results.records import Cell, Target
 

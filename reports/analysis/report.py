@@ -12,11 +12,11 @@ from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
+from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
 from reports.analysis.change import Changes, Turn, changes, turns
 from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour
-from reports.analysis.features import needs
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, model_agreement
 from reports.results.reading import Results

@@ -28,7 +28,7 @@ from conformance.core.case import (
 from conformance.core.observation import Observation
 from conformance.core.values import NotAValue, instant_ms, show, show_in_full
 from conformance.core.versions import SparkVersion
-from conformance.judging.divergence import batches_equivalent, steps_equivalent
+from conformance.judging.comparison import batches_equivalent, steps_equivalent
 from conformance.judging.expected import ExpectedStep, NotApplicable, Unsupported, expected
 from conformance.judging.finding import ErrorExpectedAs, Finding, cell
 from conformance.judging.step_comparison import NotARow, OutputSchema, PlanNotTaken, SeenStep, compare

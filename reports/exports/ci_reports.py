@@ -17,11 +17,12 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from conformance.core.wording import counted, printable, printable_json, without_commands
+from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
-from reports.analysis.change import MEANINGS, Changes
-from reports.analysis.gate import find
+from reports.analysis.change import Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary
+from reports.results.lookup import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT

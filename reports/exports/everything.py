@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from conformance.core.observation import FrozenRecord
 from conformance.core.wording import printable_json
+from conformance.judging.comparison import Meaning
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
-from reports.analysis.change import Changes, Meaning
+from reports.analysis.change import Changes
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
 from reports.results.known_bug import KnownBug

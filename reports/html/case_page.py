@@ -11,9 +11,9 @@ from markupsafe import Markup
 from conformance.account.account import account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
+from conformance.judging.comparison import contrast
 from conformance.judging.finding import described
 from conformance.policies.case import PolicyCase
-from reports.analysis.change import contrast
 from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.model_agreement import ModelPrediction
 from reports.analysis.report import Report

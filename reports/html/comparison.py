@@ -11,10 +11,10 @@ from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.checkpoint_verdict import UpgradeStatus
-from conformance.judging.divergence import Divergence
-from reports.analysis.change import MEANINGS, OF_ROWS, Change, Changes, Meaning, MeaningText, Reason, Since
+from conformance.judging.comparison import MEANINGS, OF_ROWS, Divergence, Meaning, MeaningText
+from conformance.suite.features import FEATURES, STATEFUL
+from reports.analysis.change import Change, Changes, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
-from reports.analysis.features import FEATURES, STATEFUL
 from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink

@@ -85,7 +85,7 @@ class Dossier:
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.analysis.gate.find_both`."""
+    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)

@@ -11,8 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.core.versions import maintained_until
-from reports.analysis.change import MEANINGS, Changes
-from reports.analysis.features import RULE
+from conformance.judging.comparison import MEANINGS
+from conformance.suite.features import RULE
+from reports.analysis.change import Changes
 from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report

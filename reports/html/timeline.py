@@ -18,7 +18,7 @@ from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import shortened
-from conformance.judging.divergence import Divergence
+from conformance.judging.comparison import Divergence
 from reports.html.texts import TimeNotation
 
 LEAST, MOST = 0.5, 2.5

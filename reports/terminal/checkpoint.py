@@ -1,4 +1,4 @@
-"""A checkpoint for a terminal, and the same as JSON for programs; and what awaits it on another version."""
+"""A checkpoint for a terminal, and the same as JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from conformance.checkpoints.awaiting import AwaitingChange
 from conformance.checkpoints.checkpoint import OLDER, Checkpoint, lines_of_writer
 from conformance.checkpoints.state import Field, StateOperator, StateStore
 from conformance.core.wording import counted
-from reports.results.checkpoint_status import OUTCOMES
-from reports.results.status import MARKS, Statement
 
 _WIDTH = 16
 _MOST_MISSING = 5
@@ -38,21 +36,6 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
     settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
     yield from _labelled("pinned", settings or ["nothing"])
     yield from _labelled("size", [decimal(checkpoint.size)])
-
-
-def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
-    for change in changes:
-        details = [f"workaround: {change.workaround}"] if change.workaround else []
-        details += [f"shown by the case {change.case}"] if change.case else []
-        error = f" with {change.error}" if change.error else ""
-        text = f"{change.effect}{error}: {change.reason}"
-        match change.effect:
-            case "refused":
-                yield Statement("violates", OUTCOMES["refused"].glyph, text, tuple(details))
-            case "may be refused":
-                yield Statement("bug", MARKS["bug"].glyph, text, tuple(details))
-            case "changes":
-                yield Statement("differs", MARKS["differs"].glyph, text, tuple(details))
 
 
 def _instant(ms: int) -> str:

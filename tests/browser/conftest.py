@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
-from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
+from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite
 

@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write
+from reports.results.published import patch_results, published_results
 from tests.browser.conftest import NAMES, QUIET
 from tests.support.whole_suite import whole_suite
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from reports.analysis.features import relevance
+from conformance.suite.features import relevance
 
 BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file"])
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.core.versions import releases
-from reports.analysis.features import relevance
-from reports.analysis.published import published_patches
+from conformance.suite.features import relevance
+from reports.results.published import published_patches
 
 MOST_CLICKS = 3
 

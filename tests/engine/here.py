@@ -1,6 +1,6 @@
 """What a version was seen to do in one process on this machine: what it does elsewhere is held against that."""
 
-from reports.analysis.published import published
+from reports.results.published import published
 from reports.results.reading import Results
 from tests.support.effort import sample
 from tests.support.whole_suite import whole_suite

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.runtimes.local import LocalRuntime
-from reports.analysis.published import published
+from reports.results.published import published
 from reports.results.reading import Results
 from tests.engine.remembering import Remembering
 from tests.support.effort import full_run_only

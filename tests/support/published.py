@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.analysis.specification import Specification
+from reports.results.published import published_results
 from tests.support.whole_suite import whole_suite
 
 

@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.suite import discovery
 from harness.environments import java as javas
 from harness.environments.installer import Python, Uv
-from reports.analysis.published import BASELINES
+from reports.results.published import BASELINES
 from reports.results.reading import Results
 from tests.support import environments as fakes
 from tests.support.whole_suite import whole_suite

@@ -189,7 +189,7 @@
       item, at, needs: split(item.dataset.features), fit: item.querySelector("[data-fit]"), list: item.parentElement,
     }));
     const entries = all("[data-entry]", root).map((entry, at) => ({ entry, at, group: entry.parentElement }));
-    // As reports/analysis/features.py says; a case of which nothing is known may need anything.
+    // As conformance/suite/features.py says; a case of which nothing is known may need anything.
     const implied = (uses) => new Set([...uses, ...uses.flatMap((one) => rule.implied[one] || []),
       ...(uses.filter((one) => rule.stateful.includes(one)).length > 1 ? ["chained operators"] : [])]);
     const rank = (needs, uses) => {

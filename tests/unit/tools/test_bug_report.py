@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from conformance.core.versions import SparkVersion
-from reports.analysis.published import patch_results, published_results
 from reports.exports.streamtest_suite import suite_name
 from reports.results.known_bug import ListedBug, listed_bugs
+from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite
 from tools.bug_report.__main__ import bug_report_files, main

@@ -10,8 +10,8 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.suite.discovery import Suite
-from reports.analysis.published import UPGRADES
 from reports.results.compression import open_results
+from reports.results.published import UPGRADES
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, UpgradeCell
 from tests.support import cells as a

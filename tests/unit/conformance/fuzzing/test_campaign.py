@@ -13,7 +13,7 @@ from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
 from conformance.fuzzing.comparison import ByTheModel, ModelOracle, OracleAnswer, cached_prediction
 from conformance.fuzzing.coverage import Drawing, coverage_of
-from conformance.judging.divergence import divergence
+from conformance.judging.comparison import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of

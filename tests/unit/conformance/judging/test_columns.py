@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.observation import Column, Observation
-from conformance.judging.divergence import divergence
+from conformance.judging.comparison import divergence
 from conformance.judging.finding import NotOfTheType
 from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import judge

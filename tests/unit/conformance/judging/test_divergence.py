@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.observation import BatchBehaviour, BatchSeen, Column, Observation, StepSeen
-from conformance.judging import divergence as module
+from conformance.judging import comparison as module
+from conformance.judging.comparison import divergence, divergences, equivalent
 from conformance.judging.consistency import digest_omits_instants
-from conformance.judging.divergence import divergence, divergences, equivalent
 from reports.results.reading import Results
 from tests.support.observations import COLUMNS, batch, failed, observed, step, window
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.observation import Column
-from conformance.judging.divergence import (
+from conformance.judging.comparison import (
     batches_equivalent,
     different_rows,
     divergence,

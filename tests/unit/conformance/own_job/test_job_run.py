@@ -15,6 +15,7 @@ from conformance.own_job.job_run import (
     JobRun,
     JobRuns,
     check_function,
+    expecting,
     is_silent,
     next_cells,
     own_function,
@@ -22,8 +23,10 @@ from conformance.own_job.job_run import (
     with_expectations,
     write_job,
 )
+from conformance.own_job.records import record, write_results
 from conformance.own_job.sample import read_sample
-from conformance.own_job.verdict import judge_job, record, statements, summary
+from conformance.own_job.statements import statements, summary
+from conformance.own_job.verdict import judge_job
 from conformance.runner.resources import EngineUse
 from harness.engine.request import looks_at_plans
 from harness.scheduling.kept_engines import KeptEngines
@@ -61,7 +64,7 @@ def tried(tmp_path: Path):
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_job(own_function("jobs:build"), [read_sample("events", sample)], tmp_path, again=True)
         runtime = TwoVersions(Path(mkdtemp(dir=tmp_path)), {OLD.name: old, NEW.name: new})
-        return judge_job(whole_run(case, runtime), tmp_path, "conformance check")
+        return judge_job(expecting(whole_run(case, runtime), tmp_path))
 
     return run
 
@@ -71,12 +74,12 @@ def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     assert (verdict.answer, verdict.exit_code) == ("same", 0)
     assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (3, 5))]
     assert verdict.without_handoff == (2, 4)
-    (told,) = (each.text for each in statements(verdict, None) if each.text.startswith("not handed over"))
+    (told,) = (each.text for each in statements(verdict) if each.text.startswith("not handed over"))
     assert told == "not handed over before steps 2, 4, since the other checkpoints did alike"
     more = replace(verdict, without_handoff=(2, 3, 4, 5, 9, 10))
-    assert any("before steps 2–5, 9, 10, since" in each.text for each in statements(more, None))
+    assert any("before steps 2–5, 9, 10, since" in each.text for each in statements(more))
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
-    verdict.write(tmp_path / "results.jsonl")
+    write_results(verdict, tmp_path / "results.jsonl", "conformance check")
     results = Results.read(tmp_path / "results.jsonl")
     assert [cell.status for cell in results.cells] == ["conforms", "conforms"]
 
@@ -85,7 +88,7 @@ def test_rows_that_differ_are_told_with_the_first_difference(tried) -> None:
     verdict = tried("keeps-late-rows")
     assert (verdict.answer, verdict.exit_code) == ("differs", 1)
     assert verdict.change is not None
-    first = next(statements(verdict, None))
+    first = next(statements(verdict))
     assert first.kind == "violates"
     assert any("first difference" in detail for detail in first.details)
 
@@ -101,7 +104,7 @@ def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
     worst = verdict.handoffs[0]
     assert worst.verdict.outcome == "other rows"
     assert worst.verdict.difference
-    assert record(verdict, None)["checkpoints"][0]["met"] == "other rows"
+    assert record(verdict)["checkpoints"][0]["met"] == "other rows"
 
 
 def test_a_checkpoint_that_is_refused(tried) -> None:
@@ -120,9 +123,7 @@ def test_a_version_without_an_answer(tried) -> None:
 
 def test_the_page_shows_what_a_stranger_wrote_as_text(tried, tmp_path: Path) -> None:
     verdict = tried("right")
-    write_verdict(
-        tmp_path / "verdict.html", "<b>title</b>", ["<script>alert(1)</script>"], [*statements(verdict, None)]
-    )
+    write_verdict(tmp_path / "verdict.html", "<b>title</b>", ["<script>alert(1)</script>"], [*statements(verdict)])
     page = (tmp_path / "verdict.html").read_text()
     assert "<script>" not in page
     assert "&lt;b&gt;title" in page

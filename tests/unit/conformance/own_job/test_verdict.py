@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.own_job import verdict
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, next_cells
+from conformance.own_job.records import record
+from conformance.own_job.statements import NOT_FIXED, statements, stress_statement, summary
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
-    NOT_FIXED,
-    Known,
     Stress,
     combined_exit_code,
     grouped,
-    record,
-    statements,
-    summary,
+    judge_job,
 )
 from conformance.query.reading import PHYSICAL_PLAN
 from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
+from reports.analysis.job_relevance import KnownOfJob
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window
 
@@ -107,13 +104,6 @@ def ran(
     return JobRun(JOB, on, AFTER, outcomes, engines, datetime.now(UTC), {})
 
 
-@pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Judges without a file of the case."""
-    monkeypatch.setattr(verdict, "with_expectations", lambda case, folder, seen: case)
-    return lambda run: verdict.judge_job(run, tmp_path, "conformance check")
-
-
 def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() -> None:
     cells = next_cells(ran(ROWS, ROWS, ROWS, REFUSED))
     assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == [
@@ -164,20 +154,20 @@ def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_
         assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
 
 
-def test_right_rows_are_no_proof_where_the_bytes_of_one_type_are_read_as_another(judged) -> None:
+def test_right_rows_are_no_proof_where_the_bytes_of_one_type_are_read_as_another() -> None:
     """No duplicate of the sample came after the handoff, so a deduplication with other bits in its keys looked right."""
     tried = (outcome(ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),)
-    (group,) = judged(ran(ROWS, ROWS, ROWS, REFUSED, tried)).handoffs
+    (group,) = judge_job(ran(ROWS, ROWS, ROWS, REFUSED, tried)).handoffs
     assert group.workaround is None
     assert str(group.tried[0]).endswith("reads the bytes of one type as another; tried in 1 handoff: same rows in 1")
 
 
-def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
+def test_a_workaround_is_one_only_if_every_row_is_right() -> None:
     tried = (
         outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false"),
         outcome(OTHER_ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),
     )
-    found = judged(ran(ROWS, ROWS, ROWS, REFUSED, tried))
+    found = judge_job(ran(ROWS, ROWS, ROWS, REFUSED, tried))
     (group,) = found.handoffs
     assert [str(each) for each in group.tried] == [
         f"workaround: {ANSI}=false; tried: same rows in 1 of 1 handoff",
@@ -185,81 +175,81 @@ def test_a_workaround_is_one_only_if_every_row_is_right(judged) -> None:
         "tried in 1 handoff: wrong rows in 1",
     ]
     assert group.workaround is group.tried[0]
-    (told,) = (one for one in statements(found, None) if one.text.startswith("the checkpoint is refused"))
+    (told,) = (one for one in statements(found) if one.text.startswith("the checkpoint is refused"))
     assert told.details[0] == "state of the aggregation, column sum: double in the checkpoint, bigint wanted"
-    (checkpoint,) = record(found, None)["checkpoints"]
+    (checkpoint,) = record(found)["checkpoints"]
     assert checkpoint["workaround"] == f"{ANSI}=false"
     # Right rows alone prove nothing, so programs read what the text says.
     assert [each["proven"] for each in checkpoint["tried"]] == [True, False]
 
 
-def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround(judged) -> None:
+def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround() -> None:
     (shown,) = (outcome(SILENT_AFTER, SPARK_359, AFTER, cut=2, ansi__enabled="false"),)
     run = ran(ROWS, ROWS, SILENT_AFTER, REFUSED, (shown,))
-    (group,) = judged(run).handoffs
+    (group,) = judge_job(run).handoffs
     assert (group.verdict.outcome, group.tried) == ("refused", ())
 
 
-def test_an_error_that_ends_the_query_without_the_checkpoint_too_is_no_refusal_of_it(judged) -> None:
+def test_an_error_that_ends_the_query_without_the_checkpoint_too_is_no_refusal_of_it() -> None:
     """The error of a row was called a refusal of the checkpoint."""
     row = ErrorSeen(stage="run", classes=("CAST_INVALID_INPUT",), message="'x' cannot be cast")
     failed = observed(ROWS.steps[0], step(2, error=row))
-    (group,) = judged(ran(ROWS, failed, ROWS, failed)).handoffs
+    (group,) = judge_job(ran(ROWS, failed, ROWS, failed)).handoffs
     assert group.verdict.outcome == "fails later"
-    (group,) = judged(ran(ROWS, ROWS, ROWS, failed)).handoffs
+    (group,) = judge_job(ran(ROWS, ROWS, ROWS, failed)).handoffs
     assert group.verdict.outcome == "refused"
 
 
-def test_without_rows_there_is_no_all_clear(judged) -> None:
-    found = judged(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
+def test_without_rows_there_is_no_all_clear() -> None:
+    found = judge_job(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
     assert (found.answer, found.exit_code) == ("unknown", 3)
     assert [group.verdict.outcome for group in found.handoffs] == ["no answer"]
-    assert all(one.glyph != "●" for one in statements(found, None))
+    assert all(one.glyph != "●" for one in statements(found))
 
 
-def test_a_checkpoint_after_which_nothing_came_tells_nothing(judged) -> None:
-    found = judged(ran(SILENT_AFTER, SILENT_AFTER, SILENT_AFTER, SILENT_AFTER))
+def test_a_checkpoint_after_which_nothing_came_tells_nothing() -> None:
+    found = judge_job(ran(SILENT_AFTER, SILENT_AFTER, SILENT_AFTER, SILENT_AFTER))
     assert (found.answer, found.exit_code) == ("same", 3)
     assert found.handoffs[0].verdict.reason == NO_ROWS_AFTER
 
 
-def test_a_job_that_does_not_read_the_sample_has_no_verdict_on_its_checkpoints(judged) -> None:
+def test_a_job_that_does_not_read_the_sample_has_no_verdict_on_its_checkpoints() -> None:
     """It said that the checkpoint resumes, of a function that made its own stream."""
-    found = judged(ran(UNREAD, UNREAD, UNREAD, UNREAD))
+    found = judge_job(ran(UNREAD, UNREAD, UNREAD, UNREAD))
     assert (found.answer, found.exit_code) == ("unknown", 3)
     (group,) = found.handoffs
     assert group.verdict.outcome == "no answer"
     assert "has it as a source" in group.verdict.reason
 
 
-def test_other_types_of_columns_are_a_difference(judged) -> None:
+def test_other_types_of_columns_are_a_difference() -> None:
     columns = (*ROWS.columns[:-1], Column(name="total", type="double"))
     other = ROWS.model_copy(update={"columns": columns})
-    found = judged(ran(ROWS, other, ROWS, ROWS))
+    found = judge_job(ran(ROWS, other, ROWS, ROWS))
     assert (found.columns, found.exit_code) == (("column 3: total bigint on 3.5.9, total double on 4.3.0",), 1)
     assert "other columns" in summary(found)
 
 
-def test_a_job_whose_code_fails_has_no_checkpoints(judged) -> None:
+def test_a_job_whose_code_fails_has_no_checkpoints() -> None:
     mistake = OwnCodeError(raised="TypeError('x')", at="jobs.py:3", during="while building the query", traceback="")
     failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=("TypeError",), message="x", own_code=mistake)))
-    found = judged(ran(failed, failed, failed, failed))
+    found = judge_job(ran(failed, failed, failed, failed))
     assert (found.handoffs, found.exit_code) == ((), 2)
 
 
-def test_a_verdict_on_digests_says_so(judged) -> None:
+def test_a_verdict_on_digests_says_so() -> None:
     def of(count: int, digest: int) -> Observation:
         return observed(step(1, batch(0, [f"{count} rows", f"digest {digest}"])), step(2, batch(1)))
 
     files = {1: {"events": "events-1.jsonl"}}
-    same = judged(replace(ran(of(9, 5), of(9, 5), None, of(9, 5)), files=files))
+    same = judge_job(replace(ran(of(9, 5), of(9, 5), None, of(9, 5)), files=files))
     assert summary(same).startswith("3.5.9 → 4.3.0: same digests of rows")
-    assert "same number of rows and same digest of them" in next(statements(same, None)).text
-    differs = judged(replace(ran(of(9, 5), of(9, 6), None, of(9, 5)), files=files))
-    first = next(statements(differs, None))
+    assert "same number of rows and same digest of them" in next(statements(same)).text
+    differs = judge_job(replace(ran(of(9, 5), of(9, 6), None, of(9, 5)), files=files))
+    first = next(statements(differs))
     assert first.text.endswith("other rows, by their digest")
     assert '["9 rows", "digest 5"]' in first.details[0]
-    assert record(differs, None)["digests"]
+    assert record(differs)["digests"]
 
 
 # What the sample showed.
@@ -366,11 +356,11 @@ def test_without_a_watermark_no_row_is_late_and_none_leaves() -> None:
 # What a verdict says beside the sample as it is.
 
 
-def test_a_job_that_does_not_do_the_same_twice_is_not_comparable(judged) -> None:
+def test_a_job_that_does_not_do_the_same_twice_is_not_comparable() -> None:
     run = ran(ROWS, ROWS, ROWS, ROWS)
     first, *others = run.outcomes
     twice = replace(first, run=replace(first.run, observations=(ROWS, OTHER_ROWS)))
-    found = judged(replace(run, outcomes=(twice, *others)))
+    found = judge_job(replace(run, outcomes=(twice, *others)))
     assert (found.answer, found.exit_code, found.handoffs) == ("unknown", 3, ())
     assert [why for _, why in found.failures] == [NOT_COMPARABLE]
 
@@ -395,33 +385,33 @@ def with_plan(seen: Observation, plan: str) -> Observation:
     return seen.model_copy(update={"steps": (seen.steps[0].model_copy(update={"plan": plan}), *seen.steps[1:])})
 
 
-def test_what_the_sample_does_not_fix_is_named_from_the_plan(judged) -> None:
+def test_what_the_sample_does_not_fix_is_named_from_the_plan() -> None:
     names = ("uuid(…) in the projection of u", "the clock in the projection of d")
-    verdict = judged(ran(with_plan(ROWS, UUID), with_plan(ROWS, OTHER_UUID), ROWS, ROWS))
+    verdict = judge_job(ran(with_plan(ROWS, UUID), with_plan(ROWS, OTHER_UUID), ROWS, ROWS))
     # Both versions show the seed of rand, so it is the author's.
     assert (verdict.answer, verdict.not_fixed) == ("same", names)
-    (statement,) = (each for each in statements(verdict, None) if each.text == NOT_FIXED)
+    (statement,) = (each for each in statements(verdict) if each.text == NOT_FIXED)
     assert (statement.kind, statement.details) == ("unsupported", names)
-    assert record(verdict, None)["not_fixed"] == [*names]
+    assert record(verdict)["not_fixed"] == [*names]
 
 
 @pytest.mark.parametrize("side", ["3.5.9", "4.3.0", None])
-def test_the_query_is_read_from_the_plan_of_the_version_that_tells_it(judged, side: str | None) -> None:
+def test_the_query_is_read_from_the_plan_of_the_version_that_tells_it(side: str | None) -> None:
     before, after = (with_plan(ROWS, UUID) if side == version else ROWS for version in ("3.5.9", "4.3.0"))
-    verdict = judged(ran(before, after, ROWS, ROWS))
-    assert (verdict.plan, record(verdict, None)["planned_by"]) == (UUID if side else "", side)
+    verdict = judge_job(ran(before, after, ROWS, ROWS))
+    assert (verdict.plan, record(verdict)["planned_by"]) == (UUID if side else "", side)
     assert bool(verdict.features) == bool(verdict.not_fixed) == bool(side)
-    about = Known(verdict.before, verdict.after, (), (), {})
-    of_the_query = [each.text for each in statements(verdict, about) if each.text.startswith("the suite knows no bug")]
+    known = KnownOfJob(verdict.before, verdict.after, verdict.features, verdict.planned_elsewhere, (), (), {})
+    of_the_query = [each.text for each in known.statements() if each.text.startswith("the suite knows no bug")]
     assert len(of_the_query) == bool(side)
     assert all(text.endswith("can meet, by its plan on 4.3.0") is (side == "4.3.0") for text in of_the_query)
 
 
-def test_a_job_that_is_not_comparable_says_what_it_calls(judged) -> None:
+def test_a_job_that_is_not_comparable_says_what_it_calls() -> None:
     run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
     first, *others = run.outcomes
     twice = replace(first, run=replace(first.run, observations=(first.run.observations[0], OTHER_ROWS)))
-    verdict = judged(replace(run, outcomes=(twice, *others)))
+    verdict = judge_job(replace(run, outcomes=(twice, *others)))
     ((_, why),) = verdict.failures
     assert why.splitlines() == [
         NOT_COMPARABLE,
@@ -435,53 +425,53 @@ def stress(verdict) -> Stress:
     return Stress("silent_streams", "with a silent stream", verdict)
 
 
-def test_what_a_stress_shows_is_said_apart(judged) -> None:
-    fine, other = judged(ran(ROWS, ROWS, ROWS, ROWS)), judged(ran(ROWS, OTHER_ROWS, ROWS, ROWS))
-    said = stress(fine).statement(fine)
+def test_what_a_stress_shows_is_said_apart() -> None:
+    fine, other = judge_job(ran(ROWS, ROWS, ROWS, ROWS)), judge_job(ran(ROWS, OTHER_ROWS, ROWS, ROWS))
+    said = stress_statement(stress(fine), fine)
     assert (said.glyph, said.text) == ("●", "also with a silent stream: same rows; the checkpoint resumes")
-    said = stress(other).statement(fine)
+    said = stress_statement(stress(other), fine)
     assert said.glyph == "✗"
     assert any(line.startswith("first difference") for line in said.details)
     # What the sample as it is shows as well is said once.
-    said = stress(other).statement(other)
+    said = stress_statement(stress(other), other)
     assert (said.glyph, said.text, said.details) == ("●", "with a silent stream: no other change", ())
     assert [combined_exit_code(fine, map(stress, found)) for found in ((), (fine,), (fine, other))] == [0, 0, 1]
 
 
-def test_the_answer_for_the_sample_ends_where_rows_are_repeated(judged) -> None:
+def test_the_answer_for_the_sample_ends_where_rows_are_repeated() -> None:
     """One run shows both: what a repeated row does to it, an error too, is no answer for the sample as it is."""
     fails = observed(ROWS.steps[0], step(2, error=GONE))
     shorter = case(expect())
     for seen in (OTHER_ROWS, fails):
         run = ran(ROWS, seen, ROWS, seen)
-        whole, head = judged(run), judged(run.as_far_as(shorter))
+        whole, head = judge_job(run), judge_job(run.as_far_as(shorter))
         assert (whole.exit_code, head.exit_code, head.answer) == (1, 0, "same")
         assert (head.case, head.handoffs) == (shorter, ())
-        assert [len(cell.observation.steps) for cell in head.cells] == [1, 1]
-    survives_not = stress(judged(ran(fails, fails, fails, fails)))
+        assert [len(whole.observation.steps) for whole in head.wholes] == [1, 1]
+    survives_not = stress(judge_job(ran(fails, fails, fails, fails)))
     assert survives_not.fails_before
-    assert combined_exit_code(judged(ran(fails, fails, fails, fails).as_far_as(shorter)), [survives_not]) == 0
+    assert combined_exit_code(judge_job(ran(fails, fails, fails, fails).as_far_as(shorter)), [survives_not]) == 0
 
 
-def test_a_job_that_fails_says_nothing_of_its_checkpoints(judged) -> None:
-    fails = judged(ran(REFUSED, REFUSED, REFUSED, REFUSED))
+def test_a_job_that_fails_says_nothing_of_its_checkpoints() -> None:
+    fails = judge_job(ran(REFUSED, REFUSED, REFUSED, REFUSED))
     assert (fails.handoffs, fails.exit_code) == ((), 2)
     assert "checkpoint" not in summary(fails)
     # Where only the handoffs fail, that is said.
-    assert judged(ran(ROWS, ROWS, REFUSED, REFUSED)).handoffs
+    assert judge_job(ran(ROWS, ROWS, REFUSED, REFUSED)).handoffs
 
 
-def test_what_the_earlier_version_does_not_survive_is_no_change(judged) -> None:
-    fails = judged(ran(REFUSED, ROWS, REFUSED, REFUSED))
-    fine = judged(ran(ROWS, ROWS, ROWS, ROWS))
-    said = stress(fails).statement(fine)
+def test_what_the_earlier_version_does_not_survive_is_no_change() -> None:
+    fails = judge_job(ran(REFUSED, ROWS, REFUSED, REFUSED))
+    fine = judge_job(ran(ROWS, ROWS, ROWS, ROWS))
+    said = stress_statement(stress(fails), fine)
     assert said.glyph == "▲"
     assert said.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
     assert combined_exit_code(fine, [stress(fails)]) == 0
 
 
-def test_late_rows_are_told_only_if_there_were_some(judged) -> None:
-    said = next(statements(judged(ran(ROWS, ROWS, ROWS, ROWS)), None)).text
+def test_late_rows_are_told_only_if_there_were_some() -> None:
+    said = next(statements(judge_job(ran(ROWS, ROWS, ROWS, ROWS)))).text
     assert said == "same rows, watermarks and state in 2 micro-batches"
     late = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
-    assert "late rows" in next(statements(judged(ran(late, late, late, late)), None)).text
+    assert "late rows" in next(statements(judge_job(ran(late, late, late, late)))).text

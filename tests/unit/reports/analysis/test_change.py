@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.observation import BatchSeen, Observation
-from conformance.judging.divergence import Divergence, divergence
-from reports.analysis import equivalence
+from conformance.judging import comparison
+from conformance.judging.comparison import Divergence, divergence
 from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
@@ -314,7 +314,7 @@ def test_the_same_two_answers_are_compared_once(tmp_path: Path, monkeypatch: pyt
         compared.append(one.case)
         return divergence(one, other, instants=instants)
 
-    monkeypatch.setattr(equivalence, "divergence", counting)
+    monkeypatch.setattr(comparison, "divergence", counting)
     matrix = Matrix.of(a.results(tmp_path / "r", answers))
     for before in matrix.targets:
         for after in matrix.targets:

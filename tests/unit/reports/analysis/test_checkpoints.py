@@ -12,7 +12,7 @@ from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
 from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import gate
-from reports.analysis.published import UPGRADES, published, published_results
+from reports.results.published import UPGRADES, published, published_results
 from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
 from tests.support import cells as a
 from tests.support.observations import case, expect

@@ -11,8 +11,8 @@ from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import judge, not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import comparable, predict
-from reports.analysis.published import BASELINES
 from reports.results.compression import open_results
+from reports.results.published import BASELINES
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}

@@ -24,11 +24,11 @@ from reports.analysis.columns import (
     read_column,
 )
 from reports.analysis.matrix import summary
-from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge
 from reports.html.addresses import InAFolder
 from reports.html.pages import renderings
+from reports.results.published import published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
 from tests.support.observations import batch, failed, observed, step

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.core.case import ExpectedError
 from conformance.core.versions import SparkVersion
-from reports.analysis.change import changes, contrast
+from conformance.judging.comparison import contrast
+from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
 from tests.support import cells as a
 from tests.support.observations import batch, differs, step, window

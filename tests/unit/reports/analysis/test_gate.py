@@ -15,7 +15,7 @@ from conformance.suite import discovery
 from reports.analysis.change import Change, changes
 from reports.analysis.gate import Acceptance, draft, read_accepted
 from reports.analysis.matrix import Matrix
-from reports.analysis.published import published
+from reports.results.published import published
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import differs

@@ -17,7 +17,7 @@ from conformance.query import read_query
 from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction
 from conformance.suite import discovery
 from harness.targets import targets
-from reports.analysis.published import patch_results, published_results
+from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 
 Pair = tuple[str, str]

@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.cli.main import main
+from conformance.judging.comparison import MEANINGS
 from conformance.suite.discovery import Suite
-from reports.analysis.change import MEANINGS
-from reports.analysis.gate import NoSuchVersion
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
 from reports.html.dossier import dossier, write_dossier
 from reports.results import reading
+from reports.results.lookup import NoSuchVersion
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, UpgradeCell
 from tests.support import cells as a

@@ -10,9 +10,9 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.suite.discovery import Suite
-from reports.analysis.published import NOT_PUBLISHED, beside, published
 from reports.analysis.report import Report
 from reports.html.writer import write
+from reports.results.published import NOT_PUBLISHED, beside, published
 from reports.results.reading import Results
 from tests.support import cells as a
 

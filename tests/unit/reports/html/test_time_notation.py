@@ -10,7 +10,7 @@ import pytest
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.judging.divergence import Divergence
+from conformance.judging.comparison import Divergence
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
 from reports.analysis.report import Report

@@ -23,13 +23,13 @@ from reports.analysis.change import changes
 from reports.analysis.equivalence import compare
 from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
-from reports.analysis.published import UPGRADES
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.html.writer import write_one_file
 from reports.results.compression import open_results
 from reports.results.errors import UnusableResults
+from reports.results.published import UPGRADES
 from reports.results.reading import Results
 from reports.terminal.matrix import show
 from reports.terminal.upgrades import show as show_upgrades

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import reports.results.compression as compression
 from conformance.cli.main import app
 from conformance.core.output_file import CannotWriteFile, OtherContent
-from reports.analysis.published import PATCHES, UPGRADES, published
 from reports.results import reading
 from reports.results.errors import NotDecompressed, NotJson, UnusableResults
+from reports.results.published import PATCHES, UPGRADES, published
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter, is_complete
 from tests.support.runs import cell, header, written

@@ -14,14 +14,14 @@ from conformance.cli import main
 from conformance.core.case import Differs
 from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
-from reports.analysis import published
-from reports.analysis.gate import NoSuchVersion, find
-from reports.analysis.published import BASELINES
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
 from reports.html.overview_pages import bugs_page
+from reports.results import published
 from reports.results.compression import plain_end
 from reports.results.errors import UnusableResults
+from reports.results.lookup import NoSuchVersion, find
+from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import RECORD, Footer
 from tests.support import cells as a

@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.own_job.verdict import Known, Published, concerned
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, Watermark, read_plan
+from conformance.suite.features import features
 from reports.analysis.change import changes
-from reports.analysis.features import features
-from reports.analysis.published import published_results
+from reports.analysis.job_relevance import KnownOfJob, Published, concerned
+from reports.results.published import published_results
 from tests.support.whole_suite import whole_suite
 
 NO_PLAN = QueryReading(())
@@ -19,7 +19,7 @@ JOIN = ("append mode", "outer join", "several watermarks")
 
 
 @cache
-def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> Known:
+def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> KnownOfJob:
     versions = SparkVersion.parse(before), SparkVersion.parse(after)
     published = Published.about(published_results(upgrades=False), *versions)
     assert published is not None
@@ -174,3 +174,18 @@ def test_only_cases_that_show_something_are_read() -> None:
     changed = {change.case for change in changes(published.matrix, published.before, published.after).changes}
     assert shown == wanted | changed
     assert 0 < len(shown) < len(whole_suite().cases) / 2
+
+
+WORKAROUND = "Define a watermark on both inputs."
+"""Of SPARK-58904, in ``reports/results/known_bugs.yaml``."""
+
+
+def test_a_known_bug_has_its_workaround() -> None:
+    known = about("3.5.9", "4.3.0", JOIN, joined(BETWEEN, watermark_on_the_right=False))
+    told = [line for one in known.statements() if one.kind == "bug" for line in one.details]
+    at = next(place for place, line in enumerate(told) if "SPARK-58904" in line)
+    assert told[at + 1] == f"workaround: {WORKAROUND}"
+    assert "Met by: append mode, outer join" in told[at]
+    # So it has for programs.
+    bugs = {bug["link"]: bug["workaround"] for bug in known.record()["known_bugs"]}
+    assert bugs["SPARK-58904"] == WORKAROUND

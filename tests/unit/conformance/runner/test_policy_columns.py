@@ -12,9 +12,9 @@ from rich.console import Console
 
 from conformance.core.observation import Observation
 from conformance.judging.verdict import Status
+from conformance.runner.policy_columns import MODEL, cells
 from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
-from reports.analysis.policy_columns import MODEL, cells
 from reports.results.evidence import answers_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target

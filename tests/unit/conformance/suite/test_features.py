@@ -8,7 +8,7 @@ from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.query import read_query
 from conformance.query.reading import Aggregation, Deduplication, Join
-from reports.analysis.features import (
+from conformance.suite.features import (
     FEATURES,
     STATEFUL,
     features,

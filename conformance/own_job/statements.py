@@ -1,0 +1,142 @@
+"""What the verdict on a job says, as lines for a terminal and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from conformance.checkpoints.awaiting import AwaitingChange, reasons
+from conformance.checkpoints.awaiting import changes as awaiting_changes
+from conformance.core.versions import SparkVersion
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
+from conformance.judging.comparison import MEANINGS
+from conformance.own_job.verdict import Handoffs, JobVerdict, Stress
+from reports.results.checkpoint_status import OUTCOMES, met, phrase, statement
+from reports.results.status import MARKS, Statement
+
+NOT_FIXED = "the sample does not fix this; it did the same in two runs, which proves nothing of others:"
+
+
+def summary(verdict: JobVerdict) -> str:
+    """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
+    rows = {
+        "same": "same digests of rows" if verdict.digests else "same rows",
+        "differs": verdict.change.what if verdict.change is not None else "",
+        "fails": "the job fails",
+        "unknown": "no answer",
+    }
+    columns = ["other columns"] if verdict.columns else []
+    worst = [phrase(group.verdict) for group in verdict.handoffs[:1]]
+    return f"{verdict.before.title} → {verdict.after.title}: {'; '.join([rows[verdict.answer], *columns, *worst])}"
+
+
+def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
+    """Say what a stress shows beside the answer for the sample as it is."""
+    verdict = stress.verdict
+    text = f"{stress.condition}: {summary(verdict).partition(': ')[2]}"
+    if verdict.exit_code == 0:
+        return Statement("conforms", "●", f"also {text}")
+    if _found(verdict) <= _found(sample):
+        return Statement("conforms", "●", f"{stress.condition}: no other change")
+    said = set(_details(sample))
+    lines = tuple(line for line in _details(verdict) if line not in said)
+    if stress.fails_before:
+        note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
+        return Statement("bug", "▲", text, (note, *lines))
+    return Statement("violates", "✗", text, lines)
+
+
+def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
+    """What changes, however often: the rows, the columns, and what became of checkpoints."""
+    rows = {
+        (verdict.answer, verdict.change.what if verdict.change is not None else ""),
+        *(("columns", each) for each in verdict.columns),
+    }
+    rows.discard(("same", ""))
+    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if met(group.verdict) != "resumed")
+    return rows | {(met(of), error.title if error is not None else of.reason) for of, error in errors}
+
+
+def _details(verdict: JobVerdict) -> Iterator[str]:
+    for each in (*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)):
+        yield f"{each.glyph} {each.text}"
+        yield from each.details
+
+
+def statements(verdict: JobVerdict) -> Iterator[Statement]:
+    """Yield what the verdict says, the answer to the question first."""
+    for target, why in verdict.failures:
+        first, *more = why.splitlines()
+        yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
+    yield from _rows(verdict)
+    if verdict.columns:
+        yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
+    yield from (_handoff(group, verdict) for group in verdict.handoffs)
+    if verdict.without_handoff:
+        why = "the sample has so many rows" if verdict.digests else "the other checkpoints did alike"
+        text = f"not handed over before {_steps(verdict.without_handoff)}, since {why}"
+        yield Statement("unsupported", "–", text)
+    if verdict.not_fixed and verdict.answer in ("same", "differs"):
+        yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
+    if verdict.not_shown:
+        yield Statement("unsupported", "–", "not covered, because this sample never showed it:", verdict.not_shown)
+
+
+def _rows(verdict: JobVerdict) -> Iterator[Statement]:
+    if verdict.answer == "same":
+        seen = verdict.wholes[0].observation
+        batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
+        late = ", late rows" if any(batch.dropped for batch in batches) else ""
+        count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
+        rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
+        yield Statement("conforms", "●", f"{rows}, watermarks{late} and state in {count}")
+    if verdict.change is not None:
+        meaning = MEANINGS[verdict.change.meaning]
+        first = f"first difference: {verdict.change.where}"
+        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", (first,))
+
+
+def _handoff(group: Handoffs, job: JobVerdict) -> Statement:
+    steps, verdict = f", handed over before {_steps(group.steps)}", group.verdict
+    details: tuple[str, ...] = ()
+    if verdict.outcome == "other rows":
+        details = (f"first difference from a restart on {job.before.title}: {verdict.difference}",)
+    elif verdict.outcome != "resumed":
+        details = (*why(verdict, awaiting_changes(), job.to), *map(str, group.tried))
+    return statement(verdict, job.after.title, steps, details)
+
+
+def _steps(numbers: tuple[int, ...]) -> str:
+    """``steps 2, 4–9``; two in a row are named."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = (f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+    return f"{'step' if len(numbers) == 1 else 'steps'} {', '.join(texts)}"
+
+
+def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
+    """Why a checkpoint did not resume on a version: the author's own code, else documented reasons that the error shows, else the error."""
+    error = verdict.error
+    if error is not None and error.own_code is not None:
+        return error.own_code.evidence()
+    shown = reasons(error, among, to) if error is not None else ()
+    return shown or tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
+
+
+def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
+    """Yield what is known to await a checkpoint on another version."""
+    for change in changes:
+        details = [f"workaround: {change.workaround}"] if change.workaround else []
+        details += [f"shown by the case {change.case}"] if change.case else []
+        error = f" with {change.error}" if change.error else ""
+        text = f"{change.effect}{error}: {change.reason}"
+        match change.effect:
+            case "refused":
+                yield Statement("violates", OUTCOMES["refused"].glyph, text, tuple(details))
+            case "may be refused":
+                yield Statement("bug", MARKS["bug"].glyph, text, tuple(details))
+            case "changes":
+                yield Statement("differs", MARKS["differs"].glyph, text, tuple(details))

@@ -1,0 +1,238 @@
+"""What is published about two versions that the query of a job can meet: known bugs and changes, for its verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from conformance.core.case import Action, Alter, Case, Restart
+from conformance.core.data import Json
+from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted
+from conformance.query import read_query
+from conformance.query.reading import QueryReading, read_plan
+from conformance.suite import discovery
+from conformance.suite.features import ALWAYS, UNSEEN, needs, relevance
+from reports.analysis.change import Change, changes
+from reports.analysis.matrix import Matrix
+from reports.results.known_bug import KnownBug
+from reports.results.lookup import NoSuchVersion, find
+from reports.results.reading import Results
+from reports.results.records import Target
+from reports.results.status import Statement
+
+_MOST = 5
+"""At most this many known bugs and changes are listed."""
+
+
+@dataclass(frozen=True)
+class KnownHere:
+    """A known bug that one of the versions has, or both."""
+
+    spark: tuple[str, ...]
+    because: str
+    bug: KnownBug
+    cases: tuple[str, ...]
+    """These cases of the suite show it, and the query has all their features."""
+    met_by: tuple[str, ...]
+    """What of the query meets it: the features of the first of these cases."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the bug on one line and, if it has one, its workaround."""
+        what = f"{self.because}{self.bug.ticket}; {self.bug}"
+        yield f"{' and '.join(self.spark)}: {what}. Met by: {', '.join(self.met_by)}. See {self.cases[0]}"
+        if self.bug.workaround is not None:
+            yield f"workaround: {self.bug.workaround}"
+
+
+@dataclass(frozen=True)
+class KnownOfJob:
+    """What is published about two versions that the query of a job can meet."""
+
+    before: Target
+    after: Target
+    """Each is the version itself or, if that has no published results, the newest of its line that has."""
+    uses: tuple[str, ...]
+    """The features of the query; without any, nothing is known of it."""
+    planned_by: str
+    """The version whose plan shows the features, unless that is the earlier."""
+    bugs: tuple[KnownHere, ...]
+    changes: tuple[Change, ...]
+    """Changes of cases all of whose features the query has, worst first."""
+    met_by: Mapping[str, tuple[str, ...]]
+    """What of the query meets a change: case → its features."""
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield how many bugs and changes the query can meet, with the worst of them; nothing of a query without a plan."""
+        if not self.uses:
+            return
+        between = f"between {self.before.title} and {self.after.title}"
+        by = f", by its plan on {self.planned_by}" if self.planned_by else ""
+        can_meet = f"that a query with {', '.join(self.uses)} can meet{by}"
+        if self.bugs:
+            text = f"{counted(len(self.bugs), 'known bug')} {can_meet}"
+            yield Statement("bug", "▲", text, tuple(line for bug in self.bugs[:_MOST] for line in bug.lines()))
+        if self.changes:
+            text = f"{counted(len(self.changes), 'change')} {between} {can_meet}"
+            yield Statement("differs", "◆", text, tuple(map(self._line, self.changes[:_MOST])))
+        if not self.bugs and not self.changes:
+            yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
+
+    def _line(self, change: Change) -> str:
+        """``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
+        why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
+        met_by = ", ".join(self.met_by[change.case])
+        return f"{change.what}{f': {why}' if why else ''}. Met by: {met_by}. See {change.case}"
+
+    def record(self) -> dict[str, Json]:
+        """The bugs and changes as JSON."""
+        return {
+            "known_bugs": [
+                {
+                    "spark": list(bug.spark),
+                    "because": bug.because,
+                    "link": bug.bug.link,
+                    "workaround": str(bug.bug.workaround) if bug.bug.workaround else None,
+                    "cases": list(bug.cases),
+                    "met_by": list(bug.met_by),
+                }
+                for bug in self.bugs
+            ],
+            "known_changes": [
+                {
+                    "case": change.case,
+                    "what": change.what,
+                    "links": [reason.link for reason in change.reasons if reason.link],
+                    "met_by": list(self.met_by[change.case]),
+                }
+                for change in self.changes
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is published about two versions, and the cases that show a known bug of one of them, or a change between them."""
+
+    before: Target
+    after: Target
+    """Each is the version itself or, if that has no published results, the newest of its line that has."""
+    matrix: Matrix
+    cases: tuple[Case, ...]
+
+    @classmethod
+    def about(cls, results: Results, before: SparkVersion, after: SparkVersion) -> Published | None:
+        """Read the cases from the suite, and no others, since that takes seconds; None if a line has no published results."""
+        a, b = _published(results, before), _published(results, after)
+        if a is None or b is None:
+            return None
+        matrix = Matrix.of(results)
+        bugs = {case for cells in matrix.known_bugs((a, b)).values() for case, _ in cells}
+        changed = {change.case for change in _changes(matrix, a, b)}
+        return cls(a, b, matrix, discovery.some(bugs | changed))
+
+    def known(
+        self, uses: tuple[str, ...], conf: Mapping[str, str] | None = None, plan: str = "", planned_by: str = ""
+    ) -> KnownOfJob:
+        """Find the known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite."""
+        met_by = concerned(self.cases, frozenset(uses), conf or {}, read_plan(plan))
+        matrix = replace(self.matrix, cases=tuple(sorted(met_by)))
+        met = tuple(change for change in _changes(matrix, self.before, self.after) if change.met_by_running_queries)
+        bugs = tuple(_bugs(matrix, (self.before, self.after), met_by))
+        return KnownOfJob(self.before, self.after, uses, planned_by, bugs, met, met_by)
+
+
+def _changes(matrix: Matrix, before: Target, after: Target) -> tuple[Change, ...]:
+    return () if before == after else changes(matrix, before, after).changes
+
+
+def _published(results: Results, version: SparkVersion) -> Target | None:
+    for asked in (str(version), version.line):
+        with suppress(NoSuchVersion):
+            return find(results, asked)
+    return None
+
+
+def concerned(
+    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
+) -> dict[str, tuple[str, ...]]:
+    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them, with these features;
+    of a query without a plan nothing is known.
+    """
+    possible = (
+        case
+        for case in cases
+        if uses
+        and all(_has(key, value, conf) for key, value in case.conf.items())
+        and not any(_is_a_change_of_the_job(step.action) for step in case.steps)
+        and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
+    )
+    return {
+        case: tuple(feature for feature in features if feature not in (*ALWAYS, *UNSEEN))
+        for case, features in needs(possible).items()
+        if relevance(set(features).difference(UNSEEN), uses) == "all"
+    }
+
+
+def _is_a_change_of_the_job(action: Action) -> bool:
+    """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
+    match action:
+        case Alter():
+            return True
+        case Restart():
+            return action != Restart(how=action.how, at=action.at, add=action.add, batch=action.batch)
+    return False
+
+
+def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
+    """Whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
+    fields = {field.name for schema in case.streams.values() for field in schema.fields}
+    marked = {mark.column for mark in job.watermarks}
+    for column in (mark.column for mark in query.watermarks):
+        # Every version refuses a watermark on a nested field.
+        if (column == "window" and column not in marked) or ("." in column and column.partition(".")[0] in fields):
+            return False
+    if query.joins and len(query.watermarks) < len(query.sources) and all(join.watermarked for join in job.joins):
+        return False
+    if any(_peculiar(join.on) - set().union(*(_peculiar(of.on) for of in job.joins)) for join in query.joins):
+        return False
+    return "dedup-projection-bug" not in case.behaviour or not all(of.sees_time for of in job.deduplications)
+
+
+def _peculiar(condition: str) -> set[str]:
+    """What of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
+    numbers = (re.findall(r"\d+", part) for part in re.split(r"\bAND\b", condition, flags=re.IGNORECASE))
+    equal = any(len(set(each)) < len(each) for each in numbers)
+    cast = re.search(r"\bcast\(", condition, re.IGNORECASE) is not None
+    return {name for name, has in (("equal terms", equal), ("cast", cast)) if has}
+
+
+_WITHOUT_EFFECT = frozenset(
+    {"spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.sql.legacy.interval.enabled"}
+)
+"""Settings that cases make for the sake of their rows, and that no behaviour of theirs depends on."""
+_DEFAULTS = {
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+"""Settings that cases write out although every version has this default."""
+
+
+def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
+    """Whether a query with these settings runs with the setting of a case."""
+    return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
+
+
+def _bugs(matrix: Matrix, targets: tuple[Target, Target], met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
+    """The known bugs that cases of the matrix show on these versions, as every page counts them."""
+    by_name = {target.name: target for target in targets}
+    for cells in matrix.known_bugs(by_name.values()).values():
+        case, shown_on = [*cells][-1]
+        bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
+        if bug is not None and differs is not None:
+            versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
+            shown_by = tuple(dict.fromkeys(case for case, _ in cells))
+            yield KnownHere(versions, differs.because or "", bug, shown_by, met_by[shown_by[0]])
