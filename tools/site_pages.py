@@ -1,4 +1,4 @@
-"""The pages of the site that are made rather than written; MkDocs calls this module (``hooks`` of ``mkdocs.yml``).
+"""The pages of the site that are made rather than written; MkDocs calls this module (``hooks`` of ``tools/mkdocs.yml``).
 
 The README is the first page. Links of a page to a file that is no page lead to the file in the repository. Links to the report, which
 is put into the finished site, begin with ``report:`` until a page is rendered, because MkDocs does not know its files.

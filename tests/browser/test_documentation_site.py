@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, published_folder: Path) -> Pa
     folder = tmp_path_factory.mktemp("documentation") / "site"
     environ = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "tools/mkdocs.yml", "-d", str(folder)],
         cwd=ROOT,
         env=environ,
         capture_output=True,

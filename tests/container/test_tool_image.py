@@ -31,7 +31,9 @@ def image(daemon, tmp_path_factory):
     secrets = ["--secret", f"id=pip,src={secret}"]
     if bundle := next((os.environ[name] for name in ("PIP_CERT", "SSL_CERT_FILE") if os.environ.get(name)), None):
         secrets += ["--secret", f"id=ca,src={bundle}"]
-    command = [*builder, "--build-arg", f"BASE_IMAGE={BASE}", "--tag", TAG, *secrets, str(ROOT)]
+    dockerfile = ROOT / ".github" / "Dockerfile"
+    options = ["--build-arg", f"BASE_IMAGE={BASE}", "--file", str(dockerfile), "--tag", TAG, *secrets]
+    command = [*builder, *options, str(ROOT)]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     yield TAG

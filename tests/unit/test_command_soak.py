@@ -24,7 +24,7 @@ def soak(tmp_path: Path) -> Iterator[CommandSoak]:
 
 
 def test_a_few_commands_keep_every_promise() -> None:
-    command = [sys.executable, "-m", "tests.support.command_soak", "--seed", "38", "--commands", "10"]
+    command = [sys.executable, "-m", "tests.support.command_soak", "--seed", "38", "--commands", "5"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "commands in" in done.stdout

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 UNIT = Path(__file__).parent
-POLICY = (UNIT.parents[1] / "SECURITY.md").read_text(encoding="utf-8")
+POLICY = (UNIT.parents[1] / ".github" / "SECURITY.md").read_text(encoding="utf-8")
 
 
 def test_every_threat_names_a_test_that_exists() -> None:

@@ -1,4 +1,7 @@
-"""The workflows: each command in them exists and has the options given, each action is pinned, and each job has only what it needs."""
+"""The workflows: each command in them exists and has the options given, and what they run is pinned.
+
+zizmor and actionlint, hooks of pre-commit, look for rights, credentials and expressions in shells.
+"""
 
 import json
 import re
@@ -18,7 +21,6 @@ from tests.support.environments import script
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
-FUZZ = WORKFLOW.with_name("fuzz.yml")
 CHECKS = WORKFLOW.with_name("checks.yml")
 RELEASE = WORKFLOW.with_name("release.yml")
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.y*ml"))
@@ -116,76 +118,22 @@ def test_the_list_of_versions(tmp_path, wish, said):
     assert subprocess.run([*program, *wish], capture_output=True, text=True, check=True).stdout == said
 
 
-def test_every_job_is_needed_by_somebody_or_is_the_end():
-    assert {job: spec.get("needs") for job, spec in jobs(WORKFLOW).items()} == {
-        "versions": None,
-        "run": "versions",
-        "matrix": "run",
-        "publish": "matrix",
-    }
-
-
-def test_the_weekly_campaign_proposes_what_it_found():
-    assert {job: spec.get("needs") for job, spec in jobs(FUZZ).items()} == {
-        "versions": None,
-        "campaign": "versions",
-        "propose": "campaign",
-    }
-    propose = jobs(FUZZ)["propose"]
-    assert propose["permissions"] == {"contents": "write", "pull-requests": "write"}
-    assert any("gh pr create" in step.get("run", "") for step in propose["steps"])
-
-
-def test_checks_run_linters_unit_tests_and_real_spark():
-    run = {name: "\n".join(step.get("run", "") for step in job["steps"]) for name, job in jobs(CHECKS).items()}
-    assert "pytest tests/check" in run["lint"]
-    assert "pre-commit run --all-files" in run["lint"]
-    assert "uv lock --check" in run["lint"]
-    assert "coverage run -m pytest tests/unit" in run["unit"]
-    assert run["unit"].splitlines()[-1] == "coverage report"  # with the floor of pyproject.toml
-    # By the action that others use: action.yml, which tests/engine/test_action.py executes.
-    assert jobs(CHECKS)["smoke"]["steps"][-1] == {"uses": "./", "with": {"spark": "newest"}}
-
-
-def test_what_gates_runs_every_case():
-    (run,) = (step["run"] for step in jobs(WORKFLOW)["run"]["steps"] if step.get("name") == "Run the suite")
-    assert run.startswith("conformance run --all ")
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.search(r"^tier .* suite --all --spark newest$", script, re.MULTILINE)
-    assert '.venv/bin/conformance run "$@"' in script.partition("suite() {")[2].partition("\n}")[0]
-
-
 def test_unit_tests_run_on_every_python_that_the_package_claims():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     prefix = "Programming Language :: Python :: 3."
     claimed = [name.rpartition(" ")[2] for name in project["classifiers"] if name.startswith(prefix)]
-    assert claimed == ["3.11", "3.12", "3.13"]
+    assert len(claimed) >= 3
     assert jobs(CHECKS)["unit"]["strategy"]["matrix"]["python"] == claimed
     assert jobs(RELEASE)["test"]["strategy"]["matrix"]["python"] == claimed
 
 
 def test_a_release_is_tested_before_it_is_published():
     release = jobs(RELEASE)
-    assert {job: spec.get("needs") for job, spec in release.items()} == {
-        "build": None,
-        "test": "build",
-        "publish": "test",
-        "github-release": "publish",
-        "image": "publish",
-    }
-    assert {job: spec["permissions"] for job, spec in release.items()} == {
-        "build": {"contents": "read"},
-        "test": {},
-        "publish": {"id-token": "write"},
-        "github-release": {"contents": "write"},
-        "image": {"contents": "read", "packages": "write"},
-    }
-    assert release["publish"]["environment"]["name"] == "pypi"
-    build = "\n".join(step.get("run", "") for step in release["build"]["steps"])
-    for command in ("python .github/release_notes.py", "python -P -m build", "twine check --strict dist/*"):
-        assert command in build
-    # A cache is written by other workflows too, and nothing of theirs belongs into a release.
-    assert not any("cache" in step.get("with", {}) for step in steps(RELEASE))
+    assert release["publish"]["needs"] == "test"
+    assert release["test"]["needs"] == "build"
+    build = [step.get("run", "") for step in release["build"]["steps"]]
+    for command in (".github/release_notes.py", "python -P -m build --no-isolation", "twine check --strict dist/*"):
+        assert any(command in run for run in build)
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
@@ -202,19 +150,6 @@ def test_every_job_installs_what_the_lockfile_says(workflow):
         )
         if ours and not installed:
             assert text.find(".github/install.sh") in range(ours.start()), name
-
-
-def test_what_makes_a_release_is_in_the_lockfile():
-    """Without isolation: with it, the build would fetch what `build-system` names in any version."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    group = project["dependency-groups"]["release"]
-    assert {*project["build-system"]["requires"]} < {*group}
-    locked = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
-    (of_release,) = (package["dev-dependencies"]["release"] for package in locked if "dev-dependencies" in package)
-    assert {each["name"] for each in of_release} == {requirement.partition(">=")[0] for requirement in group}
-    run = [step.get("run") for step in jobs(RELEASE)["build"]["steps"]]
-    assert ".github/install.sh --only-group release" in run
-    assert "python -P -m build --no-isolation" in run
 
 
 @pytest.mark.parametrize("fails", ["nothing", "pip", "uv"])
@@ -249,44 +184,10 @@ def test_every_action_is_pinned_by_its_commit(workflow):
     assert [action for action in found if not PINNED.fullmatch(action)] == []
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
-        "actions/checkout@v4",
-        "actions/checkout@9c091bb # v7.0.0",
-        "actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0",
-        "actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0 # v7",
-    ],
-)
-def test_an_action_that_is_not_pinned_is_found(action):
-    (found,) = uses(f"    steps:\n      - uses: {action}\n")
+@pytest.mark.parametrize("pin", ["v4", "9c091bb # v7.0.0", "9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0 # v7"])
+def test_an_action_that_is_not_pinned_is_found(pin):
+    (found,) = uses(f"    steps:\n      - uses: actions/checkout@{pin}\n")
     assert not PINNED.fullmatch(found)
-
-
-def test_every_action_has_one_version():
-    found = {
-        PINNED.fullmatch(action)
-        for workflow in (*WORKFLOWS, ACTION)
-        for action in uses(workflow.read_text(encoding="utf-8"))
-    }
-    pins = {(pin["action"], pin["commit"]) for pin in found}
-    assert len(pins) == len({action for action, _ in pins})
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_every_job_says_what_it_may_and_how_long_it_takes(workflow):
-    assert yaml.safe_load(workflow.read_text(encoding="utf-8"))["permissions"] == {}
-    for name, job in jobs(workflow).items():
-        assert "permissions" in job, name
-        assert 1 <= job["timeout-minutes"] <= 120, name
-
-
-@pytest.mark.parametrize("workflow", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
-def test_no_step_keeps_credentials_or_pastes_an_expression_into_a_shell(workflow):
-    for step in steps(workflow):
-        if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
-        assert "${{" not in step.get("run", ""), "a value reaches a shell through env"
 
 
 def test_the_action_says_what_each_input_is():

@@ -159,47 +159,47 @@ def pytest_of_a_user(folder: Path, *arguments: str, installed: bool = False) -> 
     return done.stdout + done.stderr
 
 
-@pytest.fixture(params=["harness", "reports"])
-def clash(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """A project with a package of the name of one of ours, and a test of it."""
-    package = tmp_path / request.param
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "answer_key.py").write_text("ANSWER = 42\n")
-    text = f"from {request.param}.answer_key import ANSWER\n\ndef test_own():\n    assert ANSWER == 42\n"
+@pytest.fixture
+def clash(tmp_path: Path) -> Path:
+    """A project with packages of the names of ours, and a test of them."""
+    for name in ("harness", "reports"):
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "answer_key.py").write_text("ANSWER = 42\n")
+    text = f"{OWN}\ndef test_own():\n    assert harness.answer_key.ANSWER == reports.answer_key.ANSWER == 42\n"
     (tmp_path / "test_own.py").write_text(text)
-    return request.param, tmp_path
+    return tmp_path
 
 
-def test_a_project_with_a_package_of_the_same_name_runs_its_own_tests(clash):
-    assert "1 passed" in pytest_of_a_user(clash[1])
+OWN = "import harness.answer_key, reports.answer_key\n"
+
+
+def test_a_project_with_packages_of_the_same_names_runs_its_own_tests(clash):
+    assert "1 passed" in pytest_of_a_user(clash)
 
 
 @pytest.mark.parametrize("mode", ["prepend", "importlib"])
 @pytest.mark.parametrize("installed", [True, False], ids=["pytest", "python -m pytest"])
-def test_a_package_of_the_same_name_is_shared(clash, mode, installed):
-    """The tests of a project get their own package, in `conftest.py` too, and the plugin gets ours."""
-    name, folder = clash
-    (folder / "conftest.py").write_text(f"from {name}.answer_key import ANSWER\n")
+def test_packages_of_the_same_names_are_shared(clash, mode, installed):
+    """The tests of a project get their own packages, in `conftest.py` too, and the plugin gets ours."""
+    (clash / "conftest.py").write_text(OWN)
     case = "def test_it(watermark_case):\n    with raises(WrongUsage, match='import the function'):\n        watermark_case(print)\n"
-    imports = f"from pytest import raises\nfrom {name}.answer_key import ANSWER\nfrom conformance.core.errors import WrongUsage\n"
-    (folder / "test_case.py").write_text(f"{imports}\n{case}")
+    imports = f"from pytest import raises\n{OWN}from conformance.core.errors import WrongUsage\n"
+    (clash / "test_case.py").write_text(f"{imports}\n{case}")
     arguments = ("--spark", "3.5.9", "--import-mode", mode, *(["-c", "own.ini"] if mode == "importlib" else []))
-    (folder / "own.ini").write_text("[pytest]\npythonpath = .\n")
-    said = pytest_of_a_user(folder, *arguments, installed=installed)
+    (clash / "own.ini").write_text("[pytest]\npythonpath = .\n")
+    said = pytest_of_a_user(clash, *arguments, installed=installed)
     assert "2 passed" in said, said
 
 
-def test_a_module_of_the_same_name_is_told(clash):
-    name, folder = clash
-    (folder / "test_case.py").write_text("def test_it(watermark_case): ...\n")
-    taken = {"harness": "errors", "reports": "results"}[name]
-    (folder / name / f"{taken}.py").write_text("")
-    for arguments in (("--spark", "3.5.9"), ("test_case.py",)):
-        said = pytest_of_a_user(folder, *arguments)
-        line = (
-            f"conformance: your package {folder / name} and its own package {name} both have a module {taken}: rename"
-        )
-        assert said.count(line) == 1, said
-        assert "Traceback" not in said
-        assert "pytest_plugin.py" not in said
+@pytest.mark.parametrize(("name", "taken"), [("harness", "errors"), ("reports", "results")])
+def test_a_module_of_the_same_name_is_told(clash, name, taken):
+    (clash / "test_case.py").write_text("def test_it(watermark_case): ...\n")
+    (clash / name / f"{taken}.py").write_text("")
+    arguments = {"harness": ("--spark", "3.5.9"), "reports": ("test_case.py",)}[name]
+    said = pytest_of_a_user(clash, *arguments)
+    line = f"conformance: your package {clash / name} and its own package {name} both have a module {taken}: rename"
+    assert said.count(line) == 1, said
+    assert "Traceback" not in said
+    assert "pytest_plugin.py" not in said

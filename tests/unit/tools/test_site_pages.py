@@ -26,7 +26,7 @@ _Settings.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suff
 
 @pytest.fixture(scope="module")
 def settings():
-    return yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Settings)
+    return yaml.load((ROOT / "tools" / "mkdocs.yml").read_text(encoding="utf-8"), _Settings)
 
 
 @pytest.mark.parametrize(

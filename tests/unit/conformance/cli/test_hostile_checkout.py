@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import app
+from reports.analysis.published import BASELINES
 from tests.support.hostile_checkout import hostile_checkout, offline
 
 SUPPORT = Path(__file__).parents[4] / "tests" / "support"
 CASE = SUPPORT / "miniature" / "cases" / "late-drops" / "windows.yaml"
-RESULTS = SUPPORT.parent / "browser" / "sample" / "results.jsonl"
+SAMPLE = SUPPORT.parent / "browser" / "sample"
 COMMANDS = [
     "new case.yaml",
     "validate cases",
@@ -36,11 +37,11 @@ COMMANDS = [
     "upgrade cases --from 3.5.9 --to 4.3.0",
     "checkpoint inspect cases",
     "checkpoint resume cases --call job:build --to 4.3.0 --sample s=rows.csv",
-    "report results.jsonl -o site",
-    "specification",
+    "report results.jsonl --cases sample -o site",
+    "specification results.jsonl --cases sample",
     "export summary results.jsonl",
     "combine results.jsonl -o combined.jsonl",
-    "columns",
+    "columns connect-4.3.0.yaml",
     "targets",
     "targets prepare 3.5.9",
     "targets build 3.5.9",
@@ -71,7 +72,10 @@ def checkout(tmp_path: Path, canary: Path) -> Path:
     root = hostile_checkout(tmp_path / "checkout", canary)
     (root / "cases").mkdir()
     shutil.copy(CASE, root / "cases")
-    shutil.copy(RESULTS, root)
+    shutil.copy(SAMPLE / "results.jsonl", root)
+    shutil.copytree(SAMPLE / "cases", root / "sample")
+    for file in BASELINES.glob("columns/connect-4.3.0.*"):
+        shutil.copy(file, root)
     job = f"open({str(canary)!r}, 'a').write(__name__)\ndef build(spark, s):\n    return s\n"
     (root / "job.py").write_text(job, encoding="utf-8")
     (root / "rows.csv").write_text("t,n\n2024-01-01 12:00:00,1\n", encoding="utf-8")

@@ -19,6 +19,7 @@ from conformance.language.json_schema import ADDRESS, json_schema, rendered
 from conformance.language.source import Node, Report, read_yaml
 from conformance.policies.case import PolicyCase, PolicyExpectation
 from conformance.suite.discovery import shipped
+from tests.support.effort import sample
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
@@ -59,7 +60,8 @@ def test_it_accepts_every_notation(path: Path) -> None:
 
 
 def test_it_accepts_the_cases_that_ship() -> None:
-    wrong = {path: found for path in sorted(shipped().glob("*/**/*.yaml")) if (found := errors(path))}
+    paths = sample(sorted(shipped().glob("*/**/*.yaml")), 200)
+    wrong = {path: found for path in paths if (found := errors(path))}
     assert wrong == {}
 
 

@@ -124,7 +124,7 @@ def _predict(streams, query, rows, mode):
 
 
 @pytest.mark.skipif(not LIMITED, reason="the system does not say how much memory is taken")
-@settings(max_examples=number(25, 600))
+@settings(max_examples=number(15, 600))
 @given(queries(), st.sampled_from(["append", "update", "complete"]))
 @example(of_one(over("SELECT id FROM range(0, 1000000000000)")), "append")
 @example(of_one(many(40, {"withColumn": ["s", "concat(s, s)"]})), "append")

@@ -207,7 +207,7 @@ def factor(root, module):
 
 @given(st.lists(CHANGES, min_size=1, max_size=3), st.sampled_from(["", "staged", "committed"]))
 @settings(
-    max_examples=number(30, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=number(12, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @example([("links", "cases", "second")], "").via("the folder is a link, and leads elsewhere")
 @example([("links", "first/linked.yaml", "texts/2.txt")], "committed").via("the case is a link")

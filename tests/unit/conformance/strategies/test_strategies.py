@@ -24,7 +24,7 @@ from conformance.strategies.cases import changed, generated
 from tests.support.effort import number
 
 QUICK = settings(
-    max_examples=number(60, 200),
+    max_examples=number(30, 200),
     database=None,
     deadline=None,
     phases=[Phase.generate],

@@ -74,7 +74,7 @@ def test_new_folders_are_watched(root, record):
             (folder / ".1.tmp").rename(folder / "1.delta")
 
     # The recorder is as fast as the writer, or it says which folders should be there before.
-    for attempt in range(20):
+    for attempt in range(8):
         try:
             before, found = record(partial(write, attempt))
         except RecordingIncomplete as incomplete:

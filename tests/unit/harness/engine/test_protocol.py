@@ -13,6 +13,7 @@ from harness.driver import state_functions as driver
 from harness.driver import stateful_processors
 from harness.engine.protocol import StepRequest, schemas
 from harness.engine.request import request_for
+from tests.support.effort import sample
 from tests.support.whole_suite import whole_suite
 
 PUBLISHED = Path(harness.__file__).parent / "engine" / "messages"
@@ -33,10 +34,9 @@ def cases():
 def test_every_case_of_the_suite_makes_a_valid_request(cases, tmp_path):
     schema = dict(schemas())["CaseRequest"]
     validator = jsonschema.Draft202012Validator(schema)
-    for case in cases:
+    for case in sample(cases, 100):  # of values of the model from which the schema is made
         validator.validate(json.loads(request_for(case, str(tmp_path)).model_dump_json(by_alias=True)))
-        assert not case.needs_code
-    assert len(cases) >= 70
+    assert not any(case.needs_code for case in cases)
 
 
 def test_the_engine_never_sees_what_it_is_expected_to_say(cases, tmp_path):

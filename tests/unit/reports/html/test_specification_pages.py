@@ -5,17 +5,11 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
+from typer.testing import CliRunner
 
-from conformance.cli.main import main
+from conformance.cli.main import app
 from conformance.model.rules import features
-from reports.html.specification_pages import (
-    APPENDIX,
-    ONE_PAGE,
-    SpecificationPages,
-    pages_of_report,
-    render,
-    write_specification,
-)
+from reports.html.specification_pages import APPENDIX, ONE_PAGE, SpecificationPages, pages_of_report, render
 from reports.html.texts import code, link, text
 from tests.support.published import published_report, published_specification
 
@@ -28,6 +22,11 @@ def specification_pages():
 @cache
 def markdown():
     return specification_pages().markdown()
+
+
+@cache
+def one_page():
+    return render(specification_pages().one_page())
 
 
 class Links(HTMLParser):
@@ -56,9 +55,11 @@ def links_of(name):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The folder of the specification, and its files."""
+    """The folder that the command has written, with links to a report."""
     folder = tmp_path_factory.mktemp("specification")
-    return folder, write_specification(published_report(), folder)
+    done = CliRunner().invoke(app, ["specification", "-o", str(folder), "--report", "../report"])
+    assert (done.exit_code, done.stdout) == (0, f"{folder / ONE_PAGE}\n")
+    return folder
 
 
 def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
@@ -77,7 +78,7 @@ def test_the_appendix_has_every_feature_and_all_that_the_model_does_not_predict(
         re.findall(r"\[([^\]]+)\]\(\.\./report/", page)
     )
     assert "deduplication/real-time-duplicates" in unpredicted["a query in real-time mode"]
-    assert {"appendix", "features", "not-predicted"} <= Links(render(specification_pages().one_page())).places
+    assert {"appendix", "features", "not-predicted"} <= Links(one_page()).places
 
 
 def test_links_between_the_pages_lead_to_a_place():
@@ -108,25 +109,23 @@ def test_a_clause_is_shown_with_the_step_that_would_fail():
 
 
 def test_the_page_to_print_is_whole_and_needs_nothing_else(written):
-    folder, (*_, page) = written
-    assert page == folder / ONE_PAGE
-    found = Links(page.read_text(encoding="utf-8"))
+    page = (written / ONE_PAGE).read_text(encoding="utf-8")
+    assert one_page() in page
+    found = Links(page)
     assert {one.number for one in published_specification().statements} <= found.places
     assert found.repeated == []
     assert found.heads[0] == 1
     assert found.heads.count(1) == 1
     assert all(after - before <= 1 for before, after in zip(found.heads, found.heads[1:], strict=False))
-    assert "<details" not in page.read_text(encoding="utf-8")
-    assert {target for target in found.targets if not target.startswith(("https://", "#"))} == {"data:,"}
+    assert "<details" not in page
+    assert {target for target in found.targets if not target.startswith(("https://", "#", "../report/"))} == {"data:,"}
     assert {target[1:] for target in found.targets if target.startswith("#")} <= found.places
 
 
-def test_the_same_results_give_the_same_bytes(written, tmp_path):
-    folder, files = written
-    write_specification(published_report(), tmp_path)
-    assert files
-    for one in folder.iterdir():
-        assert one.read_bytes() == (tmp_path / one.name).read_bytes()
+def test_the_command_writes_the_pages_and_the_same_results_give_the_same_bytes(written):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in written.iterdir()}
+    assert pages.pop(ONE_PAGE)
+    assert pages == markdown()
 
 
 def test_a_rule_is_shown_with_its_versions_and_the_functions_that_read_it():
@@ -149,16 +148,3 @@ def test_words_of_a_case_stay_words(words):
 def test_code_and_links_of_odd_words():
     assert "<code>a`b</code>" in render(code("a`b"))
     assert Links(render(link("a]b", "x y)z"))).targets == ["x%20y%29z"]
-
-
-def test_the_command_writes_the_pages(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["conformance", "specification", "-o", "found", "--report", "../report"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == "found/specification.html\n"
-    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == sorted([*markdown(), ONE_PAGE])
-    assert (tmp_path / "found" / "03-late-filtering.md").read_text(encoding="utf-8") == markdown()[
-        "03-late-filtering.md"
-    ]
