@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from harness.environments.provision import prepare
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import Jar, OwnCode
 from harness.targets.targets import Targets
-from tests.engine.stream_tests import scala_compiler
+from tests.engine.compiled import java_jar, scala_jar
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
 from tests.support.effort import full_run_only
 
@@ -190,10 +188,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
-        _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
+        scala_jar(folder / f"jobs_{scala}.jar", _environment(version))
     # The class file of `DataStreamWriter.option` names another type since 4.0, so a main method that calls it is compiled for each.
     for version, jar in (("3.5", "sums.jar"), ("4.3", "sums_2.13.jar")):
-        _of_java(folder, _environment(version), folder / jar)
+        java_jar(folder / jar, _environment(version))
     jars = ("--jar", "2.12=jobs_2.12.jar", "--jar", "2.13=jobs_2.13.jar")
     function, *others = (
         _checked(folder, *how, *SAMPLES)
@@ -214,7 +212,7 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
-    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    java_jar(folder / "sums.jar", _environment("3.5"))
     command = [str(Path(sys.executable).with_name("conformance")), "check"]
     upgrade, back = ("--from", "3.5", "--to", "4.3"), ("--from", "4.3", "--to", "3.5")
     for versions, name, arguments, expected in (
@@ -263,7 +261,7 @@ public class Main {
 def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_queries(tmp_path: Path) -> None:
     (tmp_path / "Main.java").write_text(TWO_QUERIES)
     for version, jar in (("3.5", "old.jar"), ("4.3", "new.jar")):
-        _of_java(tmp_path, _environment(version), tmp_path / jar)
+        java_jar(tmp_path / jar, _environment(version))
     for stream, row in (("orders", '"order_time": "2026-03-01 12:30:00", "who": "ada", "amount": 7'), ("clicks", "")):
         (tmp_path / stream).mkdir()
         (tmp_path / stream / "1.json").write_text(f"{{{row}}}\n" if row else "")
@@ -311,7 +309,7 @@ def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_qu
 @full_run_only
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_a_case_that_python_code_builds_runs_a_main_method(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _of_java(folder, _environment("4.3"), folder / "sums.jar")
+    java_jar(folder / "sums.jar", _environment("4.3"))
     monkeypatch.chdir(folder)
     orders, clicks = "order_time TIMESTAMP, who STRING, amount BIGINT", "click_time TIMESTAMP, who STRING, page STRING"
     case = watermark_case({"main": "acme.Main", "jar": "sums.jar"}, orders=orders, clicks=clicks)
@@ -325,7 +323,7 @@ def test_a_case_that_python_code_builds_runs_a_main_method(folder: Path, monkeyp
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folder: Path) -> None:
-    _of_java(folder, _environment("3.5"), folder / "sums.jar")
+    java_jar(folder / "sums.jar", _environment("3.5"))
     (folder / "orders").mkdir()
     (folder / "orders" / "a.json").write_text('{"order_time": "2026-03-01 12:00:00", "who": "ada", "amount": 7}\n')
     command = [str(Path(sys.executable).with_name("conformance")), "sample", "--from", "3.5", "--record", "5"]
@@ -344,8 +342,8 @@ def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folde
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(folder: Path) -> None:
-    _of_java(folder, _environment("3.5"), folder / "sums.jar")
-    _of_scala(folder, _environment("4.3"), folder / "jobs.jar")
+    java_jar(folder / "sums.jar", _environment("3.5"))
+    scala_jar(folder / "jobs.jar", _environment("4.3"))
     (folder / "cases").mkdir()
     (folder / "mine").mkdir()
     for method, expected in {
@@ -404,8 +402,8 @@ steps:
 @full_run_only
 def test_a_method_of_scala_keeps_state_of_its_own_types_in_the_jars_that_its_case_names(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
-        _of_scala(folder, _environment(version), folder / f"jobs_{scala}.jar")
-    _of_scala(folder, _environment("4.3"), folder / "sums.jar", "Sums.scala")
+        scala_jar(folder / f"jobs_{scala}.jar", _environment(version))
+    scala_jar(folder / "sums.jar", _environment("4.3"), "Sums.scala")
     (folder / "cases").mkdir()
     jars = "[2.12=jobs_2.12.jar, 2.13=jobs_2.13.jar]"
     counted = COUNTED.replace("METHOD", f"{{jvm: acme.Jobs.counted, jar: {jars}}}")
@@ -439,22 +437,3 @@ def _checked(folder: Path, *options: str) -> dict[str, Any]:
 def _environment(version: str) -> Environment:
     (target,) = Targets.load().select([version])
     return prepare(target, on_progress=print)
-
-
-def _of_scala(folder: Path, environment: Environment, jar: Path, source: str = "Jobs.scala") -> None:
-    _compiled(jar, [*scala_compiler(environment), str(folder / source)])
-
-
-def _of_java(folder: Path, environment: Environment, jar: Path) -> None:
-    _compiled(
-        jar, ["javac", "--release", "17", "-cp", f"{environment.spark_home}/jars/*", *map(str, folder.glob("*.java"))]
-    )
-
-
-def _compiled(jar: Path, command: list[str]) -> None:
-    classes = jar.with_suffix("")
-    classes.mkdir()
-    subprocess.run([*command, "-d", str(classes)], check=True, env={"PATH": os.environ["PATH"]})
-    with zipfile.ZipFile(jar, "w") as archive:
-        for file in classes.rglob("*.class"):
-            archive.write(file, file.relative_to(classes))
