@@ -27,7 +27,7 @@ from harness.runtimes.own_code import Jar, OwnCode
 from harness.targets.targets import Targets
 from tests.engine.compiled import java_jar, scala_jar
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
-from tests.support.effort import full_run_only
+from tests.support.effort import full_run_only, sample
 
 PROGRAM = """
 from pyspark.sql import SparkSession
@@ -215,14 +215,15 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     java_jar(folder / "sums.jar", _environment("3.5"))
     command = [str(Path(sys.executable).with_name("conformance")), "check"]
     upgrade, back = ("--from", "3.5", "--to", "4.3"), ("--from", "4.3", "--to", "3.5")
-    for versions, name, arguments, expected in (
-        (upgrade, "acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to try"),
-        (upgrade, "acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
-        (upgrade, "acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
-        (upgrade, "acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
-        (upgrade, "acme.Minor", (), "acme.Minor"),
+    mistakes = (
         (back, "acme.Main", (), "the jar is compiled for another Spark: 4.3.0 does not have this. Compile it for both"),
-    ):
+        (upgrade, "acme.Nothing", (), "acme.Nothing ended and started no query, so there is nothing to try"),
+        (upgrade, "acme.Main", ("1",), "it starts queries, or waits for their end, again and again"),
+        (upgrade, "acme.Nothing", ("1",), "java.lang.IllegalStateException: no day 1"),
+        (upgrade, "acme.Minor", (), "acme.Minor"),
+        (upgrade, "acme.Sums", (), "acme.Sums has no method public static void main(String[])"),
+    )
+    for versions, name, arguments, expected in sample(mistakes, 3):
         options = [*versions, "--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
         done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
         assert expected in " ".join(done.stderr.split()), done.stdout + done.stderr
