@@ -96,6 +96,7 @@ def scripts(workflow: dict[str, Any]) -> Iterator[str]:
                     yield step.replace("${{ matrix.spark }}", version).replace("$SPARK", version)
 
 
+@full_run_only
 def test_will_it_behave_differently(call) -> None:
     samples = ("--sample", "orders=samples/orders.csv", "--sample", "clicks=samples/clicks.csv")
     done = call(

@@ -23,7 +23,9 @@ TAGGED = re.compile(r"conformance run (?=--tag smoke)")
 FAMILY = ROOT / "cases" / "window-eviction"
 """A family with two smoke cases, for a page that has them in two parts."""
 ELSEWHERE = ("docs/add-a-spark-version.md", "docs/ci.md", "docs/kafka.md", "docs/reference-model.md", "docs/tables.md")
-"""Pages whose commands are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases."""
+ELSEWHERE += ("conformance report -o released",)
+"""Pages and commands that are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases; of
+the report, tests/browser opens it and tests/unit/reports/test_docs.py types the command for a small one."""
 NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")
 
 
@@ -44,7 +46,7 @@ def blocks():
         for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             lines = [line.strip() for line in block.strip().splitlines()]
             name = str(page.relative_to(ROOT))
-            marks = [full_run_only] if name in ELSEWHERE else []
+            marks = [full_run_only] if name in ELSEWHERE or lines[0] in ELSEWHERE else []
             yield pytest.param(lines, id=f"{name}: {lines[0][:60]}", marks=marks)
 
 

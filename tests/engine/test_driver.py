@@ -19,7 +19,7 @@ from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Targets
 from tests.engine.own_job import check_own_job, own_job
 from tests.engine.refused import REFUSED, check_refused
-from tests.support.effort import number
+from tests.support.effort import number, sample
 from tests.support.whole_suite import whole_suite
 
 
@@ -166,9 +166,7 @@ def test_the_size_of_a_file_is_read_above_other_projections(engine, target, tmp_
     assert judge(case, target.version, observe(engine, case, str(tmp_path))).status == "conforms"
 
 
-@pytest.mark.parametrize(
-    "stop", ["spark.stop()", "spark.sparkContext._jsc.sc().stop()"], ids=["by Python", "in the JVM"]
-)
+@pytest.mark.parametrize("stop", sample(["spark.sparkContext._jsc.sc().stop()", "spark.stop()"], 1))
 def test_an_engine_whose_context_was_stopped_is_dead_and_not_judged(target, tmp_path, stop):
     """The JVM still answers, but no later case could run in it."""
     (tmp_path / "stopping_job.py").write_text(f"def stopping(spark, frame):\n    {stop}\n    return frame\n")
@@ -234,43 +232,47 @@ def copied(frame):
 """
 
 
-@pytest.mark.parametrize(("trigger", "sink"), [("default", ""), ("availableNow", ""), ("default", "clock_job:copied")])
-def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path, trigger, sink):
+def test_a_query_that_runs_by_the_clock_is_idle_once_it_does_nothing(tmp_path):
     """Spark runs one micro-batch after the other for as long as it runs, and never says that everything is processed."""
     (target,) = Targets.load().select(["newest"], obstacle=provision.obstacle)
     (tmp_path / "clock_job.py").write_text(CLOCK_JOB.replace("{out!r}", repr(str(tmp_path / "out"))))
-    case = case_of(
-        tmp_path,
-        f"""
-        title: x
-        streams: {{a: "t TIMESTAMP, k STRING"}}
-        query: [{{from: a}}, {{call: "clock_job:numbered"}}]
-        trigger: {trigger}
-        {f"sink: {sink}" if sink else ""}
-        conf:
-          spark.sql.streaming.stateStore.providerClass: org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
-        steps: [{{add: {{a: [[10, x]]}}}}, {{add: {{a: [[11, x]]}}}}, {{idle: {{}}}}, {{restart: graceful}}, {{add: {{a: [[12, x]]}}}}]
-        """,
-    )
     engine = LocalRuntime(tmp_path, own_code=OwnCode.at([tmp_path])).start(target, on_progress=ignore_progress)
     try:
-        steps = observe(engine, case, str(tmp_path)).steps
+        for more in ("", "trigger: availableNow", "sink: clock_job:copied"):
+            case = case_of(
+                tmp_path,
+                f"""
+                title: x
+                streams: {{a: "t TIMESTAMP, k STRING"}}
+                query: [{{from: a}}, {{call: "clock_job:numbered"}}]
+                {more}
+                conf:
+                  spark.sql.streaming.stateStore.providerClass: org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
+                steps:
+                  - {{add: {{a: [[10, x]]}}}}
+                  - {{add: {{a: [[11, x]]}}}}
+                  - {{idle: {{}}}}
+                  - {{restart: graceful}}
+                  - {{add: {{a: [[12, x]]}}}}
+                """,
+            )
+            steps = observe(engine, case, str(tmp_path)).steps
+            assert [step.error for step in steps] == [None] * len(steps), more
+            assert [[batch.rows for batch in step.batches if batch.rows] for step in steps] == [
+                [(("x", 1),)],
+                [(("x", 2),)],
+                [],
+                [],
+                [(("x", 3),)],
+            ]
+            assert sum(len(step.batches) for step in steps) == 3
+            written = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
+            assert sorted(written) == ([f'{{"k":"x","n":{n}}}' for n in (1, 2, 3)] if "sink" in more else [])
     finally:
         engine.close()
-    assert [step.error for step in steps] == [None] * len(steps)
-    assert [[batch.rows for batch in step.batches if batch.rows] for step in steps] == [
-        [(("x", 1),)],
-        [(("x", 2),)],
-        [],
-        [],
-        [(("x", 3),)],
-    ]
-    assert sum(len(step.batches) for step in steps) == 3
-    written = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
-    assert sorted(written) == ([f'{{"k":"x","n":{n}}}' for n in (1, 2, 3)] if sink else [])
 
 
-def test_a_sink_of_the_authors_writes_what_is_captured(target, tmp_path):
+def test_a_sink_of_the_authors_writes_what_is_captured(engine, target, tmp_path):
     """Also with state: the micro-batch is computed once, so nothing counts twice. The key of 12:00 goes with the watermark of 12:00."""
     (tmp_path / "my_sink.py").write_text(
         f"def write(frame, batch_id):\n    frame.write.mode('append').json({str(tmp_path / 'out')!r})\n"
@@ -290,17 +292,13 @@ def test_a_sink_of_the_authors_writes_what_is_captured(target, tmp_path):
             expect: {rows: [], dropped: 1}
         """,
     )
-    engine = LocalRuntime(tmp_path, own_code=OwnCode.at([tmp_path])).start(target, on_progress=ignore_progress)
-    try:
-        verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
-    finally:
-        engine.close()
+    verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
     assert verdict.status == "conforms", verdict.describe()
     assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "out").glob("*.json")) == 2
     assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "large").glob("*.json")) == 1
 
 
-def test_a_sink_may_start_queries_of_its_own(target, tmp_path):
+def test_a_sink_may_start_queries_of_its_own(engine, target, tmp_path):
     """As they are in a job: they read the same rows, and have checkpoints of their own."""
     (tmp_path / "my_queries.py").write_text(
         f"OUT = {str(tmp_path / 'files')!r}\n"
@@ -324,11 +322,7 @@ def test_a_sink_may_start_queries_of_its_own(target, tmp_path):
             expect: {rows: [[3]]}
         """,
     )
-    engine = LocalRuntime(tmp_path, own_code=OwnCode.at([tmp_path])).start(target, on_progress=ignore_progress)
-    try:
-        verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
-    finally:
-        engine.close()
+    verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
     assert verdict.status == "conforms", verdict.describe()
     lines = [line for file in (tmp_path / "files").glob("*.json") for line in file.read_text().splitlines()]
     assert sorted(lines) == ['{"n":2}', '{"n":3}']

@@ -111,25 +111,21 @@ def test_a_broker_ends_when_its_host_is_killed(newest):
         time.sleep(0.1)
 
 
-JOINS = """
-from pyspark.sql import functions as F
-
-def bought(spark, orders, clicks):
-    orders, clicks = (frame.withWatermark("at", "10 minutes").alias(name) for frame, name in ((orders, "o"), (clicks, "c")))
-    soon = F.expr("o.who = c.who AND o.at BETWEEN c.at AND c.at + INTERVAL 5 MINUTES")
-    return orders.join(clicks, soon).select("o.who")
+UNION = """
+def actions(spark, orders, clicks):
+    return orders.union(clicks).withWatermark("at", "10 minutes").groupBy("at", "who").count()
 """
 
 
 def test_a_job_with_silent_streams_is_tried_from_files_and_from_topics(tmp_path):
-    (tmp_path / "jobs.py").write_text(JOINS)
+    (tmp_path / "jobs.py").write_text(UNION)
     for stream, minutes in (("orders", (1, 4, 9, 21)), ("clicks", (0, 3, 7, 20))):
         rows = (f"2026-03-01 12:{minute:02d}:00,ada" for minute in minutes)
         (tmp_path / f"{stream}.csv").write_text("\n".join(["at,who", *rows]) + "\n")
     samples = ("--sample", "orders=orders.csv", "--sample", "clicks=clicks.csv", "--code", ".")
-    sides = ("--from", "4.2.1", "--to", "4.3.0", "--source", "kafka", "--no-repeat-rows")
-    done = conformance(tmp_path, "check", "jobs:bought", *samples, *sides)
+    sides = ("--from", "3.5.9", "--to", "4.3.0", "--source", "kafka", "--no-repeat-rows")
+    done = conformance(tmp_path, "check", "jobs:actions", *samples, *sides)
     assert done.returncode == 0, done.stdout + done.stderr
-    for ran in ("4.2.1, silent streams", "4.3.0, silent streams", "4.2.1, silent topics", "4.3.0, silent topics"):
+    for ran in ("3.5.9, silent streams", "4.3.0, silent streams", "3.5.9, silent topics", "4.3.0, silent topics"):
         assert f"] {ran} " in done.stderr, done.stderr
-    assert "4.2.1 → 4.3.0, silent streams, checkpoint before step 2" in done.stderr
+    assert "3.5.9 → 4.3.0, silent streams, checkpoint before step 2" in done.stderr

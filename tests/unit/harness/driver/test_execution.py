@@ -378,6 +378,7 @@ def test_an_engine_that_loses_its_context_is_lost(tmp_path, trigger):
 def test_a_checkpoint_is_copied_only_while_no_micro_batch_runs(tmp_path):
     one, looks = backend(frame(REFUSES)), []
     running = execution.Execution(one, request(tmp_path, {"where": "x > 1"}))
+    running._query = Query()
     checkpoint = tmp_path / "x" / "checkpoint"
     for log in ("offsets", "commits"):
         (checkpoint / log).mkdir(parents=True)
@@ -406,3 +407,21 @@ def test_a_query_that_never_rests_has_no_copy(tmp_path, monkeypatch):
     with pytest.raises(DriverFailure, match="never rests"):
         running._keep(str(tmp_path / "copy"))
     assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("trigger", ["once", "availableNow"])
+def test_a_query_between_its_runs_has_a_copy_of_its_checkpoint_and_no_plan(tmp_path, monkeypatch, trigger):
+    """After a restart no query is there whose planning could be paused, nor one that has a plan."""
+    there = backend(frame(REFUSES))
+    there.planning_paused = there.plan = lambda query, *_: query._jsq
+    asked = request(tmp_path, {"where": "x > 1"})
+    steps = [
+        execution.Step(action="restart", batches=[], how="graceful", plan=True),
+        execution.Step(action="idle", batches=[], keep=str(tmp_path / "copy")),
+    ]
+    running = execution.Execution(there, execution.CaseRequest(**{**vars(asked), "trigger": trigger, "steps": steps}))
+    (tmp_path / "x").mkdir()
+    monkeypatch.setattr(running, "_act", running._restart)
+    seen = [*running.run()]
+    assert [(step["plan"], step["error"]) for step in seen] == [(None, None)] * 2
+    assert (tmp_path / "copy").is_dir()
