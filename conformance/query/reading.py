@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from conformance.core.case import Pipeline
+from conformance.core.operations import JoinType, Pipeline
 from conformance.core.spark_types import Schema
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
-JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
+JoinKind: TypeAlias = JoinType | Literal["leftAnti"]
 
 
 class StreamColumn(NamedTuple):
