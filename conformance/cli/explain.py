@@ -99,7 +99,7 @@ def _predicted(case: Case, version: SparkVersion) -> Prediction:
         why = f"{case.id} is not for Spark {version}: {outside.notes[0]}"
     except Unpredictable as unknown:
         why = f"{case.id} on Spark {version}: {unknown}"
-        if case.own_sink or any(operation.name == "call" for operation in case.operations()):
+        if case.own_sink or any(case.calls()):
             why += ". To see what Spark did, pass the results of a run: --results results.jsonl"
     print_error(f"conformance explain: {why}")
     raise typer.Exit(UNKNOWN)

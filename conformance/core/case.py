@@ -4,106 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from conformance.core.data import Json
+from conformance.core.operations import Call, Main, Operation, OutputMode, Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.versions import SparkVersion, VersionRange
-
-STATE_FUNCTIONS = (
-    "count_until_watermark",
-    "count_until_watermark_by_datetime",
-    "count_until_silent_for_ten_seconds",
-    "count_rows",
-    "time_out_at_latest",
-)
-"""The functions that ``applyInPandasWithState`` may name, implemented in ``harness/driver/state_functions.py``."""
-
-STATEFUL_PROCESSORS = (
-    "count_until_watermark",
-    "number_rows",
-    "number_rows_an_hour_back",
-    "number_rows_for_a_day",
-    "number_rows_for_a_millisecond",
-)
-"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
-
-PYTHON_STATE = frozenset({"applyInPandasWithState", "transformWithState"})
-"""Operations whose state is managed by Python code."""
-
-OPAQUE = frozenset({"sql", "call"})
-"""Operations whose SQL or code is not analysed: they may keep state."""
-
-STATEFUL = (
-    PYTHON_STATE | OPAQUE | {"groupBy", "join", "distinct", "dropDuplicates", "dropDuplicatesWithinWatermark", "limit"}
-)
-"""Operations that keep state between micro-batches, or may."""
-
-_DIRECTION = re.compile(r"\s+(?P<direction>asc|desc)(\s+nulls\s+(?P<nulls>first|last))?\s*$", re.IGNORECASE)
-
-
-class SortOrder(NamedTuple):
-    """An item of ``orderBy``: ``total DESC NULLS LAST``."""
-
-    expression: str
-    ascending: bool
-    nulls_first: bool
-
-
-def sort_order(text: str) -> SortOrder:
-    """What an item of ``orderBy`` says; without a direction it is ascending, and null is the smallest value, as in Spark."""
-    match = _DIRECTION.search(text)
-    if match is None:
-        return SortOrder(text, ascending=True, nulls_first=True)
-    ascending = match["direction"].lower() == "asc"
-    nulls_first = ascending if match["nulls"] is None else match["nulls"].lower() == "first"
-    return SortOrder(text[: match.start()], ascending, nulls_first)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One operation. ``name`` is its first key; ``arguments`` are all its keys, structured like the YAML."""
-
-    name: str
-    arguments: dict[str, Json]
-    nested: tuple[Pipeline, ...] = ()
-    """The other side of a ``join`` or ``union``, and the ``views`` of ``sql`` in the order of their names."""
-
-    @property
-    def may_keep_state(self) -> bool:
-        return self.name in STATEFUL
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """Operations in order; the first is ``from``."""
-
-    operations: tuple[Operation, ...]
-
-    def walk(self) -> Iterator[Operation]:
-        """All operations, including those of nested pipelines."""
-        for operation in self.operations:
-            yield operation
-            for nested in operation.nested:
-                yield from nested.walk()
-
-    def streams(self) -> frozenset[str]:
-        return frozenset(operation.arguments["from"] for operation in self.walk() if operation.name == "from")
-
-    def wire(self) -> list[dict[str, Json]]:
-        """Structured like the YAML, with nested pipelines inside their operations, as the driver reads it."""
-        return [operation.arguments for operation in self.operations]
-
 
 Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 """Values in schema order, or by column name; instants in the notation in which they were written."""
 
-OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
 Source: TypeAlias = Literal["files", "kafka", "memory", "delta", "iceberg"]
 TableFormat: TypeAlias = Literal["delta", "iceberg"]
@@ -526,17 +440,16 @@ class Case(AnyCase):
     @property
     def jars(self) -> tuple[str, ...]:
         """The jars that its calls name, as ``--jar`` names them, each once."""
-        named = (value["jar"] for value in self._called() if isinstance(value, dict) and "jar" in value)
-        return tuple(dict.fromkeys(str(jar) for jars in named for jar in (jars if isinstance(jars, list) else [jars])))
+        return tuple(dict.fromkeys(jar for call in self.calls() for jar in call.jars))
 
     @property
     def calls_main(self) -> bool:
         """Whether it calls a main method of a jar."""
-        return any(isinstance(value, dict) and "main" in value for value in self._called())
+        return any(isinstance(call.called, Main) for call in self.calls())
 
-    def _called(self) -> Iterator[Json]:
-        """What its calls say that they call."""
-        return (operation.arguments["call"] for operation in self.operations() if operation.name == "call")
+    def calls(self) -> Iterator[Call]:
+        """Its operations that call code of the author."""
+        return (operation for operation in self.operations() if isinstance(operation, Call))
 
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC

@@ -7,15 +7,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
 
+from conformance.core import roles
 from conformance.core.case import Case
 from conformance.core.intervals import parse_interval
+from conformance.core.operations import GroupBy, Join, Operation, read_operation, read_pipeline
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import NotAValue, canonical, show
 from conformance.language import case_from
-from conformance.language.pipelines import OTHER_SIDES
 from conformance.language.printing import printed
 from conformance.language.source import InvalidCase
 from conformance.query.syntax import NotReadable, expression, window_call
@@ -114,38 +117,43 @@ def _simpler_query(written: Written) -> Iterator[Written]:
 def _simpler(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
     for place in range(len(pipeline) - 1, 0, -1):
         yield [*pipeline[:place], *pipeline[place + 1 :]]
-    for place, operation in enumerate(pipeline):
-        for other in _simpler_operation(operation):
-            yield [*pipeline[:place], other, *pipeline[place + 1 :]]
-        for key in OTHER_SIDES:
-            if key in operation:
+    for place, written in enumerate(pipeline):
+        operation = read_operation(written)
+        for smaller in _simpler_operation(operation):
+            yield [*pipeline[:place], smaller.wire(), *pipeline[place + 1 :]]
+        for part, value in operation.values():
+            if isinstance(part.role, roles.OtherPipeline):
                 # Keep only the other side.
-                yield [*operation[key], *pipeline[place + 1 :]]
-                for nested in _simpler(operation[key]):
-                    yield [*pipeline[:place], {**operation, key: nested}, *pipeline[place + 1 :]]
-        for name, view in operation.get("views", {}).items():
-            for nested in _simpler(view):
-                views = {**operation["views"], name: nested}
-                yield [*pipeline[:place], {**operation, "views": views}, *pipeline[place + 1 :]]
+                yield [*value.wire(), *pipeline[place + 1 :]]
+                for nested in _simpler(value.wire()):
+                    yield [*pipeline[:place], {**written, part.key: nested}, *pipeline[place + 1 :]]
+            elif isinstance(part.role, roles.Views):
+                for name, view in value.items():
+                    for nested in _simpler(view.wire()):
+                        views = {**written[part.key], name: nested}
+                        yield [*pipeline[:place], {**written, part.key: views}, *pipeline[place + 1 :]]
 
 
-def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
-    for key in ("groupBy", "agg", "select", "dropDuplicates", "dropDuplicatesWithinWatermark", "drop"):
-        items = operation.get(key, ())
-        if len(items) > 1 or (items and key == "groupBy"):
-            for place in range(len(items)):
-                yield {**operation, key: [*items[:place], *items[place + 1 :]]}
-        for place, item in enumerate(items):
+def _simpler_operation(operation: Operation) -> Iterator[Operation]:
+    for part, value in operation.values():
+        if not isinstance(part.role, roles.Columns | roles.Expressions | roles.SortOrders):
+            continue
+        may_be_empty = isinstance(part.role, roles.Expressions) and not part.role.at_least
+        if len(value) > 1 or (value and may_be_empty):
+            for place in range(len(value)):
+                yield operation.with_values(**{part.name: (*value[:place], *value[place + 1 :])})
+        for place, item in enumerate(value):
             if plain := _with_tumbling_window(item):
-                yield {**operation, key: [*items[:place], plain, *items[place + 1 :]]}
-    if "agg" in operation:
-        yield {**operation, "agg": ["count(*) AS n"]}
-    if operation.get("how", "inner") != "inner":
-        yield {**operation, "how": "inner"}
-    conditions = str(operation.get("on", "")).split(" AND ")
-    if len(conditions) > 1:
-        for place in range(len(conditions)):
-            yield {**operation, "on": " AND ".join([*conditions[:place], *conditions[place + 1 :]])}
+                yield operation.with_values(**{part.name: (*value[:place], plain, *value[place + 1 :])})
+    match operation:
+        case GroupBy():
+            yield replace(operation, agg=("count(*) AS n",))
+        case Join(how=how, on=on):
+            if how not in (None, "inner"):
+                yield replace(operation, how="inner")
+            conditions = on.split(" AND ")
+            for place in range(len(conditions)) if len(conditions) > 1 else ():
+                yield replace(operation, on=" AND ".join([*conditions[:place], *conditions[place + 1 :]]))
 
 
 def _with_tumbling_window(text: str) -> str | None:
@@ -214,14 +222,15 @@ def _moved_to_epoch(written: Written) -> Iterator[Written]:
 
 def _simpler_delays(written: Written) -> Iterator[Written]:
     """Replace a delay; also move the rows that were one delay behind others to the new distance."""
-    for delay in sorted({each["withWatermark"][1] for each in _operations(written) if "withWatermark" in each}):
+    for delay in sorted(
+        {value for each in _operations(written) for part, value in each.values() if isinstance(part.role, roles.Delay)}
+    ):
         for simpler in _DELAYS:
             if simpler == delay:
                 continue
             changed = deepcopy(written)
-            for operation in _operations(changed):
-                if operation.get("withWatermark", ("", ""))[1] == delay:
-                    operation["withWatermark"] = [operation["withWatermark"][0], simpler]
+            for query in _pipelines(changed):
+                query[:] = read_pipeline(query).changed(partial(_with_delay, delay, simpler)).wire()
             yield changed
             long, short = parse_interval(delay).delay_us, parse_interval(simpler).delay_us
             times = [*_times(written)]
@@ -231,6 +240,13 @@ def _simpler_delays(written: Written) -> Iterator[Written]:
                     changed,
                     lambda at, behind=behind, by=long - short: at + by if at in behind else at,  # type: ignore[misc]
                 )
+
+
+def _with_delay(delay: str, other: str, operation: Operation) -> Operation:
+    for part, value in operation.values():
+        if isinstance(part.role, roles.Delay) and value == delay:
+            operation = operation.with_values(**{part.name: other})
+    return operation
 
 
 def _simpler_times(written: Written) -> Iterator[Written]:
@@ -262,18 +278,8 @@ def _pipelines(written: Written) -> Iterator[list[Json]]:
             yield restart["change"]["query"]
 
 
-def _walk(pipeline: Sequence[Json]) -> Iterator[Json]:
-    for operation in pipeline:
-        yield operation
-        for nested in (
-            *(operation[key] for key in OTHER_SIDES if key in operation),
-            *operation.get("views", {}).values(),
-        ):
-            yield from _walk(nested)
-
-
-def _operations(written: Written) -> Iterator[Json]:
-    return chain.from_iterable(map(_walk, _pipelines(written)))
+def _operations(written: Written) -> Iterator[Operation]:
+    return chain.from_iterable(read_pipeline(query).walk() for query in _pipelines(written))
 
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -318,7 +324,7 @@ def _with_step(written: Written, number: int, step: Json) -> Written:
 
 
 def _tidy(written: Written) -> Written:
-    read = {operation["from"] for operation in _operations(written) if "from" in operation}
+    read = {stream for query in _pipelines(written) for stream in read_pipeline(query).streams()}
     if read == set(written["streams"]):
         return written
     changed = deepcopy(written)

@@ -111,7 +111,7 @@ def why_unread(case: Case, observation: Observation) -> str | None:
 def _reason(case: Case, step: int, stream: str, others: list[str]) -> str:
     instead = f"; it reads {', '.join(others)} instead" if others else ""
     advice = ""
-    if any(operation.name == "call" for operation in case.operations()):
+    if any(case.calls()):
         advice = ". The function that `call` names must build on the DataFrame that it is given"
     return f"step {step} places rows on the stream {stream!r}, but no micro-batch of the query has it as a source{instead}{advice}"
 
@@ -120,7 +120,7 @@ _CLOCK = re.compile(r"\b(?:(?:current_timestamp|current_date|localtimestamp)\b|n
 
 
 def reads_the_clock(case: Case) -> bool:
-    return any(_CLOCK.search(repr(operation.arguments)) for operation in case.operations())
+    return any(_CLOCK.search(text) for operation in case.operations() for text in operation.texts())
 
 
 def behaviour(case: Case, observation: Observation) -> str:

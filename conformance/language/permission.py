@@ -12,11 +12,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
+from conformance.core import roles
 from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
+from conformance.core.operations import Deduplication, Sql
+from conformance.core.roles import Role
 from conformance.language.confs import refusal_of
-from conformance.language.pipelines import nested_pipelines, operations_in
+from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of
 from conformance.language.shape import CONF_VALUE
 from conformance.language.source import (
     Entries,
@@ -59,7 +63,6 @@ _SHOWN_FIELDS = ("file_size", "file_block_start", "file_block_length")
 """Its fields that show no path, and are the same on every machine."""
 _SHOWN = re.compile(rf"(?:{'|'.join(_SHOWN_FIELDS)})\b", re.ASCII)
 _READS_SHOWN = re.compile(rf"(?<!\w){HIDDEN_COLUMN}`?\s*\.\s*`?{_SHOWN.pattern}", re.ASCII | re.IGNORECASE)
-_DEDUPLICATIONS = ("dropDuplicates", "dropDuplicatesWithinWatermark")
 _SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
@@ -280,20 +283,18 @@ def _shown(token: Token) -> str:
     return token.text.upper() if token.kind == "word" and token.keyword in _STATEMENTS else repr(token.text)
 
 
-EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy")
-"""Keys of operations that reach Spark as expressions."""
-
-
 class SqlText(NamedTuple):
     """A text of a pipeline that Spark parses."""
 
     place: Scalar
     text: str
-    key: str
-    """The key of the operation that has the text."""
+    role: Role
     views: tuple[str, ...]
     """The views that exist when Spark parses it."""
-    statement: bool
+
+    @property
+    def statement(self) -> bool:
+        return isinstance(self.role, roles.Statement)
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
@@ -305,7 +306,7 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     for step in items_of(child(case, "steps")):
         change = child(step, "restart", "change")
         needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"), streams)]
-    return tuple(sorted(set(needs), key=lambda each: (each.line, each.column, each.reason)))
+    return tuple(sorted(set(needs), key=attrgetter("line", "column", "reason")))
 
 
 def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
@@ -314,23 +315,25 @@ def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
 
 
 def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
-    def texts(key: str, *places: Node | None, statement: bool = False) -> Iterator[SqlText]:
-        known = (*views, STATE_VIEW) if key == "initialState" else tuple(views)
-        scalars = (place for place in places if isinstance(place, Scalar))
-        return (SqlText(scalar, str(scalar.value), key, known, statement) for scalar in scalars)
-
     for operation in items_of(pipeline):
         for nested in nested_pipelines(operation):
             yield from _texts(nested, views)
-        for key in EXPRESSIONS:
-            if written := each_of(child(operation, key)):
-                yield from texts(key, *(written[1:] if key == "withColumn" else written))
-        if (statement := child(operation, "sql")) is not None:
-            views += [str(entry.key.value) for entry in entries_of(child(operation, "views"))]
-            views.append(text_of(child(operation, "as")) or "")
-            yield from texts("sql", statement, statement=True)
-        initial = child(operation, "transformWithState", "initialState")
-        yield from texts("initialState", initial, statement=True)
+        written = [*parts_of(operation)]
+        for part, node in written:
+            if isinstance(part.role, roles.Views):
+                views += [str(entry.key.value) for entry in entries_of(node)]
+            elif isinstance(part.role, roles.Alias) and kind_of(operation) is Sql:
+                views.append(text_of(node) or "")
+        for part, node in written:
+            match part.role:
+                case roles.Expression() | roles.Expressions() | roles.SortOrders():
+                    known = tuple(views)
+                case roles.Statement(reads_state=reads_state):
+                    known = (*views, STATE_VIEW) if reads_state else tuple(views)
+                case _:
+                    continue
+            scalars = (item for item in each_of(node) if isinstance(item, Scalar))
+            yield from (SqlText(scalar, str(scalar.value), part.role, known) for scalar in scalars)
 
 
 def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsCode]:
@@ -352,7 +355,8 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
     """
     operations, keys = items_of(pipeline), Counter[int]()
     for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
-        deduplicates = any(child(deduplication, key) is not None for key in _DEDUPLICATIONS)
+        kind = kind_of(deduplication)
+        deduplicates = kind is not None and issubclass(kind, Deduplication) and bool(kind.parts())
         names = [text_of(item) for item in each_of(child(last, "select"))]
         if deduplicates and names and all(name and "*" not in name for name in names):
             keys.update(id(each) for each in each_of(child(selection, "select")) if text_of(each) == HIDDEN_COLUMN)

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args
+from typing import assert_never
 
-from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, OutputMode, Pipeline
+from conformance.core import roles
 from conformance.core.data import Json
+from conformance.core.operations import (
+    CALLED,
+    OPERATIONS,
+    Call,
+    From,
+    Operation,
+    Part,
+    Pipeline,
+    WithWatermark,
+    Written,
+    read_pipeline,
+)
+from conformance.core.roles import Role
 from conformance.language.shape import (
     Alternatives,
     ByKind,
@@ -28,100 +41,9 @@ from conformance.language.shape import (
 from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME, Ddl
 
-JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
-TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
-TIME_MODES = ("None", "ProcessingTime", "EventTime")
 MAX_OPERATIONS = 1_000
-OTHER_SIDES = ("join", "union")
-"""Operations whose value is another pipeline."""
-
 FUNCTION = Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
-_ARGUMENTS = ListOf(Text("an argument", empty=True), "a list of arguments")
-_STARTED = Key(integer(1), "Which of the queries that it starts: the first is 1, also if absent.")
-PROGRAM = Record(
-    "`call`",
-    {
-        "program": Key(
-            Text("a file ending in .py, or a module: jobs/clicked.py", r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.py)$"),
-            "your own program: its file, relative to a folder of your code, or its module",
-            required=True,
-        ),
-        "arguments": Key(_ARGUMENTS, "Its arguments, `sys.argv[1:]`."),
-        "query": _STARTED,
-        "sinks": Key(
-            constant(True),
-            "Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time.",
-        ),
-    },
-    description="Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
-)
 _EXPRESSION = Text("a Spark SQL expression")
-_COLUMN = Text("a column name")
-_VIEW = Text("a view name", IDENTIFIER)
-_POSSIBLY_EMPTY_COLUMN = Text("a column name", empty=True)
-"""Cases test that ``withWatermark`` rejects an empty column and an empty delay."""
-_WATERMARK = TupleOf((_POSSIBLY_EMPTY_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]")
-STATEMENTS = Record(
-    "`call`",
-    {
-        "sql": Key(
-            ListOf(Text("a SQL statement"), "a list of SQL statements", at_least=1),
-            "your own statements in order, over temporary views of the streams; the last one is the query",
-            required=True,
-        ),
-        "watermarks": Key(
-            MapOf(NAME, _WATERMARK, "a mapping from stream to [column, delay]", at_least=1),
-            "Stream → `[column, delay]`, its watermark before it becomes a view.",
-        ),
-    },
-    description="Your own SQL: temporary views, settings, and at the end a query.",
-)
-_JAR = Key(
-    one_or_many(
-        Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$"),
-        "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar",
-    ),
-    "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that "
-    "is built for this version of Scala. Absent: those of `--jar`.",
-)
-MAIN = Record(
-    "`call`",
-    {
-        "main": Key(
-            Text("package.Class", r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$"),
-            "your own program of Java or Scala: a class of your jars with the method `main`",
-            required=True,
-        ),
-        "arguments": Key(_ARGUMENTS, "Its arguments."),
-        "query": _STARTED,
-        "jar": _JAR,
-    },
-    description="A main method of your jars, unchanged: it reads the streams of `with`, and a query that it starts is that of the case.",
-)
-METHOD = Record(
-    "`call`",
-    {
-        "jvm": Key(
-            Text("package.Class.method", r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$"),
-            "`package.Class.method` of your jars, `--jar`: a static method or one of a Scala object that takes the session, or not, and "
-            "DataFrames, and returns a DataFrame",
-            required=True,
-        ),
-        "jar": _JAR,
-    },
-    description="A method of your jars.",
-)
-_CALLED = ByKind(
-    "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
-    scalar=FUNCTION,
-    entries=Alternatives(
-        "`call`", "key", {"program": PROGRAM, "main": MAIN, "sql": STATEMENTS, "jvm": METHOD}, listed=False
-    ),
-)
-_ORDERED = Text("a Spark SQL expression, such as total DESC")
-_EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
-_COLUMNS = ListOf(_COLUMN, "a list of column names")
-_NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
 
 
 class _Pipeline(Shape):
@@ -156,153 +78,109 @@ class _Pipeline(Shape):
         operations = {
             "type": "array",
             "minItems": 1,
-            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
+            "items": [{"anyOf": [RECORDS[From.name].schema(definitions), call]}],
             "additionalItems": Definition(_LATER, "operation").schema(definitions),
         }
         what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
         return {"description": what, "anyOf": [operations, call]}
 
     def value(self, written: list[dict[str, Json]]) -> Pipeline:
-        return pipeline(written)
+        return read_pipeline(written)
 
 
 PIPELINE = Definition(_Pipeline(), "pipeline")
-_STATE_FUNCTION = {
-    "by": Key(_NAMED_COLUMNS, "the grouping columns", required=True),
-    "outputMode": Key(Choice("output mode", get_args(OutputMode)), "What the function emits."),
-}
 
 
-def _operation(name: str, shape: Shape, description: str, /, **others: Key) -> tuple[str, Record]:
+def _shape(role: Role) -> Shape:
+    """Give the grammar of a field."""
+    match role:
+        case roles.Stream():
+            return NAME
+        case roles.Streams():
+            return ListOf(NAME, "a list of streams", at_least=1)
+        case roles.Column(may_be_empty=empty):
+            return Text("a column name", empty=empty)
+        case roles.Columns(at_least=least):
+            return ListOf(Text("a column name"), "a list of column names", at_least=least)
+        case roles.NewColumn():
+            return Text("a column name")
+        case roles.Delay():
+            # Cases test that `withWatermark` rejects an empty column and an empty delay.
+            return Text("a delay such as '10 minutes'", empty=True)
+        case roles.Expression():
+            return _EXPRESSION
+        case roles.Expressions(at_least=least):
+            return ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=least)
+        case roles.SortOrders():
+            item = Text("a Spark SQL expression, such as total DESC")
+            return ListOf(item, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1)
+        case roles.Statement():
+            return Text("a SQL query")
+        case roles.Alias(kind=kind):
+            return Text(kind, IDENTIFIER)
+        case roles.OtherPipeline():
+            return PIPELINE
+        case roles.Views():
+            kind = "a mapping from view name to pipeline: {payments: [{from: payments}]}"
+            return MapOf(Text("a view name", IDENTIFIER), PIPELINE, kind, at_least=1)
+        case roles.Choice(kind=kind, words=words):
+            return Choice(kind, words)
+        case roles.Number():
+            return integer(1)
+        case roles.Only(value=value):
+            return constant(value)
+        case roles.SchemaOfState():
+            return Ddl()
+        case roles.Text(kind=kind, pattern=pattern, may_be_empty=empty):
+            return Text(kind, pattern, empty=empty)
+        case roles.Texts(kind=kind, item=text, at_least=least):
+            return ListOf(_shape(text), kind, at_least=least)
+        case roles.Jars():
+            jar = Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$")
+            return one_or_many(jar, "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar")
+        case roles.Watermarks():
+            return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
+        case roles.Called():
+            kinds = {
+                kind.parts()[0].key: Record("`call`", _keys(kind), description=kind.description()) for kind in CALLED
+            }
+            return ByKind(
+                "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
+                scalar=FUNCTION,
+                entries=Alternatives("`call`", "key", kinds, listed=False),
+            )
+        case _:
+            assert_never(role)
+
+
+def _keys(kind: type[Written]) -> dict[str, Key]:
+    return {part.key: Key(_shape(part.role), part.role.description, part.required) for part in kind.parts()}
+
+
+def _listed_parts(kind: type[Written]) -> TupleOf:
+    parts = kind.parts()
+    return TupleOf(tuple(_shape(part.role) for part in parts), f"[{', '.join(part.key for part in parts)}]")
+
+
+def _record(kind: type[Operation]) -> Record:
+    """Give the grammar of an operation."""
+    name, description = kind.name, kind.description()
+    others = {}
+    shape: Shape
+    match kind.form:
+        case "list":
+            shape = _listed_parts(kind)
+        case "mapping":
+            shape = Record(f"`{name}`", _keys(kind), description=description)
+        case "keys":
+            others = _keys(kind)
+            shape = others.pop(name).shape if others else constant(True)
     keys = {name: Key(shape, description, required=True), **others}
-    return name, Record(f"`{name}`", keys, description=description)
+    return Record(f"`{name}`", keys, description=description)
 
 
-def _stateful(name: str, description: str, **others: Key) -> tuple[str, Record]:
-    return _operation(name, Record(f"`{name}`", {**_STATE_FUNCTION, **others}, description=description), description)
-
-
-OPERATIONS = dict(
-    (
-        _operation(
-            "from",
-            NAME,
-            "The stream to read; naming it twice in a query reads one DataFrame twice.",
-            name=Key(
-                Text("the name of a source, such as orders"),
-                "The name of the source, `DataStreamReader.name` (4.2+), under which the checkpoint keeps its offsets.",
-            ),
-        ),
-        _operation(
-            "withWatermark",
-            _WATERMARK,
-            "`[column, delay]`: the event-time column and the delay of the watermark.",
-        ),
-        _operation("where", _EXPRESSION, "Keep the rows for which the expression is true."),
-        _operation("select", _EXPRESSIONS, "The columns, as expressions; a plain `window(...)` is named `window`."),
-        _operation(
-            "withColumn",
-            TupleOf((_COLUMN, _EXPRESSION), "[name, expression]"),
-            "`[name, expression]`: add a column or replace it.",
-        ),
-        _operation("drop", _NAMED_COLUMNS, "Columns to drop."),
-        _operation("alias", Text("an alias", IDENTIFIER), "A name for the DataFrame, to qualify columns with."),
-        _operation(
-            "groupBy",
-            ListOf(_EXPRESSION, "a list of Spark SQL expressions"),
-            "Grouping expressions, including `window(...)` and `session_window(...)`.",
-            agg=Key(_EXPRESSIONS, "the aggregates, such as `sum(count) AS total`", required=True),
-        ),
-        _operation(
-            "join",
-            PIPELINE,
-            "Join with another pipeline.",
-            on=Key(_EXPRESSION, "the join condition, an expression", required=True),
-            how=Key(Choice("join type", JOINS), "The join type; `inner` if absent."),
-        ),
-        _operation("union", PIPELINE, "The rows of this pipeline and of another one."),
-        _operation("distinct", constant(True), "Drop rows that are equal in every column."),
-        _operation(
-            "dropDuplicates", _COLUMNS, "Drop rows that are equal in these columns; an empty list means all columns."
-        ),
-        _operation(
-            "dropDuplicatesWithinWatermark",
-            _COLUMNS,
-            "Drop rows that are equal in these columns within the watermark delay (3.5+); an empty list means all columns.",
-        ),
-        _operation(
-            "sql",
-            Text("a SQL query"),
-            "A SQL query over the DataFrame so far, and over the DataFrames of `views`.",
-            **{"as": Key(_VIEW, "the name of the view that the query reads", required=True)},
-            views=Key(
-                MapOf(
-                    _VIEW, PIPELINE, "a mapping from view name to pipeline: {payments: [{from: payments}]}", at_least=1
-                ),
-                "Other views that the query reads: name → the pipeline of its DataFrame.",
-            ),
-        ),
-        _operation(
-            "orderBy",
-            ListOf(_ORDERED, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1),
-            "Sort by these expressions, each followed by ASC or DESC if wanted; Spark sorts complete mode only.",
-        ),
-        _operation("limit", integer(1), "Keep that many rows: of the stream, in complete mode of each result."),
-        _stateful(
-            "applyInPandasWithState",
-            "A named state function over pandas DataFrames (3.4+).",
-            **{
-                "with": Key(
-                    Choice("state function", STATE_FUNCTIONS),
-                    "a state function that ships with the suite",
-                    required=True,
-                )
-            },
-            timeout=Key(Choice("timeout", TIMEOUTS), "The timeout of a group's state; `NoTimeout` if absent."),
-        ),
-        _stateful(
-            "transformWithState",
-            "A named stateful processor (4.0+); needs the RocksDB state store.",
-            **{
-                "with": Key(
-                    Choice("stateful processor", STATEFUL_PROCESSORS),
-                    "a stateful processor that ships with the suite",
-                    required=True,
-                )
-            },
-            inPandas=Key(
-                constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
-            ),
-            timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
-            eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
-            state=Key(
-                Ddl(),
-                "The columns in which a processor that numbers rows keeps a number: in `count`, or in the first if none has "
-                "that name; the others stay null. `count BIGINT` if absent.",
-            ),
-            initialState=Key(
-                Text("a SQL query"),
-                "A SQL query over constants, or over the view `state` after `restart: {checkpoint: new}`; its rows are the "
-                "initial state of the groups.",
-            ),
-        ),
-        _operation(
-            "call",
-            _CALLED,
-            "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, "
-            "with the streams that it reads in `with`; or `{sql: [...]}`: your own statements; "
-            "or `{jvm: package.Class.method, jar: jobs.jar}`; needs `--allow-code`.",
-            **{
-                "with": Key(
-                    ListOf(NAME, "a list of streams", at_least=1),
-                    "The streams that the function gets, in this order, where it starts a pipeline: "
-                    "`function(spark, orders, clicks) -> DataFrame`; of a program or SQL, those that it reads.",
-                )
-            },
-        ),
-    )
-)
-
+RECORDS = {name: _record(kind) for name, kind in OPERATIONS.items()}
+"""Name of an operation → its grammar."""
 _SYNONYMS = {
     "filter": "where",
     "selectExpr": "select",
@@ -321,20 +199,20 @@ _IN_SQL = {
 OPERATION = Alternatives(
     "operation",
     "operation",
-    OPERATIONS,
+    RECORDS,
     identified_by_first_key=True,
     synonyms=_SYNONYMS,
     elsewhere={
         name: f"say it in SQL, `{{sql: SELECT * FROM view {clause}, as: view}}`" for name, clause in _IN_SQL.items()
     },
 )
-_CALL = OPERATIONS["call"]
+_CALL = RECORDS[Call.name]
 _LATER = Alternatives(
     "operation",
     "operation",
     {
-        **{name: operation for name, operation in OPERATIONS.items() if name != "from"},
-        "call": replace(_CALL, keys={"call": replace(_CALL.keys["call"], shape=FUNCTION)}),
+        **{name: operation for name, operation in RECORDS.items() if name != From.name},
+        Call.name: replace(_CALL, keys={"call": replace(_CALL.keys["call"], shape=FUNCTION)}),
     },
 )
 """The operations after the first, for the schema: they read no stream."""
@@ -347,19 +225,6 @@ _FIRST_ONLY = {
 }
 
 
-def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
-    """The pipeline that a valid list of operations describes."""
-
-    def operation(arguments: dict[str, Json]) -> Operation:
-        name = next(iter(arguments))
-        nested = [arguments[key] for key in OTHER_SIDES if key in arguments]
-        nested += arguments.get("views", {}).values()
-        nested += [[{"from": stream}] for stream in arguments.get("with", ()) if name == "call"]
-        return Operation(name, arguments, tuple(map(pipeline, nested)))
-
-    return Pipeline(tuple(map(operation, operations)))
-
-
 def with_lists(case: Node) -> Node:
     """The case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
     case = changed(case, ("query",), _listed)
@@ -370,9 +235,18 @@ def _listed(pipeline: Node) -> Node:
     if isinstance(pipeline, Entries) and pipeline.get("call") is not None:
         return Items(pipeline.line, pipeline.column, (pipeline,))
     if isinstance(pipeline, Items):
-        for path in (*(("*", side) for side in OTHER_SIDES), ("*", "views", "*")):
-            pipeline = changed(pipeline, path, _listed)
+        for path in _NESTED:
+            pipeline = changed(pipeline, ("*", *path), _listed)
     return pipeline
+
+
+_NESTED = [
+    (part.key, *(("*",) if isinstance(part.role, roles.Views) else ()))
+    for kind in OPERATIONS.values()
+    for part in kind.parts()
+    if isinstance(part.role, roles.OtherPipeline | roles.Views)
+]
+"""Where an operation has other pipelines."""
 
 
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
@@ -394,8 +268,27 @@ def operations_in(pipeline: Node | None) -> Iterator[Node]:
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:
     """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
-    for entry in entries_of(operation):
-        if entry.key.value in OTHER_SIDES:
-            yield entry.value
-        elif entry.key.value == "views":
-            yield from (view.value for view in entries_of(entry.value))
+    for part, node in parts_of(operation):
+        if isinstance(part.role, roles.OtherPipeline):
+            yield node
+        elif isinstance(part.role, roles.Views):
+            yield from (view.value for view in entries_of(node))
+
+
+def kind_of(operation: Node | None) -> type[Operation] | None:
+    """The class of an operation as written; None if it has no name of one."""
+    names = (entry.key.value for entry in entries_of(operation))
+    return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
+
+
+def parts_of(operation: Node | None) -> Iterator[tuple[Part, Node]]:
+    """The fields of an operation that are written, each with its node."""
+    if (kind := kind_of(operation)) is None:
+        return
+    value = child(operation, kind.name)
+    if kind.form == "list":
+        yield from zip(kind.parts(), items_of(value), strict=False)
+        return
+    for part in kind.parts():
+        if (node := child(value if kind.form == "mapping" else operation, part.key)) is not None:
+            yield part, node

@@ -6,18 +6,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from conformance.core.case import sort_order
+from conformance.core import operations, roles
+from conformance.core.operations import read_operation, sort_order
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
-from conformance.language.pipelines import operations_in, queries_of
+from conformance.language.pipelines import operations_in, parts_of, queries_of
 from conformance.language.source import (
+    Entries,
     Node,
     Report,
     Scalar,
     SourceLocation,
     child,
+    each_of,
     entries_of,
     items_of,
     nearest,
@@ -86,75 +89,79 @@ class _Follower:
     def pipeline(self, node: Node | None) -> Frame:
         frame = Frame(None)
         for operation in items_of(node):
-            entry = next(entries_of(operation), None)
-            if entry is None:
-                return Frame(None)
-            frame = self._operation(str(entry.key.value), operation, frame)
+            if isinstance(operation, Entries):
+                frame = self._operation(operation, frame)
         return frame
 
-    def _operation(self, name: str, node: Node, frame: Frame) -> Frame:
-        value = child(node, name)
-        match name:
-            case "from":
-                schema = self.streams.get(text_of(value) or "")
+    def _operation(self, node: Entries, frame: Frame) -> Frame:
+        operation, parts = read_operation(node.plain()), {part.name: below for part, below in parts_of(node)}
+        match operation:
+            case operations.From(stream=stream):
+                schema = self.streams.get(stream)
                 known = schema is not None and len(schema.fields) <= _MOST_COLUMNS
                 return Frame(
                     tuple(Column(field.name, field.type) for field in schema.fields) if schema and known else None
                 )
-            case "alias":
-                return replace(frame, qualifiers=frame.qualifiers | {(text_of(value) or "").lower()})
-            case "withWatermark":
-                self._names(items_of(value)[:1], frame)
-            case "where":
-                self._check(value, frame, frame.below)
-            case "orderBy":
-                for item in items_of(value):
-                    self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
-            case "select":
-                return frame.making(self._made(items_of(value), frame))
-            case "withColumn":
-                return self._with_column(items_of(value), frame)
-            case "drop":
-                gone = {(text_of(item) or "").lower() for item in items_of(value)}
+            case operations.Alias(alias=alias):
+                return replace(frame, qualifiers=frame.qualifiers | {alias.lower()})
+            case operations.Select():
+                return frame.making(self._made(items_of(parts["columns"]), frame))
+            case operations.WithColumn(column=name):
+                return self._with_column(name, parts["expression"], frame)
+            case operations.Drop(columns=columns):
+                gone = {name.lower() for name in columns}
                 kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
                 return frame.making(None if frame.columns is None else kept)
-            case "groupBy":
-                made = (self._made(items_of(child(node, key)), frame, with_aliases=False) for key in (name, "agg"))
+            case operations.GroupBy():
+                made = (self._made(items_of(parts[name]), frame, with_aliases=False) for name in ("by", "agg"))
                 return frame.making(_together(*made))
-            case "join":
-                return self._joined(node, frame)
-            case "union":
-                ours, theirs = frame.columns, self.pipeline(value).columns
+            case operations.Join(how=how):
+                return self._joined(parts["other"], parts["on"], frame, one_sided=how == "leftSemi")
+            case operations.Union():
+                ours, theirs = frame.columns, self.pipeline(parts["other"]).columns
                 if ours is None or theirs is None or len(ours) != len(theirs):
                     return replace(frame, columns=None)
                 # Names are those of the first, types where both agree.
                 pairs = zip(ours, theirs, strict=True)
                 both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
                 return replace(frame, columns=tuple(both))
-            case "dropDuplicates" | "dropDuplicatesWithinWatermark":
-                self._names(items_of(value), frame)
-            case "sql":
-                nested = entries_of(child(node, "views"))
+            case operations.Sql(as_=name):
+                nested = entries_of(parts.get("views"))
                 views = {str(entry.key.value).lower(): self.pipeline(entry.value) for entry in nested}
-                views[(text_of(child(node, "as")) or "").lower()] = frame
-                return Frame(self._statement(value, views))
-            case "applyInPandasWithState" | "transformWithState":
-                self._names(items_of(child(value, "by")), frame)
-                if not (text_of(child(value, "with")) or "").startswith("number_rows"):
-                    self.report.forbid(
-                        value, "state", "`state` requires a processor that numbers rows: `with: number_rows`"
-                    )
+                views[name.lower()] = frame
+                return Frame(self._statement(parts["statement"], views))
+            case operations.PythonState(with_=function):
+                self._names(items_of(parts["by"]), frame)
+                if not function.startswith("number_rows"):
+                    message = "`state` requires a processor that numbers rows: `with: number_rows`"
+                    self.report.forbid(child(node, operation.name), "state", message)
                 return Frame(None)
-            case "call":
+            case operations.Call():
                 return Frame(None)
-        return frame
+            case operations.KeepsColumns():
+                self._read(operation, parts, frame)
+                return frame
+            case _:
+                assert_never(operation)
 
-    def _with_column(self, parts: tuple[Node, ...], frame: Frame) -> Frame:
-        if len(parts) != 2:
-            return Frame(None)
-        self._check(parts[1], frame)
-        name = text_of(parts[0]) or ""
-        made = made_of(readable(text_of(parts[1]) or ""), frame.types)
+    def _read(self, operation: operations.KeepsColumns, parts: Mapping[str, Node], frame: Frame) -> None:
+        """Check the columns and expressions of an operation that makes none."""
+        for part, _ in operation.values():
+            node = parts.get(part.name)
+            match part.role:
+                case roles.Column():
+                    self._names(each_of(node), frame)
+                case roles.Columns():
+                    self._names(items_of(node), frame)
+                case roles.Expression():
+                    self._check(node, frame, frame.below)
+                case roles.SortOrders():
+                    for item in items_of(node):
+                        self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
+
+    def _with_column(self, name: str, expression: Node, frame: Frame) -> Frame:
+        self._check(expression, frame)
+        made = made_of(readable(text_of(expression) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
         added = Column(name, made[0].type)
@@ -163,12 +170,12 @@ class _Follower:
         same = (column.name.lower() == name.lower() for column in frame.columns)
         return frame.making(tuple(added if it else column for it, column in zip(same, frame.columns, strict=True)))
 
-    def _joined(self, node: Node, frame: Frame) -> Frame:
-        other = self.pipeline(child(node, "join"))
+    def _joined(self, pipeline: Node, on: Node, frame: Frame, *, one_sided: bool) -> Frame:
+        other = self.pipeline(pipeline)
         both = _together(frame.columns, other.columns)
         joined = Frame(both, frame.qualifiers | other.qualifiers, frame.below | other.below)
-        self._check(child(node, "on"), joined)
-        return replace(joined, columns=frame.columns) if text_of(child(node, "how")) == "leftSemi" else joined
+        self._check(on, joined)
+        return replace(joined, columns=frame.columns) if one_sided else joined
 
     def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
         """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
@@ -296,7 +303,6 @@ _MOST_COLUMNS = 1_000
 """Of a stream whose columns are followed: every operation looks at all of them."""
 _LONGEST = 200
 """Characters of a duration that is checked."""
-_WITH_ALIAS = ("select", "groupBy", "agg", "sql")
 
 
 def check_queries(case: Node, report: Report) -> list[Columns | None]:
@@ -312,9 +318,9 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
         refused = child(step, "expect", "error") is not None
         for operation in operations_in(query):
             _check_views(operation, report)
-            delay = items_of(child(operation, "withWatermark"))[1:2]
-            if not refused and delay and isinstance(delay[0], Scalar):
-                _check_duration(str(delay[0].value), delay[0], 0, report, negative=False)
+            for part, node in () if refused else parts_of(operation):
+                if isinstance(part.role, roles.Delay) and isinstance(node, Scalar):
+                    _check_duration(str(node.value), node, 0, report, negative=False)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
         results.append(_Follower(streams, report, refused).pipeline(query).columns)
@@ -338,8 +344,8 @@ def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> Non
     for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
         unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
-        text = sort_order(sql.text).expression if sql.key == "orderBy" else sql.text
-        alias = sql.key in _WITH_ALIAS
+        text = sort_order(sql.text).expression if isinstance(sql.role, roles.SortOrders) else sql.text
+        alias = isinstance(sql.role, roles.Expressions)
         mistakes = list(syntax_mistakes(text, alias=alias, statement=sql.statement, part=unknown_kind))
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(sql.text)

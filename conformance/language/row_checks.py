@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 
-from conformance.core.case import STATEFUL, TABLE_FORMATS, WRITTEN_SINKS
+from conformance.core import roles
+from conformance.core.case import TABLE_FORMATS, WRITTEN_SINKS
 from conformance.core.data import Json
+from conformance.core.operations import Opaque
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import operations_in, queries_of
+from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
 from conformance.language.query_checks import Columns
 from conformance.language.shape import literal
 from conformance.language.source import (
@@ -95,8 +97,8 @@ def check_streams(case: Node, report: Report) -> None:
     read: set[str] = set()
     queries = [query for query, _ in queries_of(case)]
     for operation in chain.from_iterable(map(operations_in, queries)):
-        for stream in (child(operation, "from"), *items_of(child(operation, "with"))):
-            if stream is not None and (name := text_of(stream)) is not None:
+        for stream in _streams_of(operation):
+            if (name := text_of(stream)) is not None:
                 read.add(name)
                 if name not in names:
                     report.add(stream, unknown("stream", name, names))
@@ -328,5 +330,14 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
 
 def _most_operators(query: Node | None) -> int | None:
     """How many stateful operators a query can have at most; None if SQL or code may bring any number."""
-    names = [str(entry.key.value) for operation in operations_in(query) for entry in islice(entries_of(operation), 1)]
-    return None if "sql" in names or "call" in names else sum(name in STATEFUL for name in names)
+    kinds = [kind for operation in operations_in(query) if (kind := kind_of(operation)) is not None]
+    return None if any(issubclass(kind, Opaque) for kind in kinds) else sum(kind.may_keep_state for kind in kinds)
+
+
+def _streams_of(operation: Node) -> Iterator[Node]:
+    """The streams that an operation reads."""
+    for part, node in parts_of(operation):
+        if isinstance(part.role, roles.Stream):
+            yield node
+        elif isinstance(part.role, roles.Streams):
+            yield from items_of(node)

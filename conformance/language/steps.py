@@ -18,12 +18,12 @@ from conformance.core.case import (
     HowRestarted,
     Idle,
     KillPoint,
-    OutputMode,
     Restart,
     Start,
     Trigger,
 )
 from conformance.core.observation import GENERIC
+from conformance.core.operations import OutputMode
 from conformance.language.pipelines import PIPELINE
 from conformance.language.shape import (
     CONF_VALUE,

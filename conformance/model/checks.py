@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from conformance.core.operations import OutputMode
 from conformance.model import plan as logical
 from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import DISTINCT
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
-from conformance.model.operators import OutputMode
 from conformance.model.plan import Plan, expressions_of, is_streaming, stateful, walk
 from conformance.model.rules import Rules
 

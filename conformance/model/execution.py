@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
 
+from conformance.core.operations import OutputMode
 from conformance.model import plan as logical
 from conformance.model.aggregation import aggregate, aggregate_sessions, session_rows, windows_of
 from conformance.model.catalyst.spark_plan import RequiredColumns
@@ -22,7 +23,6 @@ from conformance.model.operators import (
     OperatorEffects,
     OperatorProgress,
     OperatorResult,
-    OutputMode,
     State,
 )
 from conformance.model.plan import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.operations import ApplyInPandasWithState, JoinType, TransformWithState
 from conformance.core.spark_types import Schema
 from conformance.model import plan as logical
 from conformance.model.columns import WINDOW_MADE, Attribute, Ids
@@ -16,7 +17,7 @@ from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.parsing import Parsed, read, resolve, syntax
-from conformance.model.plan import JoinType, Plan, SortKey, TimeMode, Timeout, is_streaming, walk, watermarks
+from conformance.model.plan import Plan, SortKey, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 from conformance.model.state_schema import columns_of_state
 
@@ -191,31 +192,20 @@ class Frame:
         except Refused:
             raise Unpredictable("ORDER BY of what is not selected") from None
 
-    def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
+    def apply_in_pandas_with_state(self, operation: ApplyInPandasWithState) -> Frame:
         """``groupBy(by).applyInPandasWithState`` with a function of the suite."""
-        keys = self._grouping(by)
+        keys = self._grouping(operation.by)
         self.rules.require("applyInPandasWithState")
+        function, mode, timeout = operation.with_, operation.output_mode, operation.timeout
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATE_FUNCTIONS[function].emits)
         return self.of(logical.StateFunction(self.plan, keys, function, mode, timeout, columns))
 
-    def transform_with_state(
-        self,
-        by: Sequence[str],
-        processor: str,
-        mode: str,
-        time_mode: TimeMode,
-        event_time: str | None,
-        initial: Frame | None,
-        *,
-        in_pandas: bool = True,
-        keeps: str | None = None,
-    ) -> Frame:
-        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows.
-
-        ``keeps``: the columns of its state, if it takes others than its own.
-        """
+    def transform_with_state(self, operation: TransformWithState, initial: Frame | None) -> Frame:
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows."""
+        by, processor, event_time = operation.by, operation.with_, operation.event_time_column
         keys = self._grouping(by)
-        self.rules.require("transformWithState" if in_pandas else "transformWithState over rows", "transformWithState")
+        interface = "transformWithState" if operation.in_pandas else "transformWithState over rows"
+        self.rules.require(interface, "transformWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
         if event_time:
             marked = watermarks(self.plan)
@@ -231,8 +221,9 @@ class Frame:
         state = None if initial is None else logical.InitialState(initial.plan, initial._grouping(by))
         if state is not None and [key.type for key in state.keys] != [key.type for key in keys]:
             raise Unpredictable("an initial state with grouping columns of other types")
-        kept = columns_of_state(keeps) if keeps is not None else STATEFUL_PROCESSORS[processor].keeps
-        return self.of(logical.StatefulProcessor(self.plan, keys, processor, mode, time_mode, kept, state, columns))
+        keeps = STATEFUL_PROCESSORS[processor].keeps if operation.state is None else columns_of_state(operation.state)
+        mode, time_mode = operation.output_mode, operation.time_mode
+        return self.of(logical.StatefulProcessor(self.plan, keys, processor, mode, time_mode, keeps, state, columns))
 
     def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
         columns = {column.id: column for column in self.plan.columns}

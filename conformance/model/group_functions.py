@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from conformance.core.operations import Timeout
 from conformance.core.spark_types import DataType, Field
 from conformance.model.columns import BIGINT, INT, STRING, TIMESTAMP, Attribute, Ids, Row, Value
 from conformance.model.errors import Unpredictable
@@ -26,7 +27,7 @@ from conformance.model.operators import (
     is_late,
     late_and_fresh,
 )
-from conformance.model.plan import LocalRelation, StatefulProcessor, StateFunction, Timeout
+from conformance.model.plan import LocalRelation, StatefulProcessor, StateFunction
 
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from conformance.core.operations import OutputMode
 from conformance.core.spark_types import DataType
 from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
@@ -102,7 +103,6 @@ class BatchProgress:
 MOST_ROWS = 1_000_000
 """What the operators of a query may make, up to which the model predicts: a case of a few lines can ask for any number."""
 
-OutputMode: TypeAlias = Literal["append", "update", "complete"]
 State: TypeAlias = Any
 """The state of an operator; immutable."""
 

@@ -9,16 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from conformance.core.operations import JoinType, TimeMode, Timeout
 from conformance.core.spark_types import Field
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, NamedExpression
-
-JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
-
-Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
-TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 
 
 class _Node:

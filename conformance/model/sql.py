@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from conformance.core.operations import JoinType
 from conformance.model.columns import BIGINT, Attribute
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate, unchanged
 from conformance.model.frame import Frame
 from conformance.model.operators import MOST_ROWS
-from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
+from conformance.model.plan import Aggregate, LocalRelation, Project
 from conformance.query import syntax
 
 _JOINS: Mapping[tuple[str, str], JoinType] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
+from conformance.core import operations
 from conformance.core.case import (
     STATE_VIEW,
     Add,
@@ -19,14 +20,11 @@ from conformance.core.case import (
     Backlog,
     Case,
     Idle,
-    Operation,
     Partitioned,
-    Pipeline,
     Restart,
     Row,
     Start,
     Step,
-    sort_order,
 )
 from conformance.core.observation import (
     DROPPED_ROWS,
@@ -38,6 +36,7 @@ from conformance.core.observation import (
     SourceRead,
     StepSeen,
 )
+from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.model import sql
@@ -67,37 +66,53 @@ class _FrameBuilder:
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
         first, *rest = pipeline.operations
-        if first.name != "from":
+        if not isinstance(first, operations.From):
             raise Unpredictable(f"the operation {first.name}")
-        stream = first.arguments["from"]
-        schema, name = self._case.streams[stream], first.arguments.get("name")
-        frame = Frame.read(stream, schema, self._rules, self._ids, name, self._time_zone)
+        schema = self._case.streams[first.stream]
+        frame = Frame.read(first.stream, schema, self._rules, self._ids, first.source_name, self._time_zone)
         for operation in rest:
-            step = OPERATIONS.get(operation.name)
-            if step is None:
-                raise Unpredictable(f"the operation {operation.name}")
-            frame = step(self, frame, operation)
+            frame = self._applied(operation, frame)
         return frame
 
-    def sql(self, frame: Frame, operation: Operation) -> Frame:
-        names = (*operation.arguments.get("views", ()), operation.arguments["as"])
-        frames = (*(self.pipeline(nested) for nested in operation.nested), frame)
-        self._views |= {name.lower(): view for name, view in zip(names, frames, strict=True)}
-        return sql.run(operation.arguments["sql"], self._views)
-
-    def apply_in_pandas_with_state(self, frame: Frame, operation: Operation) -> Frame:
-        of = operation.arguments[operation.name]
-        mode, timeout = of.get("outputMode", "append"), of.get("timeout", "NoTimeout")
-        return frame.apply_in_pandas_with_state(of["by"], of["with"], mode, timeout)
-
-    def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
-        of = operation.arguments[operation.name]
-        initial = self._initial(frame, of["initialState"]) if "initialState" in of else None
-        mode, time_mode = of.get("outputMode", "append"), of.get("timeMode", "None")
-        event_time, in_pandas = of.get("eventTimeColumn"), of.get("inPandas", True)
-        return frame.transform_with_state(
-            of["by"], of["with"], mode, time_mode, event_time, initial, in_pandas=in_pandas, keeps=of.get("state")
-        )
+    def _applied(self, operation: Operation, frame: Frame) -> Frame:
+        match operation:
+            case operations.WithWatermark(column=column, delay=delay):
+                return frame.with_watermark(column, delay)
+            case operations.Where(condition=condition):
+                return frame.where(condition)
+            case operations.Select(columns=columns):
+                return frame.select(*columns)
+            case operations.WithColumn(column=name, expression=expression):
+                return frame.with_column(name, expression)
+            case operations.Drop(columns=columns):
+                return frame.drop(*columns)
+            case operations.Alias(alias=alias):
+                return frame.alias(alias)
+            case operations.GroupBy(by=by, agg=agg):
+                return frame.group_by(by, agg)
+            case operations.Join(other=other, on=on, how=how):
+                return frame.join(self.pipeline(other), on, how or "inner")
+            case operations.Union(other=other):
+                return frame.union(self.pipeline(other))
+            case operations.OrderBy(orders=orders):
+                return frame.order_by(*map(sort_order, orders))
+            case operations.Limit(rows=rows):
+                return frame.limit(rows)
+            case operations.Deduplication(columns=columns):
+                return frame.drop_duplicates(*columns, within_watermark=operation.within_watermark)
+            case operations.Sql(statement=statement, as_=view, views=views):
+                others = {name.lower(): self.pipeline(nested) for name, nested in views.items()}
+                self._views |= {**others, view.lower(): frame}
+                return sql.run(statement, self._views)
+            case operations.ApplyInPandasWithState():
+                return frame.apply_in_pandas_with_state(operation)
+            case operations.TransformWithState(initial_state=statement):
+                initial = None if statement is None else self._initial(frame, statement)
+                return frame.transform_with_state(operation, initial)
+            case operations.From() | operations.Call():
+                raise Unpredictable(f"the operation {operation.name}")
+            case _:
+                assert_never(operation)
 
     def _initial(self, frame: Frame, statement: str) -> Frame:
         """The rows of an initial state, which may come from the view of the state before."""
@@ -108,34 +123,6 @@ class _FrameBuilder:
                 raise Unpredictable("timeouts and partitions of a state that is read as a table")
             views[STATE_VIEW] = frame.of(stored_state(node, self._before.states[0], frame.ids))
         return sql.run(statement, views)
-
-    def nested(self, operation: Operation) -> Frame:
-        (other,) = operation.nested
-        return self.pipeline(other)
-
-
-OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
-    "withWatermark": lambda _, frame, of: frame.with_watermark(*of.arguments["withWatermark"]),
-    "where": lambda _, frame, of: frame.where(of.arguments["where"]),
-    "select": lambda _, frame, of: frame.select(*of.arguments["select"]),
-    "withColumn": lambda _, frame, of: frame.with_column(*of.arguments["withColumn"]),
-    "drop": lambda _, frame, of: frame.drop(*of.arguments["drop"]),
-    "alias": lambda _, frame, of: frame.alias(of.arguments["alias"]),
-    "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
-    "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
-    "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "orderBy": lambda _, frame, of: frame.order_by(*map(sort_order, of.arguments["orderBy"])),
-    "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
-    "distinct": lambda _, frame, of: frame.drop_duplicates() if of.arguments["distinct"] else frame,
-    "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
-    "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
-        *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
-    ),
-    "sql": _FrameBuilder.sql,
-    "applyInPandasWithState": _FrameBuilder.apply_in_pandas_with_state,
-    "transformWithState": _FrameBuilder.transform_with_state,
-}
-"""Operation of the case language → the method of the frame."""
 
 
 Json: TypeAlias = Any

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import get_args
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
-from conformance.core.case import Case, Expectation, OutputMode, Restart
+from conformance.core.case import (
+    Case,
+    Expectation,
+    Restart,
+)
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
+from conformance.core.operations import OutputMode
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from conformance.core.case import Arrival, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.operations import Filter
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
@@ -137,8 +138,7 @@ def _assumptions(
         yield f"Omitted, because the event time is null: {counted(times.count(None), 'row')}."
     if any(micros is not None and micros % 1000 for micros in times):
         yield "Event times are truncated to milliseconds."
-    names = {operation.name for operation in case.query.walk()}
-    if "where" in names:
+    if any(isinstance(operation, Filter) for operation in case.query.walk()):
         yield "Every row counts, including rows that the query filters out."
     if window is None and reading.windows:
         yield "The query has windows other than tumbling ones on the event time: lateness is decided row by row."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.core.case import Pipeline
+from conformance.core.operations import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.query.reading import QueryReading
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from sqlglot import exp
 
-from conformance.core.case import Operation, Pipeline
+from conformance.core import operations
 from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.operations import Called, Operation, Pipeline
 from conformance.core.spark_types import Schema
 from conformance.query.reading import (
     Aggregation,
@@ -85,73 +86,58 @@ class Reader:
         return rows
 
     def _operation(self, operation: Operation, rows: _Rows) -> _Rows:
-        arguments = operation.arguments
-        value = arguments.get(operation.name)
-        match operation.name:
-            case "from":
-                return self._from(str(value), arguments.get("name"))
-            case "withWatermark":
-                column, delay = arguments["withWatermark"]
+        match operation:
+            case operations.From(stream=stream, source_name=name):
+                return self._from(stream, name)
+            case operations.WithWatermark(column=column, delay=delay):
                 self._note(rows, Watermark(rows.stream, column, delay))
                 return rows
-            case "where":
-                self._expressions(str(value))
+            case operations.Filter():
+                self._expressions(*operation.texts())
                 return replace(rows, filtered=True)
-            case "select":
-                return self._selected(rows, self._expressions(*arguments["select"]))
-            case "withColumn":
-                name, text = arguments["withColumn"]
+            case operations.Select(columns=columns):
+                return self._selected(rows, self._expressions(*columns))
+            case operations.WithColumn(column=name, expression=text):
                 added = {**rows.columns, name.lower(): None}
                 for tree in self._expressions(text):
                     added[name.lower()] = self._column(rows, tree)
                 return replace(rows, columns=added)
-            case "drop":
-                gone = {name.lower() for name in arguments["drop"]}
+            case operations.Drop(columns=columns):
+                gone = {name.lower() for name in columns}
                 return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
-            case "groupBy":
-                keys = self._expressions(*arguments["groupBy"])
-                self._expressions(*arguments["agg"])
-                return self._aggregated(rows, keys, tuple(arguments["groupBy"]))
-            case "join":
-                other = self.pipeline(operation.nested[0])
-                self._expressions(arguments["on"])
-                return self._joined(rows, other, arguments.get("how", "inner"), arguments["on"])
-            case "union":
-                return self._united(rows, self.pipeline(operation.nested[0]))
-            case "distinct" | "dropDuplicates" | "dropDuplicatesWithinWatermark":
-                columns = () if operation.name == "distinct" else tuple(arguments[operation.name])
-                within = operation.name == "dropDuplicatesWithinWatermark"
-                self.operators.append(Deduplication(columns, within, rows.is_stream))
+            case operations.GroupBy(by=by, agg=agg):
+                keys = self._expressions(*by)
+                self._expressions(*agg)
+                return self._aggregated(rows, keys, by)
+            case operations.Join(other=pipeline, on=on, how=how):
+                other = self.pipeline(pipeline)
+                self._expressions(on)
+                return self._joined(rows, other, how or "inner", on)
+            case operations.Union(other=pipeline):
+                return self._united(rows, self.pipeline(pipeline))
+            case operations.Deduplication(columns=columns):
+                self.operators.append(Deduplication(columns, operation.within_watermark, rows.is_stream))
                 return rows.without_times()
-            case "limit":
+            case operations.Limit():
                 self._note(rows, Limit())
                 return replace(rows, filtered=True)
-            case "applyInPandasWithState" | "transformWithState":
-                self._note(rows, StateFunction(operation.name, arguments[operation.name]["with"]))
+            case operations.PythonState(with_=function):
+                self._note(rows, StateFunction(operation.name, function))
                 return _Rows()
-            case "sql":
-                views = {str(arguments["as"]).lower(): rows}
-                for name, nested in zip(arguments.get("views", ()), operation.nested, strict=True):
+            case operations.Sql(statement=text, as_=view):
+                views = {view.lower(): rows}
+                for name, nested in operation.views.items():
                     views[name.lower()] = self.pipeline(nested)
-                return self._sql(str(value), views)
-            case "alias" | "orderBy":
+                return self._sql(text, views)
+            case operations.Alias() | operations.OrderBy():
                 return rows
-            case "call":
+            case operations.Call(called=called):
                 for nested in operation.nested:
                     self.pipeline(nested)
-                match value:
-                    case {"program": name} | {"main": name}:
-                        self.unread.append(f"the program {name}")
-                    case {"jvm": name}:
-                        self.unread.append(f"the method {name}")
-                    case {"sql": _}:
-                        self.unread.append("own SQL")
-                    case name:
-                        self.unread.append(f"the function {name}")
+                self.unread.append(_unread(called))
                 return _Rows()
-            case name:
-                self.unread.append(f"the operation {name}")
-                return _Rows()
+            case _:
+                assert_never(operation)
 
     def _note(self, rows: _Rows, operator: Operator) -> None:
         """Note what happens to these rows; an operator on a table is none of the query."""
@@ -344,6 +330,20 @@ class Reader:
         if window not in self.operators:
             self.operators.append(window)
         return window
+
+
+def _unread(called: Called) -> str:
+    match called:
+        case operations.Program(program=name) | operations.Main(main=name):
+            return f"the program {name}"
+        case operations.Method(jvm=name):
+            return f"the method {name}"
+        case operations.Statements():
+            return "own SQL"
+        case str():
+            return f"the function {called}"
+        case _:
+            assert_never(called)
 
 
 def _name_of(item: exp.Expr) -> str:

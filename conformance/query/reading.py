@@ -16,8 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from conformance.core.operations import JoinType
+
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
-JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
+JoinKind: TypeAlias = JoinType | Literal["leftAnti"]
 
 
 class StreamColumn(NamedTuple):

@@ -11,8 +11,6 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from conformance.core.case import (
-    OPAQUE,
-    PYTHON_STATE,
     TABLE_FORMATS,
     Action,
     Add,
@@ -21,9 +19,7 @@ from conformance.core.case import (
     Case,
     Expectation,
     KafkaSource,
-    Operation,
     Partitioned,
-    Pipeline,
     Restart,
     Start,
     Step,
@@ -32,6 +28,7 @@ from conformance.core.case import (
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, EventTime, Observation, StepSeen
+from conformance.core.operations import From, Opaque, Operation, PythonState, TransformWithState
 from conformance.core.spark_types import DataType, parse_type
 from conformance.core.values import canonical, show
 from conformance.core.versions import StateStore, VersionRange, releases
@@ -162,7 +159,7 @@ def _reads_only_files_one_by_one(case: Case) -> bool:
     """
     backlog = any(isinstance(step.action, Backlog) for step in case.steps)
     at_once = backlog and "availableNow" in case.triggers
-    named = any(operation.name == "from" and "name" in operation.arguments for operation in case.operations())
+    named = any(isinstance(operation, From) and operation.source_name is not None for operation in case.operations())
     return case.source == "files" and not at_once and not named and case.interval_ms is None
 
 
@@ -195,16 +192,13 @@ def _without_restart(at: int, observation: Observation) -> Observation:
     return observation.model_copy(update={"steps": tuple(steps)})
 
 
-_OPERATION = "transformWithState"
-
-
 def rows_for_pandas(case: Case) -> Iterator[VariantOutput]:
     """The same case with processors over rows (SPARK-51814), if it has any over pandas."""
     if all(_over_rows(operation) is operation for operation in case.operations()):
         return
     versions = versions_of("rows-for-pandas")
     changed = {
-        "query": _pipeline(case.query),
+        "query": case.query.changed(_over_rows),
         "steps": tuple(_step_over_rows(step) for step in case.steps),
         "spark": versions if case.spark is None else case.spark & versions,
     }
@@ -215,29 +209,15 @@ def _step_over_rows(step: Step) -> Step:
     action = step.action
     if not isinstance(action, Restart) or action.change.query is None:
         return step
-    change = action.change.model_copy(update={"query": _pipeline(action.change.query)})
+    change = action.change.model_copy(update={"query": action.change.query.changed(_over_rows)})
     return step.model_copy(update={"action": action.model_copy(update={"change": change})})
 
 
-def _pipeline(pipeline: Pipeline) -> Pipeline:
-    return Pipeline(tuple(_over_rows(operation) for operation in pipeline.operations))
-
-
 def _over_rows(operation: Operation) -> Operation:
-    """The operation with processors over rows, itself if it has none over pandas."""
-    nested = tuple(_pipeline(pipeline) for pipeline in operation.nested)
-    if operation.name == _OPERATION and operation.arguments[_OPERATION].get("inPandas", True):
-        of = {**operation.arguments[_OPERATION], "inPandas": False}
-        return replace(operation, arguments={**operation.arguments, _OPERATION: of}, nested=nested)
-    if nested == operation.nested:
+    """The operation with a processor over rows, itself if it has none over pandas."""
+    if not isinstance(operation, TransformWithState) or not operation.in_pandas:
         return operation
-    return replace(operation, arguments={**operation.arguments, **_written(operation, nested)}, nested=nested)
-
-
-def _written(operation: Operation, nested: tuple[Pipeline, ...]) -> dict[str, object]:
-    if operation.name == "sql":
-        return {"views": {name: view.wire() for name, view in zip(operation.arguments["views"], nested, strict=True)}}
-    return {operation.name: nested[0].wire()} if operation.name != "call" else {}
+    return replace(operation, in_pandas=False)
 
 
 @dataclass(frozen=True)
@@ -305,7 +285,7 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
     Does not apply to a case without event times, to a query with constant times, or to state functions, which emit times as
     numbers.
     """
-    if any(operation.name in OPAQUE | PYTHON_STATE for operation in case.operations()) or _occurs(_ABSOLUTE, case):
+    if any(isinstance(operation, Opaque | PythonState) for operation in case.operations()) or _occurs(_ABSOLUTE, case):
         return
 
     def later(stream: str, rows: Partitioned) -> Partitioned:
@@ -390,7 +370,7 @@ def variants() -> Mapping[str, Variant]:
         "rocksdb": Settings(rocksdb.conf, rocksdb.versions),
         "changelog-checkpoints": on_rocksdb("changelog-checkpoints", "rocksdb.changelogCheckpointing.enabled", "true"),
         "checkpoint-format-2": on_rocksdb("checkpoint-format-2", "checkpointFormatVersion", "2"),
-        "avro-state": on_rocksdb("avro-state", "encodingFormat", "avro", only=_OPERATION),
+        "avro-state": on_rocksdb("avro-state", "encodingFormat", "avro", only=TransformWithState.name),
         "row-checksum": Settings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
         "rows-for-pandas": rows_for_pandas,
         "no-codegen": Settings(

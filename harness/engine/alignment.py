@@ -12,8 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
-from conformance.core.case import Case, Partitioned, Pipeline, Restart, Step
+from conformance.core.case import (
+    Case,
+    Partitioned,
+    Restart,
+    Step,
+)
 from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
+from conformance.core.operations import From, Pipeline
 from harness.engine.request import arrivals_of
 
 Records: TypeAlias = tuple[int, ...] | None
@@ -185,8 +191,8 @@ class _Arrivals:
 
 
 def _names(query: Pipeline) -> Sources:
-    reads = (operation.arguments for operation in query.walk() if operation.name == "from")
-    return frozenset((of["from"], of.get("name")) for of in reads)
+    reads = (operation for operation in query.walk() if isinstance(operation, From))
+    return frozenset((read.stream, read.source_name) for read in reads)
 
 
 def _records(rows: Partitioned) -> Records:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from conformance.core import roles
 from conformance.core.case import (
     Action,
     Add,
@@ -22,6 +23,7 @@ from conformance.core.case import (
     Step,
 )
 from conformance.core.observation import Observation, StepSeen
+from conformance.core.operations import Operation, Pipeline, Program
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.language.sql_expression import window_called
@@ -144,7 +146,7 @@ def request_for(
         case=case.id,
         directory=directory,
         streams={name: _stream(name, case) for name in case.streams},
-        query=_with_named_windows(query.wire()),
+        query=_wire(query),
         output_mode=output_mode,
         trigger=trigger,
         interval=case.interval_ms,
@@ -163,17 +165,18 @@ def request_for(
     )
 
 
-def _with_named_windows(part: Json, operation: str = "") -> Json:
-    """A part of a pipeline whose windows have the name that only Spark 3.4 and newer give them."""
-    match part:
-        case str() if operation in ("select", "groupBy", "agg") and (name := window_called(part)):
-            return f"{part} AS {name}"
-        case list() | tuple():
-            return [_with_named_windows(item, operation) for item in part]
-        case dict():
-            return {name: _with_named_windows(item, name) for name, item in part.items()}
-        case _:
-            return part
+def _wire(query: Pipeline) -> list[dict[str, Json]]:
+    """A query as the driver reads it, whose windows have the name that only Spark 3.4 and newer give them."""
+    return query.changed(_with_named_windows).wire()
+
+
+def _with_named_windows(operation: Operation) -> Operation:
+    named = {
+        part.name: tuple(f"{text} AS {name}" if (name := window_called(text)) else text for text in value)
+        for part, value in operation.values()
+        if isinstance(part.role, roles.Expressions)
+    }
+    return operation.with_values(**named)
 
 
 def broker_for(case: Case, engine: Engine) -> str | None:
@@ -189,15 +192,11 @@ def broker_for(case: Case, engine: Engine) -> str | None:
     return engine.kafka
 
 
-def has_operation(case: Case, operation: str) -> bool:
-    """Whether some query of the case has an operation of this name."""
-    return any(part.name == operation for part in case.operations())
-
-
 def runs_a_sink(case: Case) -> bool:
     """Whether code of the case's author writes: its ``sink``, or the functions of a program."""
-    called = (part.arguments.get("call") for part in case.operations())
-    return case.own_sink is not None or any(isinstance(each, dict) and "sinks" in each for each in called)
+    return case.own_sink is not None or any(
+        isinstance(call.called, Program) and call.called.sinks for call in case.calls()
+    )
 
 
 def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
@@ -250,7 +249,7 @@ def _step(step: Step, case: Case) -> StepRequest:
             conf=dict(change.conf) if change.conf else None,
             output_mode=change.output_mode,
             trigger=change.trigger,
-            query=_with_named_windows(change.query.wire()) if change.query else None,
+            query=_wire(change.query) if change.query else None,
             partitions=dict(change.partitions) or None,
         ),
         damage=dict(action.damage) or None,

@@ -15,7 +15,7 @@ from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
-from harness.engine.request import has_operation, kills_its_engine, looks_at_plans, runs_a_sink
+from harness.engine.request import kills_its_engine, looks_at_plans, runs_a_sink
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -127,7 +127,7 @@ class ConnectRuntime:
         if any(restart.repartition is not None for restart in restarts):
             return "repartitioning of state runs in the JVM, which Connect does not reach"
         for operation, ticket in target.connect_unsupported:
-            if has_operation(case, operation):
+            if any(part.name == operation for part in case.operations()):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
         altered = any(
             restart.how == "crash-before-commit" or restart.damage or restart.checkpoint for restart in restarts

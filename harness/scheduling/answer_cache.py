@@ -23,8 +23,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
+from conformance.core.operations import PythonState
 from harness.engine.engine import EngineLocation
-from harness.engine.request import has_operation, request_for, segments_of
+from harness.engine.request import request_for, segments_of
 
 _EXPIRE_AFTER_S = 60 * 24 * 3600
 """Since the last use."""
@@ -208,7 +209,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
         request_for(case, "", segment=segment, conf=conf).model_dump(mode="json", exclude={"case", "directory", "code"})
         for segment in segments
     ]
-    state_functions = any(has_operation(case, name) for name in ("applyInPandasWithState", "transformWithState"))
+    state_functions = any(isinstance(operation, PythonState) for operation in case.operations())
     content = [driver_digest(state_functions), cut, expects_progress(case), requests]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

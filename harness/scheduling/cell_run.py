@@ -28,7 +28,7 @@ from harness.engine.engine import (
     Runtime,
     TooBusy,
 )
-from harness.engine.request import Segment, broker_for, has_operation, join_segments, request_for, segments_of
+from harness.engine.request import Segment, broker_for, join_segments, request_for, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.budget import is_busy
 from harness.scheduling.kept_engines import KeptEngines
@@ -356,7 +356,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
             observations.append(run())
     except (HarnessError, MisalignedBatches) as error:
         failure = str(error).encode(errors="backslashreplace").decode()  # a path need not be valid text
-        if isinstance(error, EngineDied) and (case.own_sink or has_operation(case, "call")):
+        if isinstance(error, EngineDied) and (case.own_sink or any(case.calls())):
             failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
     return CellRun(task, tuple(observations), failure, True, time.monotonic() - began)
 

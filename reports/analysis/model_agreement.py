@@ -13,8 +13,11 @@ from typing import get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
-from conformance.core.case import Case, OutputMode
+from conformance.core.case import (
+    Case,
+)
 from conformance.core.observation import Observation
+from conformance.core.operations import OutputMode
 from conformance.core.versions import SparkVersion
 from conformance.judging.comparison import equivalent, has_behaviour
 from conformance.judging.consistency import reads_the_clock

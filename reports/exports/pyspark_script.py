@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, assert_never, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from conformance.core import operations
 from conformance.core.case import (
-    PYTHON_STATE,
     Add,
     Backlog,
     Case,
-    Operation,
     Partitioned,
-    Pipeline,
     Restart,
     Row,
     Trigger,
-    sort_order,
 )
+from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.query.syntax import NotReadable, expression, window_call
@@ -86,8 +84,8 @@ def pyspark(case: Case) -> str:
 
 def source_names(pipeline: Pipeline) -> dict[str, str]:
     """Maps each stream that the query reads under a name to the name."""
-    reads = (operation.arguments for operation in pipeline.walk() if operation.name == "from")
-    return {str(of["from"]): str(of["name"]) for of in reads if "name" in of}
+    reads = (operation for operation in pipeline.walk() if isinstance(operation, operations.From))
+    return {read.stream: read.source_name for read in reads if read.source_name is not None}
 
 
 def _query_lines(pipeline: Pipeline) -> list[str]:
@@ -106,81 +104,81 @@ class QueryWriter:
     def chain(self, pipeline: Pipeline) -> list[str]:
         lines: list[str] = []
         for operation in pipeline.operations:
-            match operation.name:
-                case "from":
-                    lines = [name_of(str(operation.arguments["from"]))]
-                case "sql":
-                    view = operation.arguments.get("as")
-                    self.statements += _called_on(lines, f".createOrReplaceTempView({text_of(view)})")
-                    for name, nested in zip(operation.arguments.get("views", ()), operation.nested, strict=True):
-                        self.statements += _called_on(self.chain(nested), f".createOrReplaceTempView({text_of(name)})")
-                    lines = [f"spark.sql({text_of(operation.arguments['sql'])})"]
-                case "call":
-                    module, _, function = str(operation.arguments["call"]).partition(":")
-                    given = [name_of(str(stream)) for stream in operation.arguments.get("with", ())]
-                    self.statements += [
-                        f"from {module} import {function}",
-                        *(assigned("frame", lines) if not given else ()),
-                    ]
-                    lines = [f"{function}({', '.join(['spark', *(given or ['frame'])])})"]
-                case "join" | "union":
-                    lines += self._with_other(operation, *operation.nested)
-                case _:
-                    lines += _calls(operation, scala=self.scala)
+            lines = self._followed(lines, operation)
         return lines
 
-    def _with_other(self, operation: Operation, nested: Pipeline) -> Iterator[str]:
+    def _followed(self, lines: list[str], operation: Operation) -> list[str]:
+        """Write the chain with one more operation."""
+        match operation:
+            case operations.From(stream=stream):
+                return [name_of(stream)]
+            case operations.Sql(statement=statement, as_=view, views=views):
+                self.statements += _called_on(lines, f".createOrReplaceTempView({text_of(view)})")
+                for name, nested in views.items():
+                    self.statements += _called_on(self.chain(nested), f".createOrReplaceTempView({text_of(name)})")
+                return [f"spark.sql({text_of(statement)})"]
+            case operations.Call(called=called, with_=streams):
+                module, _, function = str(called).partition(":")
+                given = [name_of(stream) for stream in streams]
+                self.statements += [f"from {module} import {function}", *(() if given else assigned("frame", lines))]
+                return [f"{function}({', '.join(['spark', *(given or ['frame'])])})"]
+            case operations.Join(other=other, on=on, how=how):
+                condition = f", expr({text_of(on)})" + (f", {text_of(how)}" if how else "")
+                calls = self._with_other("join", other, condition)
+            case operations.Union(other=other):
+                calls = self._with_other("union", other)
+            case operations.Select(columns=columns):
+                calls = [f".selectExpr({_texts(columns)})"]
+            case operations.GroupBy(by=by, agg=agg):
+                aggregates = ", ".join(f"expr({text_of(aggregate)})" for aggregate in agg)
+                calls = [f".groupBy({', '.join(map(_key, by))})", f".agg({aggregates})"]
+            case operations.WithWatermark(column=column, delay=delay):
+                calls = [f".withWatermark({_texts((column, delay))})"]
+            case operations.WithColumn(column=column, expression=expression):
+                calls = [f".withColumn({text_of(column)}, expr({text_of(expression)}))"]
+            case operations.Where(condition=condition):
+                calls = [f".where({text_of(condition)})"]
+            case operations.Drop(columns=columns):
+                calls = [f".drop({_texts(columns)})"]
+            case operations.Alias(alias=alias):
+                calls = [f".alias({text_of(alias)})"]
+            case operations.Limit(rows=rows):
+                calls = [f".limit({rows})"]
+            case operations.OrderBy(orders=written):
+                orders = ", ".join(map(_sort_order, written))
+                calls = [f".orderBy({orders.replace('()', '') if self.scala else orders})"]
+            case operations.Deduplication(columns=columns):
+                calls = [f".{operation.name}({self._list(columns) if columns else ''})"]
+            case operations.ApplyInPandasWithState(with_=function):
+                calls = [
+                    f".groupBy({_texts(operation.by)})",
+                    "# the function, what it emits and what it keeps: harness/driver/state_functions.py",
+                    f".applyInPandasWithState({function}, emits, keeps, {_texts((operation.output_mode, operation.timeout))})",
+                ]
+            case operations.TransformWithState(with_=processor):
+                rest = _texts((operation.output_mode, operation.time_mode))
+                if operation.event_time_column is not None:
+                    rest += f", eventTimeColumnName={text_of(operation.event_time_column)}"
+                if operation.initial_state is not None:
+                    rest += f", initialState={text_of(operation.initial_state)}"
+                calls = [
+                    f".groupBy({_texts(operation.by)})",
+                    "# the processor and what it emits: harness/driver/stateful_processors.py",
+                    f".transformWithState{'InPandas' if operation.in_pandas else ''}({processor}(), emits, {rest})",
+                ]
+            case _:
+                assert_never(operation)
+        return [*lines, *calls]
+
+    def _list(self, columns: Sequence[str]) -> str:
+        return f"Seq({_texts(columns)})" if self.scala else f"[{_texts(columns)}]"
+
+    def _with_other(self, method: str, nested: Pipeline, on: str = "") -> list[str]:
         other = self.chain(nested)
-        on = ""
-        if operation.name == "join":
-            how = operation.arguments.get("how")
-            on = f", expr({text_of(operation.arguments['on'])})" + (f", {text_of(how)}" if how else "")
         if len(other) == 1:
-            yield f".{operation.name}({other[0]}{on})"
-            return
-        yield f".{operation.name}("
-        yield INDENT + other[0]
-        yield from (INDENT * 2 + line for line in other[1:-1])
-        yield f"{INDENT * 2}{other[-1]}{on}"
-        yield ")"
-
-
-def _calls(operation: Operation, *, scala: bool) -> Iterator[str]:
-    arguments = operation.arguments
-    value: Any = arguments.get(operation.name)
-    match operation.name:
-        case "select":
-            yield f".selectExpr({_texts(value)})"
-        case "groupBy":
-            keys = ", ".join(map(_key, value))
-            aggregates = ", ".join(f"expr({text_of(key)})" for key in arguments.get("agg", ()))
-            yield f".groupBy({keys})"
-            yield f".agg({aggregates})"
-        case "withColumn":
-            yield f".withColumn({text_of(value[0])}, expr({text_of(value[1])}))"
-        case "orderBy":
-            orders = ", ".join(map(_sort_order, value))
-            yield f".orderBy({orders.replace('()', '') if scala else orders})"
-        case "distinct":
-            yield ".distinct()"
-        case "dropDuplicates" | "dropDuplicatesWithinWatermark":
-            columns = f"Seq({_texts(value)})" if scala else f"[{_texts(value)}]"
-            yield f".{operation.name}({columns if value else ''})"
-        case "applyInPandasWithState" if isinstance(value, dict):
-            yield f".groupBy({_texts(value.get('by', ()))})"
-            yield "# the function, what it emits and what it keeps: harness/driver/state_functions.py"
-            rest = _texts((value.get("outputMode", "append"), value.get("timeout", "NoTimeout")))
-            yield f".applyInPandasWithState({value.get('with')}, emits, keeps, {rest})"
-        case "transformWithState" if isinstance(value, dict):
-            yield f".groupBy({_texts(value.get('by', ()))})"
-            in_pandas = value.get("inPandas", True)
-            yield "# the processor and what it emits: harness/driver/stateful_processors.py"
-            rest = _texts((value.get("outputMode", "append"), value.get("timeMode", "None")))
-            named = {"initialState": "initialState", "eventTimeColumn": "eventTimeColumnName"}
-            given = "".join(f", {named[key]}={text_of(item)}" for key, item in value.items() if key in named)
-            yield f".transformWithState{'InPandas' if in_pandas else ''}({value.get('with')}(), emits, {rest}{given})"
-        case _:
-            yield f".{operation.name}({_texts(value) if isinstance(value, list | tuple) else text_of(value)})"
+            return [f".{method}({other[0]}{on})"]
+        inner = [INDENT + other[0], *(INDENT * 2 + line for line in other[1:])]
+        return [f".{method}(", *inner[:-1], inner[-1] + on, ")"]
 
 
 def _sort_order(text: str) -> str:
@@ -244,7 +242,7 @@ def pyspark_script(case: Case) -> str | None:
         or case.topics
         or case.in_real_time
         or case.interval_ms is not None
-        or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
+        or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())
         or any(each.how == "kill" or each.damage or each.repartition or each.checkpoint for each in restarts)
         or any(each.change.trigger for each in restarts)
     ):

@@ -8,7 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from conformance.core.case import PYTHON_STATE, Add, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core import operations
+from conformance.core.case import (
+    Add,
+    Case,
+    Expectation,
+    Idle,
+    Partitioned,
+    Restart,
+    Row,
+    Start,
+    Step,
+)
 from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
@@ -40,7 +51,7 @@ def is_expressible(case: Case) -> bool:
     foreign = case.sink or case.tables or case.topics or case.in_memory or named or case.trigger != "default"
     return not (
         foreign
-        or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
+        or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())
         or any(each.how != "graceful" or each.model_fields_set - {"how"} for each in restarts)
         or any(not isinstance(step.action, Start | Add | Idle | Restart) for step in case.steps)
         or any(step.expect is not None and step.expect.error is not None for step in case.steps)

@@ -1,5 +1,6 @@
 """Queries of the reference model with state functions and stateful processors."""
 
+from conformance.core.operations import ApplyInPandasWithState, TransformWithState
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
@@ -28,7 +29,8 @@ def events(version=NEWEST, schema="t TIMESTAMP, k STRING", delay="10 seconds"):
 
 
 def function(name, version=NEWEST, *, frame=None, by=("k",), mode="append", timeout="EventTimeTimeout"):
-    return (frame or events(version)).apply_in_pandas_with_state(list(by), name, mode, timeout)
+    operation = ApplyInPandasWithState(by=by, with_=name, output_mode=mode, timeout=timeout)
+    return (frame or events(version)).apply_in_pandas_with_state(operation)
 
 
 def processor(
@@ -44,7 +46,10 @@ def processor(
 ):
     frame = frame or events(version)
     begins = None if initial is None else sql(initial, {"": frame})
-    return frame.transform_with_state(["k"], name, mode, time_mode, event_time, begins, keeps=keeps)
+    operation = TransformWithState(
+        by=("k",), with_=name, output_mode=mode, time_mode=time_mode, event_time_column=event_time, state=keeps
+    )
+    return frame.transform_with_state(operation, begins)
 
 
 def started(frame, mode="append", trigger="default", conf=ROCKSDB, checkpoint=None):

@@ -12,12 +12,11 @@ from conformance.core.case import (
     Differs,
     Expectation,
     ExpectationChange,
-    Operation,
     Partitioned,
-    Pipeline,
     Step,
 )
 from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
+from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 
@@ -71,7 +70,7 @@ def case(*expectations: Expectation | None, names: Mapping[int, str] | None = No
         "lines": {"steps.1": 16, "steps.2": 20, "steps.3": 24, "differs.1": 30},
         "title": "A row behind the watermark still counts while its window is open",
         "streams": {"events": parse_schema("event_time TIMESTAMP, count INT")},
-        "query": Pipeline((Operation("from", {"from": "events"}),)),
+        "query": read_pipeline([{"from": "events"}]),
         "steps": steps,
         "output_mode": "update",
         "needs_code": (),

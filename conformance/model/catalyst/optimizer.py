@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from conformance.core.operations import JoinType
 from conformance.model import plan as logical
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
@@ -23,7 +24,6 @@ from conformance.model.expressions import (
 from conformance.model.functions import BY_ORDER
 from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
-    JoinType,
     Plan,
     beneath,
     expressions,

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case, ExpectedError, Operation, Pipeline, Upgrade
+from conformance.core.case import (
+    Case,
+    ExpectedError,
+    Upgrade,
+)
+from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import UnusableResults
@@ -22,7 +27,7 @@ FOOTER = Footer(counts={}, finished=FINISHED)
 PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
 NAMES = ("spark-3.5.9", "spark-4.3.0")
 REFUSAL = Upgrade(because="another schema", link="SPARK-1", error=ExpectedError(classes=("Incompatible",), stage="run"))
-QUERY = Pipeline((Operation("from", {"from": "events"}), Operation("dropDuplicates", {"dropDuplicates": []})))
+QUERY = read_pipeline([{"from": "events"}, {"dropDuplicates": []}])
 SEEN = observed(
     step(1, batch(0, window("12:00", "12:10", 1))), failed(2, "Incompatible", stage="run", message="/tmp/somebody")
 )

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Add, Backlog, Case, Change, Operation, Partitioned, Pipeline, Restart, Step
+from conformance.core.case import (
+    Add,
+    Backlog,
+    Case,
+    Change,
+    Partitioned,
+    Restart,
+    Step,
+)
 from conformance.core.observation import BatchSeen, SourceRead
+from conformance.core.operations import Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.judging.verdict import judge
 from tests.support.observations import NEWEST, batch, case, expect, failed, observed, step
 
 ROWS = Partitioned(partitions=((("12:00", 1),),))
-EVENTS = Pipeline((Operation("from", {"from": "events"}),))
-OTHER = Pipeline((Operation("from", {"from": "other"}),))
+EVENTS = read_pipeline([{"from": "events"}])
+OTHER = read_pipeline([{"from": "other"}])
 
 
 def reads(*streams: str, id: int = 0) -> BatchSeen:
@@ -47,11 +56,11 @@ def test_rows_that_no_micro_batch_read_break_the_cell(action: Add | Backlog | Re
 
 
 def test_user_code_is_told_what_to_do() -> None:
-    code = Pipeline((*EVENTS.operations, Operation("call", {"call": "mine:function"})))
+    code = read_pipeline([*EVENTS.wire(), {"call": "mine:function"}])
     (note,) = notes(doing(ADD, query=code), step(1, reads("RateStreamV2")))
     advice = "The function that `call` names must build on the DataFrame that it is given"
     assert note.endswith(advice)
-    plain = Pipeline((*EVENTS.operations, Operation("alias", {"alias": "a"}), Operation("where", {"where": "true"})))
+    plain = read_pipeline([*EVENTS.wire(), {"alias": "a"}, {"where": "true"}])
     assert advice not in notes(doing(ADD, query=plain), step(1, reads("RateStreamV2")))[0]
 
 

@@ -11,14 +11,13 @@ from conformance.core.case import (
     Case,
     ExpectedError,
     Idle,
-    Operation,
     Partitioned,
-    Pipeline,
     Restart,
     Start,
     Upgrade,
 )
 from conformance.core.observation import StepSeen
+from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
@@ -98,7 +97,7 @@ def test_where_the_case_drives_the_clock_versions_change_only_at_its_own_restart
 
 def test_only_cases_that_keep_state_are_handed_over() -> None:
     stateless = three()
-    stateful = three(query=Pipeline((*stateless.query.operations, Operation("distinct", {"distinct": True}))))
+    stateful = three(query=read_pipeline([*stateless.query.wire(), {"distinct": True}]))
     assert handoffs([stateless, stateful]) == (CheckpointHandoff(stateful, 2),)
     assert [one.cut for one in handoffs([stateful], each=True)] == [2, 3]
 

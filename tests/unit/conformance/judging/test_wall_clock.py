@@ -2,14 +2,14 @@
 
 import pytest
 
+from conformance.core.operations import read_pipeline
 from conformance.judging.consistency import behaviour, digest_omits_instants, reads_the_clock
-from conformance.language.pipelines import pipeline
 from tests.support.observations import batch, case, expect, observed, step, window
 
 
 def asking(expression):
     return case(expect(rows=[])).model_copy(
-        update={"query": pipeline([{"from": "events"}, {"withColumn": ["seen_at", expression]}])}
+        update={"query": read_pipeline([{"from": "events"}, {"withColumn": ["seen_at", expression]}])}
     )
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS
+from conformance.core.operations import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.judging.verdict import Status
 from conformance.language.catalogue import DESCRIPTIONS
 from conformance.language.json_schema import json_schema

@@ -160,7 +160,7 @@ def test_nested_pipelines(every: Case) -> None:
     join = next(operation for operation in every.query.operations if operation.name == "join")
     (other,) = join.nested
     assert other.streams() == {"clicks"}
-    assert join.arguments["how"] == "leftOuter"
+    assert join.how == "leftOuter"
     assert every.query.streams() == {"events", "clicks"}
 
 

@@ -121,8 +121,6 @@ def test_every_case_that_the_suite_names_leaves_such_a_checkpoint() -> None:
         handoff.case.id
         for handoff in handoffs(case for case in whole_suite().cases if not case.topics)
         if not_applicable(handoff, pair) is None
-        and any(
-            OUTER.search(f"{one.arguments.get('how')} {one.arguments.get('sql')}") for one in handoff.case.operations()
-        )
+        and any(OUTER.search(f"{operation.wire()}") for operation in handoff.case.operations())
     }
     assert set(entry["cases"]) == outer

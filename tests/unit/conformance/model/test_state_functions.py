@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.core.case import STATE_FUNCTIONS as FUNCTION_NAMES
-from conformance.core.case import STATEFUL_PROCESSORS as PROCESSOR_NAMES
+from conformance.core.operations import STATE_FUNCTIONS as FUNCTION_NAMES
+from conformance.core.operations import STATEFUL_PROCESSORS as PROCESSOR_NAMES
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS

@@ -16,7 +16,7 @@ BOUNDS = discovery.load([discovery.shipped() / "join-delays" / "range-bounds-the
 def on_times(case):
     """The condition of a case without its equality of keys."""
     (joined,) = (operation for operation in case.operations() if operation.name == "join")
-    return joined.arguments["on"].removeprefix("left_key = right_key AND ")
+    return joined.on.removeprefix("left_key = right_key AND ")
 
 
 @pytest.mark.parametrize("case", BOUNDS, ids=lambda case: case.expansion)

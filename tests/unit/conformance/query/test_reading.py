@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
-from conformance.language.pipelines import pipeline
 from conformance.query import read_query
 from conformance.query.reading import (
     Aggregation,
@@ -33,7 +33,7 @@ TEN_MINUTES = Window("tumbling", "event_time", 10 * MINUTE, 10 * MINUTE, 0, EVEN
 
 
 def read(*operations: dict[str, Any]) -> QueryReading:
-    return read_query(pipeline([{"from": "orders"}, *operations]), STREAMS)
+    return read_query(read_pipeline([{"from": "orders"}, *operations]), STREAMS)
 
 
 def sql(statement: str, **views: list[dict[str, Any]]) -> QueryReading:

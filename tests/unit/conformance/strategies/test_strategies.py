@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from conformance.core.case import Add, Backlog, Idle, Restart
 from conformance.core.errors import WrongUsage
+from conformance.core.operations import OPERATIONS, Sql
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.coverage import Drawing
 from conformance.language import case_from, read_case
-from conformance.language.pipelines import OPERATIONS
 from conformance.language.printing import printed
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
@@ -90,9 +90,7 @@ def test_every_operation_is_drawn_but_peoples_own_code():
 
 
 def test_joins_and_unions_are_drawn_in_sql_too():
-    statements = [
-        one.arguments["sql"] for case in some() for one in case.operations() if one.nested and one.name == "sql"
-    ]
+    statements = [one.statement for case in some() for one in case.operations() if isinstance(one, Sql) and one.views]
     assert {"JOIN" in text for text in statements} == {True, False}
 
 

@@ -9,6 +9,7 @@ import pytest
 from conformance.core.case import Case, KafkaSource, Restart
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.operations import TransformWithState
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
 from conformance.language import InvalidCase, read_case
@@ -275,8 +276,8 @@ steps:
 class TestRowsForPandas:
     def test_every_processor_gets_rows(self, tmp_path: Path) -> None:
         (changed,) = made(case(tmp_path, text=PROCESSOR), "rows-for-pandas")
-        told = [of.arguments["transformWithState"] for of in changed.operations() if of.name == "transformWithState"]
-        assert [one["inPandas"] for one in told] == [False, False]
+        processors = [operation for operation in changed.operations() if isinstance(operation, TransformWithState)]
+        assert [operation.in_pandas for operation in processors] == [False, False]
         restarted = changed.steps[1].action
         assert isinstance(restarted, Restart)
         assert restarted.change.query is not None

@@ -14,13 +14,12 @@ from conformance.core.case import (
     Change,
     Idle,
     KafkaSource,
-    Operation,
     Partitioned,
-    Pipeline,
     Restart,
     Step,
 )
 from conformance.core.observation import BatchSeen, SourceRead, TopicRead
+from conformance.core.operations import From, Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema
 from harness.engine.alignment import MisalignedBatches, check_alignment
 from tests.support.observations import batch, failed, observed, step
@@ -29,8 +28,8 @@ ROWS = Partitioned(partitions=((("12:00", 1),),))
 
 
 def reads(*streams: str) -> Pipeline:
-    first, *others = (Pipeline((Operation("from", {"from": stream}),)) for stream in streams)
-    return Pipeline((*first.operations, *(Operation("union", {"union": one.wire()}, (one,)) for one in others)))
+    first, *others = ([{"from": stream}] for stream in streams)
+    return read_pipeline([*first, *({"union": other} for other in others)])
 
 
 BOTH = reads("a", "b")
@@ -234,7 +233,7 @@ def test_damaged_checkpoints_are_for_spark_to_read() -> None:
 
 
 def named(stream: str, name: str | None) -> Pipeline:
-    return Pipeline((Operation("from", {"from": stream, **({} if name is None else {"name": name})}),))
+    return Pipeline((From(stream, name),))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 import harness
-from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS
+from conformance.core.operations import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.suite import discovery
 from harness.driver import state_functions as driver
 from harness.driver import stateful_processors

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Advance, Idle, Operation, Pipeline, Restart, Step
+from conformance.core.case import (
+    Advance,
+    Idle,
+    Restart,
+    Step,
+)
+from conformance.core.operations import read_pipeline
 from harness.engine.request import request_for, segments_of
 from tests.support.runs import case_named
 
@@ -13,7 +19,7 @@ WINDOW = "window(event_time, '10 minutes')"
 
 def sent(*operations):
     """The operations that the driver gets for the query of a case."""
-    query = Pipeline(tuple(Operation(next(iter(written)), written) for written in operations))
+    query = read_pipeline([*operations])
     return request_for(case_named("windows/named").model_copy(update={"query": query}), "/x").query
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Operation, Pipeline
 from conformance.core.errors import WrongUsage
+from conformance.core.operations import read_pipeline
 from harness.engine.engine import NOTHING_ELSE, EngineNeeds
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
@@ -79,7 +79,7 @@ def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
 def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     call = {"call": {"jvm": "acme.Jobs.clicked", "jar": ["2.12=a.jar", "2.13=b.jar"]}, "with": ["events"]}
-    of_jars = case(None, query=Pipeline((Operation("call", call),)))
+    of_jars = case(None, query=read_pipeline([call]))
     assert of_jars.jars == ("2.12=a.jar", "2.13=b.jar")
     assert LocalRuntime(tmp_path).unsupported(of_jars, target) is None
     through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
@@ -93,7 +93,7 @@ def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
 def test_a_main_method_needs_an_engine_of_which_others_need_less(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     call = {"call": {"main": "acme.Main"}, "with": ["events"]}
-    main = case(None, query=Pipeline((Operation("call", call),)))
+    main = case(None, query=read_pipeline([call]))
     assert LocalRuntime(tmp_path).unsupported(main, target) is None
     through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
     assert "its main method runs in the JVM" in through.unsupported(main, target)
@@ -107,7 +107,7 @@ def test_a_main_method_needs_an_engine_of_which_others_need_less(tmp_path):
 def test_through_connect_a_sink_of_ones_own_does_not_run(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     runtime = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
-    query = Pipeline((Operation("from", {"from": "events"}),))
+    query = read_pipeline([{"from": "events"}])
     assert runtime.unsupported(case(None, query=query), target) is None
     assert "a sink of the case's author" in runtime.unsupported(case(None, query=query, sink="a:b"), target)
 

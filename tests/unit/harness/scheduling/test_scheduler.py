@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import KafkaSource, NeedsCode, Operation, Pipeline
+from conformance.core.case import (
+    KafkaSource,
+    NeedsCode,
+)
+from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
@@ -116,10 +120,7 @@ def test_an_engine_that_runs_a_main_method_runs_the_other_cases_of_its_jars_too(
     runtime, seen = Counting(tmp_path), Recorder()
     first, second, *others = cases(4)
     method, main = ({"call": {name: "acme.Jobs", "jar": "jobs.jar"}, "with": ["events"]} for name in ("jvm", "main"))
-    given = [
-        one.model_copy(update={"query": Pipeline((Operation("call", call),))})
-        for one, call in ((first, method), (second, main))
-    ]
+    given = [one.model_copy(update={"query": read_pipeline([call])}) for one, call in ((first, method), (second, main))]
     Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run(
         [CellTask(one, (SPARK_359,)) for one in (*given, *others)]
     )
@@ -210,7 +211,7 @@ def test_an_engine_that_ends_while_code_of_the_author_runs_is_said_to(tmp_path):
         raise EngineDied("the engine's process ended with exit code 4")
 
     (case,) = cases(1)
-    query = Pipeline((*case.query.operations, Operation("call", {"call": "job:build"})))
+    query = read_pipeline([*case.query.wire(), {"call": "job:build"}])
     for one, told in ((case, False), (case.model_copy(update={"query": query}), True)):
         run = completed(CellTask(one, (SPARK_359,)), [ends], allow_code=True)
         said = "the engine ended while your code ran: does it call os._exit, or crash?"

@@ -8,9 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
-from conformance.core.case import Case, Operation, Pipeline, Restart
+from conformance.core.case import (
+    Case,
+    Restart,
+)
 from conformance.core.data import Json
 from conformance.core.observation import Column
+from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.suite import discovery
 from reports.exports.streamtest_suite import NoLiteral, literal, streamtest_suite
@@ -69,8 +73,8 @@ KILL = Restart(how="kill")
         {"trigger": "once"},
         {"sink": "delta"},
         {"tables": {"events": "delta"}},
-        {"query": Pipeline((Operation("from", {"from": "events", "name": "in"}),))},
-        {"query": Pipeline((Operation("from", {"from": "events"}), Operation("call", {"call": "a:b"})))},
+        {"query": read_pipeline([{"from": "events", "name": "in"}])},
+        {"query": read_pipeline([{"from": "events"}, {"call": "a:b"}])},
     ],
 )
 def test_what_a_stream_test_cannot_do_has_no_suite(changed: dict[str, object]) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from docker.errors import APIError, ImageNotFound
 
-from conformance.core.case import Operation, Pipeline
+from conformance.core.operations import read_pipeline
 from harness.progress import ignore_progress
 from harness.runtimes.containers import runtime as module
 from harness.runtimes.containers.images import Images
@@ -120,7 +120,7 @@ def test_all_engines_share_one_client_and_it_is_closed(daemons, monkeypatch):
 def test_no_container_holds_a_main_method(daemons):
     call = {"call": {"main": "acme.Main"}, "with": ["events"]}
     runtime = ContainerRuntime(Images({"all": IMAGE}), Confinement())
-    main = case(None, query=Pipeline((Operation("call", call),)))
+    main = case(None, query=read_pipeline([call]))
     assert "a debugger holds its main method" in runtime.unsupported(main, SPARK_359)
 
 
