@@ -123,7 +123,7 @@ class LocalRuntime(EngineSettings):
                 on_progress(str(error))
                 kafka = error
         of_kafka = dict(kafka.settings) if isinstance(kafka, KafkaAccess) else {}
-        work = program.stage(target, self.root, "driver")
+        work = program.stage(target, self.root)
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         urls = [self.storage.url] if self.storage else []

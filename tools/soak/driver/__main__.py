@@ -1,4 +1,4 @@
-"""``python -m harness.soak_driver WORK [KEY=VALUE …]``: the driver's protocol with the requests of a soak."""
+"""``python -m soak_driver WORK [KEY=VALUE …]``: the driver's protocol with the requests of a soak."""
 
 from __future__ import annotations
 

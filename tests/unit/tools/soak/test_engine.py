@@ -8,8 +8,8 @@ import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
 from harness.errors import HarnessError
-from harness.soak.soak import Ask, Generate, InvariantQuery, Run, Soak, SoakEngine, Stream, kill_moments
-from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
+from tests.unit.tools.soak.engines import FakeEngines, FakeTransport, Watching
+from tools.soak.engine import Ask, Generate, InvariantQuery, Run, Soak, SoakEngine, Stream, kill_moments
 
 STREAM = Stream(rows=200, seed=1, batches=20, files=1)
 

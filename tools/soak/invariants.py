@@ -24,9 +24,7 @@ class Invariant:
     """Where Spark guarantees it: a link or a ticket."""
 
 
-INVARIANTS = tuple(
-    Invariant(name, **entry) for name, entry in read_data("conformance.invariants", "invariants.yaml").items()
-)
+INVARIANTS = tuple(Invariant(name, **entry) for name, entry in read_data("tools.soak", "invariants.yaml").items())
 
 
 Status: TypeAlias = Literal["holds", "broken", "silent"]

@@ -38,7 +38,7 @@ _ROW = """
 
 
 class Stream(NamedTuple):
-    """``harness/soak/soak.py`` describes the fields."""
+    """``tools/soak/engine.py`` describes the fields."""
 
     rows: int
     seed: int

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverConnection
 from harness.engine.engine import EngineDied, EngineFailed
-from harness.engine.protocol import Done, Emitted, Message, Progressed, Rows
+from harness.engine.protocol import Answer, Done, Emitted, Failed, Hello, Message
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
@@ -23,6 +23,8 @@ from harness.runtimes import program
 from harness.runtimes.options import RuntimeOptions
 from harness.targets.targets import Target
 
+CODE = {"harness/driver": program.DRIVER, "soak_driver": Path(__file__).parent / "driver"}
+"""What an engine can import, by its path there."""
 Late: TypeAlias = Literal["own batch", "batch before"]
 """Whose watermark decides which rows are late: that of their micro-batch or of the one before (SPARK-40925)."""
 
@@ -91,6 +93,34 @@ class Ask(_SoakRequest):
 Request: TypeAlias = Generate | Run | Ask
 
 
+class Progressed(Answer):
+    """A micro-batch is over."""
+
+    kind: Literal["progressed"]
+    case: str
+    batch: int
+    rows: int
+    watermark: int | None
+    """The watermark that the micro-batch ran with, in ms."""
+    ms: int
+    """How long the micro-batch took."""
+
+
+class Rows(Answer):
+    """The answer to one question."""
+
+    kind: Literal["rows"]
+    case: str
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+_ANSWERS: TypeAdapter[Hello | Answer] = TypeAdapter(
+    Annotated[Hello | Emitted | Progressed | Rows | Done | Failed, Field(discriminator="kind")]
+)
+
+
 class SoakEngine(DriverConnection):
     """Sends one engine a request at a time.
 
@@ -99,7 +129,7 @@ class SoakEngine(DriverConnection):
     """
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
-        super().__init__(transport, start_timeout=program.START_SECONDS, redact=redact)
+        super().__init__(transport, answers=_ANSWERS, start_timeout=program.START_SECONDS, redact=redact)
         self._patience = patience
         self.identity = self.hello.identity
 
@@ -119,11 +149,11 @@ class SoakEngine(DriverConnection):
         if options.cluster is not None:
             options.cluster.check()
         environment = prepare(target, on_progress=on_progress)
-        work = program.stage(target, root, "__init__.py", "driver", "soak_driver", into="harness")
+        work = program.stage(target, root, CODE)
         master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
         settings = {**master, **options.conf}
         transport = program.start(
-            "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
+            "soak_driver", environment, work, settings, options.cluster, variables=options.variables
         )
         urls = [options.cluster.master] if options.cluster else []
         secrets = secrets_of({**settings, **options.variables}, urls)

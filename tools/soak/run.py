@@ -12,15 +12,15 @@ from pathlib import Path
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import EngineUse, OptionsClash, interruptible, single_target, working_folder
 from harness.engine.engine import DriverFailed
 from harness.errors import HarnessError
-from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
-from reports.results.soak import SOAK_RECORD, SoakRecord
+from tools.soak.engine import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
+from tools.soak.invariants import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
+from tools.soak.record import SOAK_RECORD, SoakRecord
 
 MAX_ROWS = 5
 """At most this many rows of a broken invariant are shown."""
@@ -155,7 +155,7 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             raised = [line for line in failed.message.splitlines() if line and not line[0].isspace()][-1]
             raise HarnessError(
                 f"the engine failed, so {request.output} is not written: {raised}. If its JVM was killed, for instance "
-                "for want of memory, run the soak again; `conformance --debug soak …` shows the driver's traceback."
+                "for want of memory, run the soak again; --debug shows the driver's traceback."
             ) from failed
         identity = engines[0].identity
         record = SoakRecord(

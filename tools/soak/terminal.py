@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from conformance.invariants.catalogue import Status
-from reports.results.soak import SoakRecord
+from tools.soak.invariants import Status
+from tools.soak.record import SoakRecord
 
 MARKS: Mapping[Status, tuple[str, str]] = {
     "holds": ("●", "green"),
