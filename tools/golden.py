@@ -59,7 +59,7 @@ def gate(folder: Path) -> None:
 
 def exports(folder: Path) -> None:
     """Each format of ``export`` of the published results."""
-    for format in ("junit", "ctrf", "json"):
+    for format in ("junit", "json"):
         _keep(folder / format, printed("export", format, str(PUBLISHED)))
     versions = ("--from", "3.5.9", "--to", "4.3.0")
     _keep(folder / "summary", printed("export", "summary", str(PUBLISHED), *versions))

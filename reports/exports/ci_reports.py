@@ -1,4 +1,4 @@
-"""What CI services show of results: JUnit XML, CTRF, the step summary and the annotations of GitHub.
+"""What CI services show of results: JUnit XML, the step summary and the annotations of GitHub.
 
 JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab
 identifies tests by name and class. The output follows the schema of
@@ -11,12 +11,11 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from typing import Any
 from xml.etree import ElementTree as Xml
 
-from conformance.core.wording import counted, printable, printable_json, without_commands
+from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.analysis.change import MEANINGS, Changes
@@ -92,58 +91,6 @@ def _clean(text: str) -> str:
 
 def _seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.3f}"
-
-
-STATUSES: Mapping[Status, str] = {
-    "conforms": "passed",
-    "differs": "passed",
-    "bug": "passed",
-    "unsupported": "passed",
-    "violates": "failed",
-    "flaky": "failed",
-    "broken": "other",
-    "not-run": "pending",
-    "not-applicable": "skipped",
-}
-
-
-def ctrf(results: Results, folder: str = "cases") -> str:
-    """Returns the report in CTRF; ``folder``: of the cases, relative to the root of the repository."""
-    counts = Counter(STATUSES[cell.status] for cell in results.cells)
-    report = {
-        "reportFormat": "CTRF",
-        "specVersion": "0.0.0",
-        "results": {
-            "tool": {"name": NAME},
-            "summary": {
-                "tests": len(results.cells),
-                **{status: counts[status] for status in ("passed", "failed", "pending", "skipped", "other")},
-                "start": int(results.header.started.timestamp() * 1000),
-                "stop": int(results.footer.finished.timestamp() * 1000),
-            },
-            "tests": [_test(cell, folder) for cell in sorted(results.cells, key=lambda cell: (cell.target, cell.case))],
-        },
-    }
-    return printable_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n"
-
-
-def _test(cell: Cell, folder: str) -> dict[str, Any]:
-    said = "\n".join([*described(cell.findings), *cell.notes])
-    entry = cell.differs
-    message = (entry.because or entry.unsupported) if entry is not None and not said else next(iter(cell.notes), None)
-    line = next((finding.place.line for finding in cell.findings if finding.place.line is not None), None)
-    test: dict[str, Any] = {
-        "name": f"{cell.case} [{cell.target}]",
-        "status": STATUSES[cell.status],
-        "duration": cell.duration_ms,
-        "suite": [cell.target, cell.family or "cases"],
-        "rawStatus": cell.status,
-        "filePath": f"{folder}/{cell.file}",
-    }
-    if cell.status == "bug":
-        test["tags"] = ["known bug"]
-    optional = {"message": message or (said.splitlines()[0] if said else None), "trace": said or None, "line": line}
-    return test | {key: value for key, value in optional.items() if value is not None}
 
 
 MOST_BYTES = 1024 * 1024
