@@ -116,7 +116,7 @@ class _ReportsErrors:
             sys.exit(code or 0)
 
 
-class Program(_ReportsErrors, Command):
+class ProgramCommand(_ReportsErrors, Command):
     """A command that is a program of its own."""
 
 

@@ -14,7 +14,7 @@ from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from conformance.query import read_query
 from conformance.query.reading import QueryReading
 
@@ -85,7 +85,7 @@ def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[Trac
             now = max(event.at for event in events)
             yield ClockReading(now)
         yield from events
-        yield IdlePoll() if arrivals is None else Boundary()
+        yield IdlePoll() if arrivals is None else BatchBoundary()
 
 
 def _steps(case: Case) -> Iterator[Arrival | None]:

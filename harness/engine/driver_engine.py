@@ -29,9 +29,9 @@ from harness.engine.engine import (
 from harness.engine.protocol import (
     ANSWERS,
     VERSION,
-    Answer,
     CaseRequest,
     Done,
+    DriverAnswer,
     Emitted,
     Failed,
     FailureReason,
@@ -69,7 +69,7 @@ def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
     return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})
 
 
-Delivery: TypeAlias = Hello | Answer | str | None
+Delivery: TypeAlias = Hello | DriverAnswer | str | None
 """A message, the beginning of a line that is not a message with the reason, or None once the driver has closed its output."""
 Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 """Receives the messages for one listener."""
@@ -82,7 +82,7 @@ class Dispatcher:
     The end of the stream also goes to every later listener.
     """
 
-    def __init__(self, answers: TypeAdapter[Hello | Answer] = ANSWERS) -> None:
+    def __init__(self, answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS) -> None:
         self._answers = answers
         self._lock = threading.Lock()
         self._mailboxes: dict[str | None, Mailbox] = {}
@@ -155,7 +155,7 @@ class DriverConnection:
         transport: Transport,
         *,
         start_timeout: float,
-        answers: TypeAdapter[Hello | Answer] = ANSWERS,
+        answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS,
         master: str = "the engine's JVM",
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -190,7 +190,7 @@ class DriverConnection:
 
     def next_answer(
         self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None
-    ) -> Hello | Answer:
+    ) -> Hello | DriverAnswer:
         """The next answer, unless it is ``Failed``.
 
         Args:
@@ -222,7 +222,7 @@ class DriverConnection:
             case _:
                 return delivered
 
-    def unexpected(self, answer: Hello | Answer, doing: str) -> EngineFailed:
+    def unexpected(self, answer: Hello | DriverAnswer, doing: str) -> EngineFailed:
         """The error for an answer that does not belong here."""
         return EngineFailed(f"the driver sent an unexpected {answer.kind!r} at {doing}", log=self.log_tail())
 

@@ -176,7 +176,7 @@ class Hello(Message):
     """Tasks that its cluster runs at once; None without a cluster."""
 
 
-class Answer(Message):
+class DriverAnswer(Message):
     """What the driver sends about a request."""
 
     kind: str
@@ -184,7 +184,7 @@ class Answer(Message):
     """The run that it is about."""
 
 
-class StepAnswer(Answer):
+class StepAnswer(DriverAnswer):
     """The observation of one step."""
 
     kind: Literal["step"]
@@ -192,7 +192,7 @@ class StepAnswer(Answer):
     step: StepSeen
 
 
-class Emitted(Answer):
+class Emitted(DriverAnswer):
     """A micro-batch has passed its rows to the sink and is not committed yet; sent at any time while a step runs."""
 
     kind: Literal["emitted"]
@@ -201,7 +201,7 @@ class Emitted(Answer):
     rows: tuple[tuple[Json, ...], ...] = ()
 
 
-class Reached(Answer):
+class Reached(DriverAnswer):
     """The driver is at the point of a ``kill`` step and waits to be killed."""
 
     kind: Literal["reached"]
@@ -215,7 +215,7 @@ class Reached(Answer):
     """Executors that the cluster lost meanwhile; if any, the run must be repeated."""
 
 
-class Done(Answer):
+class Done(DriverAnswer):
     """The request is carried out."""
 
     kind: Literal["done"]
@@ -258,7 +258,7 @@ class QuerySeen(Message):
     """The sources that it reads."""
 
 
-class ProgramSeen(Answer):
+class ProgramSeen(DriverAnswer):
     """What a program does. Without an error, the last source has no columns only if the program could not go on without them."""
 
     kind: Literal["program"]
@@ -294,7 +294,7 @@ class FailureReason(StrEnum):
     """The plan of the case does what only ``--allow-code`` permits."""
 
 
-class Failed(Answer):
+class Failed(DriverAnswer):
     """The driver could not carry out the request, or did not start."""
 
     kind: Literal["failed"]
@@ -305,7 +305,7 @@ class Failed(Answer):
     reason: FailureReason = FailureReason.DRIVER_ERROR
 
 
-ANSWERS: TypeAdapter[Hello | Answer] = TypeAdapter(
+ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
     Annotated[Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | Failed, Field(discriminator="kind")]
 )
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""

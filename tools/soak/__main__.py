@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
-from conformance.cli.commands import Program
+from conformance.cli.commands import ProgramCommand
 from conformance.cli.console import SafeConsole, command_line, errors_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import ProgressBar
@@ -26,11 +26,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _show_tracebacks(context: typer.Context, asked: bool) -> None:
-    if asked and isinstance(context.command, Program):
+    if asked and isinstance(context.command, ProgramCommand):
         context.command.debug = True
 
 
-@app.command("soak", cls=Program)
+@app.command("soak", cls=ProgramCommand)
 @grouped
 def soak(
     *,

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverConnection
 from harness.engine.engine import EngineDied, EngineFailed
-from harness.engine.protocol import Answer, Done, Emitted, Failed, Hello, Message
+from harness.engine.protocol import Done, DriverAnswer, Emitted, Failed, Hello, Message
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
@@ -29,7 +29,7 @@ Late: TypeAlias = Literal["own batch", "batch before"]
 """Whose watermark decides which rows are late: that of their micro-batch or of the one before (SPARK-40925)."""
 
 
-class Stream(BaseModel):
+class SoakStream(BaseModel):
     """What is generated, and the query over it. The same parameters always give the same stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,7 +64,7 @@ class _SoakRequest(Message):
     """The name of the request, which its answers repeat."""
     folder: str
     """Holds the soak's files: an absolute path, the same on every machine that takes part."""
-    stream: Stream
+    stream: SoakStream
 
 
 class Generate(_SoakRequest):
@@ -72,7 +72,7 @@ class Generate(_SoakRequest):
     kind: Literal["generate"] = "generate"
 
 
-class Run(_SoakRequest):
+class RunQuery(_SoakRequest):
     """Run the query, or resume it, until everything is read."""
 
     case: str = "run"
@@ -90,10 +90,10 @@ class Ask(_SoakRequest):
     questions: tuple[InvariantQuery, ...]
 
 
-Request: TypeAlias = Generate | Run | Ask
+Request: TypeAlias = Generate | RunQuery | Ask
 
 
-class Progressed(Answer):
+class Progressed(DriverAnswer):
     """A micro-batch is over."""
 
     kind: Literal["progressed"]
@@ -106,7 +106,7 @@ class Progressed(Answer):
     """How long the micro-batch took."""
 
 
-class Rows(Answer):
+class RowsAnswer(DriverAnswer):
     """The answer to one question."""
 
     kind: Literal["rows"]
@@ -116,8 +116,8 @@ class Rows(Answer):
     rows: tuple[tuple[Any, ...], ...]
 
 
-_ANSWERS: TypeAdapter[Hello | Answer] = TypeAdapter(
-    Annotated[Hello | Emitted | Progressed | Rows | Done | Failed, Field(discriminator="kind")]
+_ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
+    Annotated[Hello | Emitted | Progressed | RowsAnswer | Done | Failed, Field(discriminator="kind")]
 )
 
 
@@ -159,7 +159,7 @@ class SoakEngine(DriverConnection):
         secrets = secrets_of({**settings, **options.variables}, urls)
         return cls(transport, patience=patience, redact=without_secrets(secrets))
 
-    def ask(self, request: Request) -> Iterator[Emitted | Progressed | Rows]:
+    def ask(self, request: Request) -> Iterator[Emitted | Progressed | RowsAnswer]:
         """The answers to a request, each once, until it is carried out.
 
         Raises:
@@ -172,23 +172,23 @@ class SoakEngine(DriverConnection):
         with self.conversation(request.case, request) as mailbox:
             while True:
                 answer = self.next_answer(mailbox, self._patience, doing, deadline=deadline)
-                if not isinstance(answer, Emitted | Progressed | Rows | Done) or answer.case != request.case:
+                if not isinstance(answer, Emitted | Progressed | RowsAnswer | Done) or answer.case != request.case:
                     raise self.unexpected(answer, doing)
                 if isinstance(answer, Done):
                     return
-                about = answer.name if isinstance(answer, Rows) else answer.batch
+                about = answer.name if isinstance(answer, RowsAnswer) else answer.batch
                 if (answer.kind, about) not in heard:
                     heard.add((answer.kind, about))
                     deadline = time.monotonic() + self._patience
                     yield answer
 
-    def rows(self, request: Ask) -> dict[str, Rows]:
+    def rows(self, request: Ask) -> dict[str, RowsAnswer]:
         """The answer to each question, by its name.
 
         Raises:
             EngineFailed: as `ask`, or a question has no answer.
         """
-        answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, Rows)}
+        answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, RowsAnswer)}
         missing = [question.name for question in request.questions if question.name not in answers]
         if missing:
             raise EngineFailed(f"the engine of the soak gave no answer to {missing[0]!r}", log=self.log_tail())
@@ -251,7 +251,7 @@ class Soak:
     """
 
     def __init__(
-        self, start: Callable[[], SoakEngine], folder: str, stream: Stream, kills: int, watcher: Watcher
+        self, start: Callable[[], SoakEngine], folder: str, stream: SoakStream, kills: int, watcher: Watcher
     ) -> None:
         self._start, self._folder, self._stream = start, folder, stream
         self._moments = list(kill_moments(kills, stream.rows, stream.seed))
@@ -286,7 +286,7 @@ class Soak:
         """Let an engine read on. Return False if it was killed."""
         killer = _Killer(engine, self._moments[0] if self._moments else None)
         try:
-            for answer in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
+            for answer in engine.ask(RunQuery(folder=self._folder, stream=self._stream, attempt=attempt)):
                 if isinstance(answer, Progressed):
                     self._rows[answer.batch] = answer.rows
                     rows = sum(self._rows.values())

@@ -27,7 +27,7 @@ class Invariant:
 INVARIANTS = tuple(Invariant(name, **entry) for name, entry in read_data("tools.soak", "invariants.yaml").items())
 
 
-Status: TypeAlias = Literal["holds", "broken", "silent"]
+InvariantStatus: TypeAlias = Literal["holds", "broken", "silent"]
 """``silent``: the run had nothing to check."""
 
 
@@ -37,7 +37,7 @@ class InvariantVerdict(FrozenRecord):
     name: str
     sentence: str
     source: str
-    status: Status
+    status: InvariantStatus
     looked: int
     """The number of things of the kind ``what`` that were checked."""
     what: str

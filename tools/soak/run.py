@@ -18,7 +18,7 @@ from conformance.runner.resources import EngineUse, OptionsClash, interruptible,
 from harness.engine.engine import DriverFailed
 from harness.errors import HarnessError
 from harness.targets.targets import Target
-from tools.soak.engine import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
+from tools.soak.engine import Ask, InvariantQuery, Late, Soak, SoakEngine, SoakStream, Watcher
 from tools.soak.invariants import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from tools.soak.record import SOAK_RECORD, SoakRecord
 
@@ -34,7 +34,7 @@ NEEDED: Mapping[str, str] = {
 }
 
 
-def stream(rows: int, seed: int, files: int) -> Stream:
+def stream(rows: int, seed: int, files: int) -> SoakStream:
     """A stream for a soak.
 
     Args:
@@ -43,16 +43,16 @@ def stream(rows: int, seed: int, files: int) -> Stream:
         files: per micro-batch; also the number of state partitions.
     """
     batches = max(_MIN_BATCHES, min(_MAX_BATCHES, rows // _ROWS_PER_BATCH))
-    return Stream(rows=rows, seed=seed, batches=batches, files=files)
+    return SoakStream(rows=rows, seed=seed, batches=batches, files=files)
 
 
-def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
+def settings(of: SoakStream, conf: Mapping[str, str]) -> dict[str, str]:
     """The Spark settings for a soak; those of ``conf`` override the others."""
     return {**NEEDED, "spark.sql.shuffle.partitions": str(of.files), **conf}
 
 
 def ask(
-    engine: SoakEngine, folder: str, of: Stream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
+    engine: SoakEngine, folder: str, of: SoakStream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
     """Check invariants on what a soak left behind; `late_by` tells which watermark decides that rows are late."""
     questions = (
@@ -101,7 +101,7 @@ class SoakPlan:
     request: SoakRequest
     target: Target
     notes: tuple[str, ...]
-    stream: Stream
+    stream: SoakStream
 
     def __str__(self) -> str:
         request = self.request

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tools.soak.invariants import Status
+from tools.soak.invariants import InvariantStatus
 from tools.soak.record import SoakRecord
 
-MARKS: Mapping[Status, tuple[str, str]] = {
+MARKS: Mapping[InvariantStatus, tuple[str, str]] = {
     "holds": ("●", "green"),
     "broken": ("✗", "bold red"),
     "silent": ("–", "dim"),

@@ -12,10 +12,10 @@ import struct
 import threading
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-Value = Tuple[str, int]
+JavaValue = Tuple[str, int]
 """The letter of a type, as in a signature, and a primitive value, or the id of an object; 0 is null."""
-NOTHING: Value = ("V", 0)
-NULL: Value = ("L", 0)
+NOTHING: JavaValue = ("V", 0)
+NULL: JavaValue = ("L", 0)
 
 _HANDSHAKE = b"JDWP-Handshake"
 _HEADER = struct.Struct(">IIBH")
@@ -84,14 +84,14 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at].decode()
 
-    def value(self) -> Value:
+    def value(self) -> JavaValue:
         letter = chr(self.take("B"))
         if letter not in _PRIMITIVES:
             return "L", self.take("Q")
         return letter, self.take(_PRIMITIVES[letter]) if _PRIMITIVES[letter] else 0
 
 
-def _packed(value: Value) -> bytes:
+def _packed(value: JavaValue) -> bytes:
     letter, of = value
     return letter.encode() + (struct.pack(">" + _PRIMITIVES.get(letter, "Q"), of) if letter != "V" else b"")
 
@@ -169,7 +169,7 @@ class Debugger:
             answer.take("Q"), answer.take("Q")
         return frames
 
-    def arguments(self, stop: Stop) -> Tuple[Value, List[Value]]:
+    def arguments(self, stop: Stop) -> Tuple[JavaValue, List[JavaValue]]:
         """``this`` of the method that is not static, and its arguments."""
         ((frame, _),) = self._frames(stop.thread, 1)
         slot, wanted = 0, b""
@@ -181,11 +181,11 @@ class Debugger:
         values = [answer.value() for _ in range(answer.take("I"))]
         return values[0], values[1:]
 
-    def string(self, text: str) -> Value:
+    def string(self, text: str) -> JavaValue:
         """A new string of the JVM."""
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
-    def call(self, thread: int, of: Optional[int], method: Method, *arguments: Value) -> Value:
+    def call(self, thread: int, of: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:
         """Call a method in a stopped thread. ``of``: the object; None for a static method.
 
         Raises:
@@ -202,7 +202,7 @@ class Debugger:
             raise DebuggerFailed("{} throws in the JVM".format(method.name))
         return value
 
-    def end_with(self, stop: Stop, value: Value) -> None:
+    def end_with(self, stop: Stop, value: JavaValue) -> None:
         """Let the method return this, and the thread go on behind it."""
         self._ask(11, 14, struct.pack(">Q", stop.thread) + _packed(value))
         self.resume(stop)

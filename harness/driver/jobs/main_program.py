@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from ..session import session_class
 from . import jvm_methods
-from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop, Value
-from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
+from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, JavaValue, Method, Stop
+from .program import OF_TABLES, EndedQuery, ProgramRun, ProgramSource, WithoutEnd, set_options
 
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""
@@ -47,7 +47,7 @@ def attach(settings: Dict[str, str]) -> None:
         _engine.append(debugger)
 
 
-def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Source], Any]) -> Run:
+def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]) -> ProgramRun:
     """Call ``named.main(arguments)`` until it returns or exits. Return what it read and would have started.
 
     ``read``: makes the DataFrame of a source. Raises what it throws; and ``SystemExit`` if it exits with another status than 0.
@@ -110,17 +110,19 @@ def _options(of: Any) -> Dict[str, str]:
 class _MainRun:
     """One run of a main method."""
 
-    def __init__(self, named: str, arguments: Sequence[str], session: Any, read: Callable[[Source], Any]) -> None:
+    def __init__(
+        self, named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]
+    ) -> None:
         self.session = session
         self.thread = "main of {}, run {}".format(named, next(_numbers))
         """The name of its thread in the JVM."""
         self._named = named
         self._arguments = arguments
         self._at: Optional[str] = None
-        self._seen = Run(session, read, lambda: self._at)
+        self._seen = ProgramRun(session, read, lambda: self._at)
         self._ended: queue.Queue[Optional[BaseException]] = queue.Queue()
 
-    def of(self, holder: _Holder) -> Run:
+    def of(self, holder: _Holder) -> ProgramRun:
         holder.run = self
         # A program that has exited, or never ends, stands still for ever, and with it this thread.
         threading.Thread(target=self._call, name=self.thread, daemon=True).start()
@@ -208,7 +210,7 @@ class _MainRun:
     def wait(self, stop: _Stopped) -> Any:
         return self._seen.waited(next(iter(stop.arguments), None))
 
-    def waited(self, query: Query, timeout: Optional[int]) -> Optional[bool]:
+    def waited(self, query: EndedQuery, timeout: Optional[int]) -> Optional[bool]:
         try:
             return query.awaitTermination(timeout)
         except WithoutEnd as error:
@@ -234,7 +236,7 @@ class _JavaQuery:
     class Java:
         implements = ["org.apache.spark.sql.streaming.StreamingQuery"]  # noqa: RUF012
 
-    def __init__(self, run: _MainRun, query: Query) -> None:
+    def __init__(self, run: _MainRun, query: EndedQuery) -> None:
         self._run = run
         self._query = query
         self._jvm = run.session._jvm
@@ -381,7 +383,7 @@ class _Holder:
         taken = iter(others)
         return _Stopped(this, thread, [next(taken) if of[0] == "L" else of[1] for of in arguments], stop.method)
 
-    def _value(self, value: Any, stop: Stop) -> Value:
+    def _value(self, value: Any, stop: Stop) -> JavaValue:
         kind = stop.method.returns
         if kind == "V":
             return NOTHING
@@ -406,7 +408,7 @@ class _Holder:
             properties.remove(_KEY)
         return self._box_id
 
-    def _call(self, stop: Stop, owner: str, method: str, of: Optional[int], *arguments: Value) -> Value:
+    def _call(self, stop: Stop, owner: str, method: str, of: Optional[int], *arguments: JavaValue) -> JavaValue:
         if method not in self._known:
             declared = {each.name + each.signature: each for each in self._debugger.methods(owner)}
             self._known[method] = declared[method]
