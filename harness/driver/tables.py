@@ -202,7 +202,7 @@ class DeltaTables(_Table):
         """Version 0 made the table, and one that adds no file alters it. An offset without the index of a file is before the first file of
         its version."""
         version, index = int(offset["reservoirVersion"]), int(offset["index"])
-        return sum(self._adds(path, each) for each in range(1, version if index < 0 else version + 1))
+        return sum(self._adds(path, number) for number in range(1, version if index < 0 else version + 1))
 
     def _adds(self, path: str, version: int) -> bool:
         try:

@@ -85,7 +85,7 @@ def _case(cell: Cell) -> Xml.Element:
 
 
 def _clean(text: str) -> str:
-    """Writes every character that XML cannot hold, or that acts on a terminal, as its number."""
+    """Write every character that XML cannot hold, or that acts on a terminal, as its number."""
     return _NOT_IN_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", without_commands(printable(text, keep="\t\n")))
 
 
@@ -102,7 +102,7 @@ LONGEST = 4_000
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """Returns the summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
+    """Return the summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0
@@ -189,7 +189,7 @@ _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_[]|~"})
 
 
 def workflow_commands(results: Results, folder: str = "cases") -> str:
-    """Returns the lines to print in a workflow, none if everything is as expected. A known bug becomes a notice.
+    """Return the lines to print in a workflow, none if everything is as expected. A known bug becomes a notice.
 
     ``folder``: of the cases, relative to the root of the repository.
     """
@@ -228,7 +228,7 @@ LABEL = "watermark conformance"
 
 
 def badge(results: Results, version: str | None = None) -> str:
-    """Returns the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
+    """Return the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
     counts: Counter[Status] = Counter(cell.status for cell in cells)

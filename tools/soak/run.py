@@ -46,13 +46,13 @@ def stream(rows: int, seed: int, files: int) -> SoakStream:
     return SoakStream(rows=rows, seed=seed, batches=batches, files=files)
 
 
-def settings(of: SoakStream, conf: Mapping[str, str]) -> dict[str, str]:
+def settings(stream: SoakStream, conf: Mapping[str, str]) -> dict[str, str]:
     """The Spark settings for a soak; those of ``conf`` override the others."""
-    return {**NEEDED, "spark.sql.shuffle.partitions": str(of.files), **conf}
+    return {**NEEDED, "spark.sql.shuffle.partitions": str(stream.files), **conf}
 
 
 def ask(
-    engine: SoakEngine, folder: str, of: SoakStream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
+    engine: SoakEngine, folder: str, stream: SoakStream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
     """Check invariants on what a soak left behind; `late_by` tells which watermark decides that rows are late."""
     questions = (
@@ -60,7 +60,7 @@ def ask(
         *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
         *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
-    request = Ask(folder=folder, stream=of, late=late, questions=questions)
+    request = Ask(folder=folder, stream=stream, late=late, questions=questions)
     answers = engine.rows(request)
     (totals,) = answers["totals"].rows
     verdicts = tuple(

@@ -23,7 +23,7 @@ _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", 
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Prints a line for each invariant with the rows that break it, and what became of the input rows."""
+    """Print a line for each invariant with the rows that break it, and what became of the input rows."""
     for line in _lines(record):
         console.print(line, soft_wrap=True, highlight=False)
 

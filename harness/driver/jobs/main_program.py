@@ -86,21 +86,21 @@ class _Stopped(NamedTuple):
         return _field(self.this, name, default)
 
 
-def _field(of: Any, name: str, default: Any = None) -> Any:
+def _field(holder: Any, name: str, default: Any = None) -> Any:
     """The value of a private field, of the class of an object or one above it."""
-    owner = of.getClass()
+    owner = holder.getClass()
     while owner is not None:
-        for each in owner.getDeclaredFields():
-            if each.getName() == name:
-                each.setAccessible(True)
-                return each.get(of)
+        for field in owner.getDeclaredFields():
+            if field.getName() == name:
+                field.setAccessible(True)
+                return field.get(holder)
         owner = owner.getSuperclass()
     return default
 
 
-def _options(of: Any) -> Dict[str, str]:
+def _options(texts: Any) -> Dict[str, str]:
     """A Scala map of texts."""
-    items, found = of.iterator(), {}
+    items, found = texts.iterator(), {}
     while items.hasNext():
         item = items.next()
         found[str(item._1())] = str(item._2())
@@ -339,11 +339,13 @@ class _Holder:
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
-            loaded = [each for each in names if jvm_methods.java_class(self._jvm, each) is not None]
+            loaded = [
+                loaded_name for loaded_name in names if jvm_methods.java_class(self._jvm, loaded_name) is not None
+            ]
             missing = set(methods) - _NEWER
-            for each in loaded:
-                debugger.stop_at(each, list(methods))
-                missing -= {method.name for method in debugger.methods(each)}
+            for loaded_name in loaded:
+                debugger.stop_at(loaded_name, list(methods))
+                missing -= {method.name for method in debugger.methods(loaded_name)}
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
@@ -408,8 +410,8 @@ class _Holder:
             properties.remove(_KEY)
         return self._box_id
 
-    def _call(self, stop: Stop, owner: str, method: str, of: Optional[int], *arguments: JavaValue) -> JavaValue:
+    def _call(self, stop: Stop, owner: str, method: str, this: Optional[int], *arguments: JavaValue) -> JavaValue:
         if method not in self._known:
-            declared = {each.name + each.signature: each for each in self._debugger.methods(owner)}
+            declared = {known.name + known.signature: known for known in self._debugger.methods(owner)}
             self._known[method] = declared[method]
-        return self._debugger.call(stop.thread, of, self._known[method], *arguments)
+        return self._debugger.call(stop.thread, this, self._known[method], *arguments)

@@ -277,15 +277,15 @@ def as_json(frame: Any) -> List[str]:
     return [row[0] for row in frame.select(whole).collect()]
 
 
-def for_each(of: Any, frame: Any, batch_id: int) -> None:
-    """Do with a micro-batch what ``foreach(of)`` does: a function for each row, or an object with ``open``, ``process`` and ``close``."""
+def for_each(function: Any, frame: Any, batch_id: int) -> None:
+    """Do with a micro-batch what ``foreach`` does with a function for each row, or an object with ``open``, ``process`` and ``close``."""
 
     def write(rows: Iterator[Any]) -> None:
         from pyspark import TaskContext
 
-        process: Callable[[Any], None] = getattr(of, "process", of)
+        process: Callable[[Any], None] = getattr(function, "process", function)
         task, error = TaskContext.get(), None
-        wanted = of.open(task.partitionId() if task else 0, batch_id) if hasattr(of, "open") else True
+        wanted = function.open(task.partitionId() if task else 0, batch_id) if hasattr(function, "open") else True
         try:
             for row in rows if wanted else ():
                 process(row)
@@ -293,8 +293,8 @@ def for_each(of: Any, frame: Any, batch_id: int) -> None:
             error = failed
             raise
         finally:
-            if hasattr(of, "close"):
-                of.close(error)
+            if hasattr(function, "close"):
+                function.close(error)
 
     frame.foreachPartition(write)
 
@@ -342,9 +342,9 @@ def _change(owner: Any, name: str, instead: Instead) -> None:
     setattr(owner, name, method)
 
 
-def _noted(of: Any) -> Dict[str, Any]:
+def _noted(holder: Any) -> Dict[str, Any]:
     """What the program has said to a reader or writer."""
-    noted: Dict[str, Any] = vars(of).setdefault(_NOTED, {})
+    noted: Dict[str, Any] = vars(holder).setdefault(_NOTED, {})
     return noted
 
 
@@ -392,8 +392,8 @@ def _file(format: str) -> Instead:
 
 
 def _trigger(_: ProgramRun, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    of = next((name for name, value in named.items() if value is not None), "processingTime")
-    _noted(self)["trigger"] = "default" if of == "processingTime" else of
+    kind = next((name for name, value in named.items() if value is not None), "processingTime")
+    _noted(self)["trigger"] = "default" if kind == "processingTime" else kind
     return original(self, *arguments, **named)
 
 
@@ -523,11 +523,11 @@ def run(
             frame = frame.f_back
         return None
 
-    of = ProgramRun(session, read, place)
+    program_run = ProgramRun(session, read, place)
     with _one_at_a_time:
         _change_pyspark()
         file = program.file(folders)
-        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(of):
+        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(program_run):
             try:
                 if file is not None:
                     runpy.run_path(file, run_name="__main__")
@@ -536,7 +536,7 @@ def run(
             except SystemExit as ended:
                 if ended.code not in (None, 0):
                     raise
-    return of
+    return program_run
 
 
 def ddl(schema: Any) -> str:
