@@ -17,7 +17,7 @@ from conformance.runner.project import Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, choose_targets
 from harness.environments import provision
 from harness.runtimes.cluster import settings_of
-from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
+from harness.runtimes.options import RUNTIME_NAMES, RuntimeOptions, variables_named
 from harness.scheduling.cell_run import Limits
 from harness.targets.targets import Target
 
@@ -42,8 +42,8 @@ class SharedEngines:
 
     def __init__(self, config: pytest.Config) -> None:
         runtime = config.getoption("--spark-runtime")
-        if runtime not in NAMES:
-            raise pytest.UsageError(f"--spark-runtime: {runtime!r} is not one of {', '.join(NAMES)}")
+        if runtime not in RUNTIME_NAMES:
+            raise pytest.UsageError(f"--spark-runtime: {runtime!r} is not one of {', '.join(RUNTIME_NAMES)}")
         if config.getoption("--env") and runtime == "container":
             raise pytest.UsageError("--env: a container gets no variables of this machine: omit --spark-runtime")
         self._config = config

@@ -78,9 +78,9 @@ def main(folder: Path, names: list[str]) -> None:
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    for each in names:
-        name, provider = each.rsplit("-", 1)
-        run(spark, folder / each, name, provider)
+    for query in names:
+        name, provider = query.rsplit("-", 1)
+        run(spark, folder / query, name, provider)
     spark.stop()
 
 

@@ -59,7 +59,7 @@ def gate(folder: Path) -> None:
 
 def exports(folder: Path) -> None:
     """Each format of ``export`` of the published results."""
-    for format in ("junit", "ctrf", "json"):
+    for format in ("junit", "json"):
         _keep(folder / format, printed("export", format, str(PUBLISHED)))
     versions = ("--from", "3.5.9", "--to", "4.3.0")
     _keep(folder / "summary", printed("export", "summary", str(PUBLISHED), *versions))
@@ -105,7 +105,7 @@ def checkpoints(folder: Path) -> None:
             files.extractall(scratch)
             for found in sorted(path.parent for path in Path(scratch).rglob("offsets")):
                 options = ((), ("--json",), ("--to", "3.5.9"), ("--to", "4.3.0"), ("--to", "4.3.0", "--json"))
-                texts = (printed("checkpoint", "inspect", str(found), *each).replace(scratch, "…") for each in options)
+                texts = (printed("checkpoint", "inspect", str(found), *more).replace(scratch, "…") for more in options)
                 texts = (re.sub(r", \d+ \w+ ago", ", … ago", text) for text in texts)
                 name = "-".join(found.relative_to(scratch).parts) or "root"
                 _keep(folder / archive.stem / f"{name}.txt", *texts)

@@ -26,7 +26,7 @@ class Question:
 
 
 def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
-    """Returns the questions of the suite's catalogue, in its order.
+    """Return the questions of the suite's catalogue, in its order.
 
     Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
     """
@@ -58,8 +58,10 @@ def _question(report: Report, statements: Mapping[str, Statement], id: str, entr
 def questions_markdown(
     questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
-    """Returns the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
-    pages = {each.number: f"{chapter.name}.md" for chapter in specification.chapters for each in chapter.statements}
+    """Return the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
+    pages = {
+        statement.number: f"{chapter.name}.md" for chapter in specification.chapters for statement in chapter.statements
+    }
     contents = "\n".join(f"- {link(question.question, f'#{question.id}')}" for question in questions)
     lead = (
         "Each answer is shown by cases that run on real Spark versions, and the versions on which it holds are computed "
@@ -82,7 +84,7 @@ def questions_markdown(
 
 
 def llms_text(questions: Sequence[Question], specification: Specification, site: str) -> str:
-    """Returns answers and statements in the format of https://llmstxt.org, each with its versions and its address on the site."""
+    """Return answers and statements in the format of https://llmstxt.org, each with its versions and its address on the site."""
     return "\n".join(_llms_lines(questions, specification, site.rstrip("/"))) + "\n"
 
 

@@ -50,11 +50,11 @@ OTHER_SUITES = re.compile(
 )
 """Suites of the packages `streaming` of which only tests that speak of watermarks are listed."""
 
-Entries = Mapping[str, Mapping[str, str]]
+TestEntries = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CatalogueComparison:
     """The tests of a release against the catalogue."""
 
     new: tuple[ScalaTest, ...]
@@ -86,7 +86,7 @@ def is_of(test: ScalaTest, entry: Mapping[str, str]) -> bool:
     return bool(re.fullmatch(".+".join(map(re.escape, parts)), entry["test"]))
 
 
-def compare(tests: Iterable[ScalaTest], catalogue: Entries) -> Comparison:
+def compare(tests: Iterable[ScalaTest], catalogue: TestEntries) -> CatalogueComparison:
     found = tuple(tests)
     by_suite: dict[str, list[Mapping[str, str]]] = {}
     for entry in catalogue.values():
@@ -104,10 +104,10 @@ def compare(tests: Iterable[ScalaTest], catalogue: Entries) -> Comparison:
         for id, entry in catalogue.items()
         if "source" not in entry and not any(is_of(test, entry) for test in tests_by_suite.get(entry["suite"], ()))
     ]
-    return Comparison(tuple(dict.fromkeys(new)), tuple(gone))
+    return CatalogueComparison(tuple(dict.fromkeys(new)), tuple(gone))
 
 
-def entries_for(new: Iterable[ScalaTest], catalogue: Entries) -> str:
+def entries_for(new: Iterable[ScalaTest], catalogue: TestEntries) -> str:
     """YAML for the end of the catalogue: without a mirror, each of them counts as not carried."""
     last = max((int(id[1:4]) for id in catalogue), default=0)
     text = ""

@@ -48,7 +48,7 @@ NOTHING_READ = "-"
 
 
 @dataclass(frozen=True)
-class Source:
+class CheckpointSource:
     """How far a source has been read."""
 
     name: str
@@ -86,7 +86,7 @@ class OffsetEntry:
     """When it was planned, in ms since 1970."""
     settings: Mapping[str, str]
     """Settings that the checkpoint pins: Spark ignores other values in the session."""
-    sources: tuple[Source, ...]
+    sources: tuple[CheckpointSource, ...]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Checkpoint:
         return self.committed is None or self.committed.batch < self.planned.batch
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[CheckpointSource, ...]:
         return self.planned.sources if self.planned else ()
 
     @property
@@ -276,12 +276,12 @@ def _number(path: PurePosixPath, said: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def _sources(path: PurePosixPath, lines: list[str], *, named: bool) -> Iterator[Source]:
+def _sources(path: PurePosixPath, lines: list[str], *, named: bool) -> Iterator[CheckpointSource]:
     if len(lines) > MOST_SOURCES:
         raise DamagedCheckpoint(path, f"it has more than {MOST_SOURCES:,} lines: no query reads so many sources")
     for number, line in enumerate(lines):
         name, _, offset = line.partition(":") if named else (str(number), "", line)
-        yield Source(name, None if offset == NOTHING_READ else offset)
+        yield CheckpointSource(name, None if offset == NOTHING_READ else offset)
 
 
 OLDER = SparkVersion.parse("2.3.4")

@@ -46,7 +46,6 @@ COMMANDS: Mapping[str, Listed] = {
     "explain": Listed("Explain a case's result batch by batch, without Spark.", _WRITE),
     "eviction": Listed("Compute when a stream-stream join evicts a row.", _WRITE),
     "run": Listed("Run cases on Spark versions and print the matrix.", _RUN),
-    "soak": Listed("Run one long query, kill its engine, and check invariants.", _RUN),
     "crash": Listed("Restart a query from checkpoints that a crash may leave.", _RUN),
     "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _RUN),
     "sample": Listed("Write or record the samples that your program needs.", _COMPARE),
@@ -93,21 +92,17 @@ class Command(_PlainHelp, TyperCommand): ...
 class CommandGroup(_PlainHelp, TyperGroup): ...
 
 
-class Commands(CommandGroup):
-    """Imports a command when it is called, and reports errors in one or two lines."""
+class _ReportsErrors:
+    """Reports errors in one or two lines."""
 
     debug = False
     """Prints the traceback of an error."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and load(str(name)), rest
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command line and end the process with its exit code."""
         with safe_streams(), on_stop():
             try:
-                code = super().main(*args, **{**extra, "standalone_mode": False})
+                code = super().main(*args, **{**extra, "standalone_mode": False})  # type: ignore[misc]
                 flush()
             except Exception as error:
                 cause = error.__cause__
@@ -119,6 +114,18 @@ class Commands(CommandGroup):
                 )
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)
+
+
+class ProgramCommand(_ReportsErrors, Command):
+    """A command that is a program of its own."""
+
+
+class Commands(_ReportsErrors, CommandGroup):
+    """Imports a command when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and load(str(name)), rest
 
 
 def list_all(app: typer.Typer) -> None:

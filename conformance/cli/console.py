@@ -237,6 +237,6 @@ def seen_from_here(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def command_line() -> str:
+def command_line(program: str = "conformance") -> str:
     """The command line of this process without secrets, for the header of results."""
-    return shlex.join(["conformance", *redact_command(sys.argv[1:])])
+    return shlex.join([*program.split(), *redact_command(sys.argv[1:])])

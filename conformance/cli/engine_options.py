@@ -18,7 +18,7 @@ from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import parse_storage, settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.kafka import parse_servers
-from harness.runtimes.options import Name as RuntimeName
+from harness.runtimes.options import RuntimeName as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.targets.targets import Target
 
@@ -31,7 +31,7 @@ StateStore = Annotated[
         "Keep state here, except in cases that choose a store. Skips versions that lack it.", "hdfs|rocksdb", ENGINES
     ),
 ]
-Runtime = Annotated[
+RuntimeOption = Annotated[
     RuntimeName, shared("Run engines on this machine, or each in a container.", "local|container", ENGINES)
 ]
 Env = Annotated[
@@ -70,7 +70,7 @@ class Speed(Concurrency):
 class Engines:
     """Where engines run: on this machine or in containers."""
 
-    runtime: Runtime = "local"
+    runtime: RuntimeOption = "local"
     image: Annotated[
         list[str] | None,
         shared(

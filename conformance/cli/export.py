@@ -17,7 +17,7 @@ from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.exports.pyspark_script import pyspark_script
 from reports.exports.streamtest_suite import NoLiteral, streamtest_suite
@@ -25,7 +25,7 @@ from reports.results.lookup import find_both
 from reports.results.published import published_results
 from reports.results.reading import Results
 
-Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json", "script", "streamtest"]
+Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "json", "script", "streamtest"]
 
 FORMATS = get_args(Format)
 
@@ -38,7 +38,7 @@ def export(
     to: str | None = option(None, "summary: the newer of two versions to compare.", "VERSION", None, "--to"),
     cases: list[Path] | None = option(
         None,
-        "annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
+        "annotations: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
         "PATH",
     ),
     output: Path | None = output_option(None, "Write this file instead of standard output."),
@@ -49,8 +49,8 @@ def export(
     """
     if (from_ is None) != (to is None):
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
-    if cases and len(cases) > 1 and format in ("annotations", "ctrf"):
-        raise typer.BadParameter(f"{format} takes one folder", param_hint="--cases")
+    if cases and len(cases) > 1 and format == "annotations":
+        raise typer.BadParameter("annotations takes one folder", param_hint="--cases")
     if format in ("script", "streamtest"):
         if len(results) != 1:
             raise typer.BadParameter(f"{format} takes one case", param_hint="FILE")
@@ -69,7 +69,6 @@ def export(
         "summary": summarized,
         "annotations": lambda: workflow_commands(read, folder),
         "badge": lambda: badge(read, spark),
-        "ctrf": lambda: ctrf(read, folder),
         "json": lambda: everything(Report.of(read, discovery.load(cases))),
     }
     _write(writers[format](), format, output)
@@ -132,7 +131,6 @@ _BEGIN: Mapping[Format, bytes] = {
     "summary": b"## Watermark conformance\n",
     "annotations": b"::",
     "badge": b'{"schemaVersion": 1, "label": "watermark conformance',
-    "ctrf": b'{\n "reportFormat": "CTRF"',
     "json": b'{\n "format": 1,',
     "script": b"# ",
     "streamtest": b"package org.apache.spark.sql.streaming\n",

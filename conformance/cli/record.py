@@ -26,7 +26,7 @@ def record(
     ),
     results: Path | None = option(None, "Take the answer from this results file; run nothing.", "FILE"),
     replace: bool = option(False, "Replace existing expectations, too.", None, None, "--replace"),
-    runtime: engine_options.Runtime = "local",
+    runtime: engine_options.RuntimeOption = "local",
     env: engine_options.Env = None,
     settings: engine_options.Settings,
     code: Code,

@@ -16,7 +16,7 @@ from conformance.cli.sides import ConnectSides
 from conformance.judging.checkpoint_verdict import UpgradeVerdict
 from conformance.runner.upgrade import Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.scheduling.cell_run import CellTask
-from harness.targets.targets import Policy
+from harness.targets.targets import PairPolicy
 from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.terminal.upgrades import show
@@ -41,7 +41,7 @@ def upgrade(
         "--from",
     ),
     to: list[str] | None = option(None, "Resumes them. Repeatable.", "VERSION", SELECT_VERSIONS),
-    policy: Policy | None = option(
+    policy: PairPolicy | None = option(
         None,
         "neighbours: each line with the next; lts: common jumps; all: each line with every other. By default neighbours "
         "and jumps. With --from or --to, only the pairs that match.",

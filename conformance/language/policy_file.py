@@ -40,7 +40,7 @@ from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
 from conformance.policies.engines import POLICIES, PolicyDefinition, rules_for
 from conformance.policies.rules import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
 from conformance.policies.trace import INPUT as THE_ONLY_INPUT
-from conformance.policies.trace import Boundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import BatchBoundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 
 INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
 WATERMARK = integer(nullable=True)
@@ -250,4 +250,4 @@ def _entry(written: dict[str, Json], first: str) -> TraceEntry:
         return Event(event["at"], event.get("input", first)) if isinstance(event, dict) else Event(event, first)
     if "clock" in written:
         return ClockReading(written["clock"])
-    return IdlePoll(written["idle"].get("input")) if "idle" in written else Boundary()
+    return IdlePoll(written["idle"].get("input")) if "idle" in written else BatchBoundary()

@@ -15,7 +15,7 @@ from conformance.core.operations import Filter
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from conformance.query import read_query
 from conformance.query.reading import QueryReading
 
@@ -36,7 +36,9 @@ def trace_of(case: Case) -> tuple[Trace, int]:
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
-    watermarks = {each.stream: each for each in reversed(reading.watermarks) if each.stream is not None}
+    watermarks = {
+        watermark.stream: watermark for watermark in reversed(reading.watermarks) if watermark.stream is not None
+    }
     first = next((watermark for watermark in reading.watermarks if watermark.stream is not None), None)
     if first is None and reading.unread:
         raise NoTrace(case, f"nothing is known of {reading.unread[0]}")
@@ -86,7 +88,7 @@ def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[Trac
             now = max(event.at for event in events)
             yield ClockReading(now)
         yield from events
-        yield IdlePoll() if arrivals is None else Boundary()
+        yield IdlePoll() if arrivals is None else BatchBoundary()
 
 
 def _steps(case: Case) -> Iterator[Arrival | None]:

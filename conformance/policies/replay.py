@@ -9,7 +9,7 @@ from typing import Any
 from conformance.core.data import Json
 from conformance.policies.engines import rules_for
 from conformance.policies.rules import EngineRules, InputWatermark, Policy
-from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
+from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _EngineState:
     def _now(self) -> int:
         return in_unit(self.now, self.trace.clock_unit, self.rules.clock_unit)
 
-    def _policies(self, entry: Event | IdlePoll | Boundary) -> dict[str, Policy]:
+    def _policies(self, entry: Event | IdlePoll | BatchBoundary) -> dict[str, Policy]:
         policies = dict(self.policies)
         match entry:
             case Event(at, name):
@@ -134,20 +134,20 @@ class _EngineState:
             case IdlePoll(name):
                 for key in policies if name is None else [self._key(name)]:
                     policies[key] = policies[key].poll(self._now)
-            case Boundary():
+            case BatchBoundary():
                 policies = {key: policy.boundary(self._now) for key, policy in policies.items()}
         if self.rules.one_source:
             return {key: policy.poll(self._now) for key, policy in policies.items()}
         return policies
 
-    def _asked(self, entry: Event | IdlePoll | Boundary, after: Mapping[str, Policy]) -> Collection[str]:
+    def _asked(self, entry: Event | IdlePoll | BatchBoundary, after: Mapping[str, Policy]) -> Collection[str]:
         """The inputs that may emit: those that the entry reaches, and at a boundary those with which it does something."""
         match entry:
             case Event(input=name) | IdlePoll(input=str(name)):
                 return [self._key(name)]
             case IdlePoll():
                 return self.policies.keys()
-            case Boundary():
+            case BatchBoundary():
                 return [name for name, policy in self.policies.items() if after[name] != policy]
 
     def _emitted(self, asked: Collection[str]) -> tuple[_EngineState, int | None]:
@@ -252,7 +252,7 @@ def _entry(entry: TraceEntry) -> dict[str, Json]:
             return {"clock": reading}
         case IdlePoll(name):
             return {"idle": name}
-        case Boundary():
+        case BatchBoundary():
             return {"batch": True}
 
 

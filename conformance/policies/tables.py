@@ -19,7 +19,7 @@ from conformance.policies.engines import POLICIES, comparable, delay_of
 from conformance.policies.from_case import trace_of
 from conformance.policies.replay import Replay, as_expectation, replay
 from conformance.policies.rules import EngineRules
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20
 _ROWS = 20
@@ -35,12 +35,12 @@ def in_general(rules: EngineRules) -> tuple[str, str, str]:
 def _silent_input(rules: EngineRules, unit: int, *, spoke: bool) -> str:
     """What happens to the watermark when one of two inputs is silent: one that ``spoke`` before, or one that never did."""
     base = 1000 * unit
-    entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), Boundary(), IdlePoll("off")]
+    entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), BatchBoundary(), IdlePoll("off")]
     if spoke:
         entries.insert(2, Event(base, "off"))
     for step in range(1, _STEPS + 1):
         now = base + step * unit
-        entries += [ClockReading(now), Event(now, "on"), Boundary(), IdlePoll("off")]
+        entries += [ClockReading(now), Event(now, "on"), BatchBoundary(), IdlePoll("off")]
     replayed = replay(Trace(tuple(entries), ("on", "off")), rules)
     last = replayed.steps[-1]
     if last.downstream >= last.watermarks["on"] - 2 * unit:
@@ -63,7 +63,7 @@ def _far_future_row(rules: EngineRules, unit: int) -> str:
         entries += [Event(now - row * unit // (2 * _ROWS)) for row in range(_ROWS)]
         if step == 3:
             entries.append(Event(base + 1_000_000 * unit))
-        entries.append(Boundary())
+        entries.append(BatchBoundary())
     replayed = replay(Trace(tuple(entries), window=unit), rules)
     after = [step for step in replayed.steps if isinstance(step.entry, Event) and step.now > base + 3 * unit]
     late = sum(bool(step.late) for step in after)

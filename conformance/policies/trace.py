@@ -45,11 +45,11 @@ class IdlePoll:
 
 
 @dataclass(frozen=True)
-class Boundary:
+class BatchBoundary:
     """A batch ends: Spark's micro-batch ends, Flink emits periodically, Beam queries the watermark."""
 
 
-TraceEntry: TypeAlias = Event | ClockReading | IdlePoll | Boundary
+TraceEntry: TypeAlias = Event | ClockReading | IdlePoll | BatchBoundary
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         for number, entry in enumerate(self.entries, 1):
-            name = None if isinstance(entry, ClockReading | Boundary) else entry.input
+            name = None if isinstance(entry, ClockReading | BatchBoundary) else entry.input
             if name is not None and name not in self.inputs:
                 raise ValueError(f"entry {number} names the input {name!r}, but the trace has {', '.join(self.inputs)}")
 
@@ -103,7 +103,7 @@ class Trace:
                 return f"clock {self.format_clock(reading)}"
             case IdlePoll(name):
                 return "idle" if name is None else f"idle{self._on(name)}"
-            case Boundary():
+            case BatchBoundary():
                 return "batch"
 
     def _on(self, name: str) -> str:

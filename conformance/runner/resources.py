@@ -24,7 +24,7 @@ from harness.runtimes.tables import package_of
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.scheduling.kept_engines import KeptEngines
-from harness.targets.targets import Choice, Target, Targets
+from harness.targets.targets import Target, TargetChoice, Targets
 
 STEP_TIMEOUT_S = 120.0
 """The default time limit of a step."""
@@ -176,7 +176,7 @@ class SessionOptions(EngineUse):
         return StateStore.named(self.state_store) if self.state_store else None
 
 
-def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> Choice:
+def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> TargetChoice:
     """The targets that these specs mean, with notes for the user; see `Targets.choose` for errors.
 
     Args:

@@ -26,7 +26,7 @@ from conformance.suite.selection import only_tagged
 from harness.environments import provision
 from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.targets import Choice, Policy, Target, TargetPair, Targets, between, pairs, runs_anywhere
+from harness.targets.targets import PairPolicy, Target, TargetChoice, TargetPair, Targets, between, pairs, runs_anywhere
 from harness.targets.targets import having as having_store
 from reports.results.records import Header, UpgradeCell
 
@@ -40,7 +40,7 @@ class UpgradeOptions(SessionOptions):
     """These versions write checkpoints; those of ``policy`` if empty."""
     after: Sequence[str] = ()
     """These versions resume them."""
-    policy: Policy | None = None
+    policy: PairPolicy | None = None
     cuts: Cuts = "first"
     connect_side: ConnectSide | None = None
     """The Connect server of ``runtime`` runs the versions of this side; None without a server."""
@@ -203,7 +203,7 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
 
 
 def _pairs_with_connect(
-    side: ConnectSide, before: Choice | None, after: Choice | None, policy: Policy | None
+    side: ConnectSide, before: TargetChoice | None, after: TargetChoice | None, policy: PairPolicy | None
 ) -> tuple[TargetPair, ...]:
     """Every version of one side with the one that the server runs, the same version too."""
     if before is None or after is None or policy is not None:

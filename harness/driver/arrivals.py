@@ -20,10 +20,10 @@ import shutil
 import time
 from typing import Any, Callable, Iterable, Iterator
 
-from .files import Files, SparkFiles, one_file
-from .kafka import Broker, Record
+from .files import SparkFiles, WritableFiles, one_file
+from .kafka import Broker, TopicRecord
 from .origin import MissingName
-from .request import Batch, Partitions, RowsInFile, Stream, Topic, milliseconds
+from .request import ArrivingBatch, Partitions, RowsInFile, StreamRequest, TopicRequest, milliseconds
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",
@@ -51,7 +51,7 @@ class Arrivals:
         """The stream that a source of a progress entry reads."""
         raise NotImplementedError
 
-    def stage(self, batches: list[Batch]) -> Any:
+    def stage(self, batches: list[ArrivingBatch]) -> Any:
         """Prepare what arrives in micro-batches where no source sees it; ``place`` takes the result."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ class Arrivals:
         """Show to the sources what is prepared."""
         raise NotImplementedError
 
-    def renew(self, _arrived: list[Batch]) -> None:
+    def renew(self, _arrived: list[ArrivingBatch]) -> None:
         """Make the topics anew, with what has arrived so far. The host lets no case without topics do it, nor ``grow`` or ``age_out``."""
         raise NotImplementedError("there is no topic")
 
@@ -90,7 +90,7 @@ class Arrivals:
 class DirectoryArrivals(Arrivals):
     """What ``Arrivals`` as files share, whoever writes them: each stream has a directory."""
 
-    _streams: dict[str, Stream]
+    _streams: dict[str, StreamRequest]
 
     def directory(self, stream: str) -> str:
         raise NotImplementedError
@@ -107,7 +107,7 @@ class DirectoryArrivals(Arrivals):
 class FileArrivals(DirectoryArrivals):
     """``Arrivals`` as files; those in the directories already arrived before."""
 
-    def __init__(self, root: str, streams: dict[str, Stream], files: Files) -> None:
+    def __init__(self, root: str, streams: dict[str, StreamRequest], files: WritableFiles) -> None:
         self._root = root
         self._streams = streams
         self._files = files
@@ -126,7 +126,7 @@ class FileArrivals(DirectoryArrivals):
     def directory(self, stream: str) -> str:
         return self._root + "/" + stream
 
-    def stage(self, batches: list[Batch]) -> list[tuple[int, str, str]]:
+    def stage(self, batches: list[ArrivingBatch]) -> list[tuple[int, str, str]]:
         """The time of each file, and its path before and after it is shown."""
         staged = []
         for batch in batches:
@@ -155,8 +155,8 @@ class FileArrivals(DirectoryArrivals):
         return self._clock, hidden, self.directory(stream) + "/" + name
 
 
-def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, str | list[str]]]:
-    """Yield the files of a micro-batch, always ``Stream.files`` of a stream, each as its stream and its lines or the file with them."""
+def files_of(batch: ArrivingBatch, streams: dict[str, StreamRequest]) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield the files of a micro-batch, ``StreamRequest.files`` of each stream, as the stream and its lines or the file with them."""
     for stream, partitions in batch.items():
         padding = streams[stream].files - len(partitions)
         for rows in list(partitions) + [[]] * padding:
@@ -184,7 +184,7 @@ class JobArrivals(DirectoryArrivals):
     no micro-batch was planned in between.
     """
 
-    def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
+    def __init__(self, root: str, streams: dict[str, StreamRequest], session: Any) -> None:
         self._root = root
         self._streams = streams
         self._session = session
@@ -196,7 +196,7 @@ class JobArrivals(DirectoryArrivals):
     def directory(self, stream: str) -> str:
         return "{}/stream={}".format(self._root, stream)
 
-    def stage(self, batches: list[Batch]) -> list[list[tuple[str, Any]]]:
+    def stage(self, batches: list[ArrivingBatch]) -> list[list[tuple[str, Any]]]:
         """The stream and lines of each file, by micro-batch; nothing is written before ``place``."""
         return [list(files_of(batch, self._streams)) for batch in batches]
 
@@ -221,12 +221,12 @@ class RecordArrivals(Arrivals):
     """What ``Arrivals`` as records share, of topics, in memory or in tables."""
 
     paced = False
-    _streams: dict[str, Stream]
+    _streams: dict[str, StreamRequest]
 
     def has(self, stream: str) -> bool:
         return stream in self._streams
 
-    def stage(self, batches: list[Batch]) -> list[Any]:
+    def stage(self, batches: list[ArrivingBatch]) -> list[Any]:
         return [
             record
             for batch in batches
@@ -243,7 +243,7 @@ class RecordArrivals(Arrivals):
 class MemoryArrivals(RecordArrivals):
     """``Arrivals`` in the JVM of the driver. They outlive a query and end with the process."""
 
-    def __init__(self, spark: Any, streams: dict[str, Stream]) -> None:
+    def __init__(self, spark: Any, streams: dict[str, StreamRequest]) -> None:
         self._jvm = spark.sparkContext._jvm
         self._streams = streams
         self._sources: dict[str, Any] = {}
@@ -333,12 +333,12 @@ _CONNECTOR = {
 class TopicArrivals(RecordArrivals):
     """``Arrivals`` through Kafka. ``folder``: names the topics, which exist already if another process ran earlier steps there."""
 
-    def __init__(self, folder: str, streams: dict[str, Stream], broker: Broker) -> None:
+    def __init__(self, folder: str, streams: dict[str, StreamRequest], broker: Broker) -> None:
         self._streams = streams
         self._broker = broker
         place = hashlib.sha256(folder.encode("utf-8")).hexdigest()[:16]
         self._topics = {name: "conformance-{}-{}".format(place, name) for name in streams}
-        self._declared = {name: stream.topic or Topic(1) for name, stream in streams.items()}
+        self._declared = {name: stream.topic or TopicRequest(1) for name, stream in streams.items()}
         for name, topic in self._declared.items():
             broker.create(self._topics[name], topic.partitions)
 
@@ -371,10 +371,10 @@ class TopicArrivals(RecordArrivals):
             return start
         return json.dumps({self._topics[stream]: dict(enumerate(json.loads(start)))})
 
-    def place(self, staged: list[Record]) -> None:
+    def place(self, staged: list[TopicRecord]) -> None:
         self._broker.send(staged)
 
-    def renew(self, arrived: list[Batch]) -> None:
+    def renew(self, arrived: list[ArrivingBatch]) -> None:
         for name, topic in self._declared.items():
             self._broker.replace(self._topics[name], topic.partitions)
         self.place(self.stage(arrived))
@@ -403,15 +403,15 @@ class TopicArrivals(RecordArrivals):
     def close(self) -> None:
         self._broker.delete(sorted(self._topics.values()))
 
-    def _records(self, name: str, partitions: Partitions) -> list[Record]:
+    def _records(self, name: str, partitions: Partitions) -> list[TopicRecord]:
         topic, column = self._topics[name], self._declared[name].timestamp
         records = []
         for partition, rows in enumerate(partitions):
             for row in rows:
                 timestamp = milliseconds(row[column]) if column else None
                 values = {key: value for key, value in row.items() if key != column}
-                records.append(Record(topic, partition, timestamp, json.dumps(values)))
-        return records or [Record(topic, 0, None, None)]
+                records.append(TopicRecord(topic, partition, timestamp, json.dumps(values)))
+        return records or [TopicRecord(topic, 0, None, None)]
 
 
 class MixedArrivals(Arrivals):
@@ -431,7 +431,7 @@ class MixedArrivals(Arrivals):
     def read(self, reader: Any, stream: str) -> Any:
         return (self._records if self._records.has(stream) else self._files).read(reader, stream)
 
-    def stage(self, batches: list[Batch]) -> tuple[Any, Any]:
+    def stage(self, batches: list[ArrivingBatch]) -> tuple[Any, Any]:
         of_files = [{name: rows for name, rows in batch.items() if not self._records.has(name)} for batch in batches]
         return self._files.stage(of_files), self._records.stage(batches)
 

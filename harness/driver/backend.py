@@ -6,7 +6,7 @@ import platform
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from . import PROTOCOL
-from .request import Stream
+from .request import StreamRequest
 
 if TYPE_CHECKING:
     from typing import Protocol  # novermin
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # `typing` has it from CPython 3.8 on, and Spark 2.4 runs on 3.7
 
-Emitted = Callable[[int, List[List[Any]]], None]
+OnEmitted = Callable[[int, List[List[Any]]], None]
 """Called with a micro-batch's id and rows before the engine can commit it, from another thread."""
 
 
@@ -51,10 +51,10 @@ class Backend(Protocol):
 
     def end_session(self, session: Any) -> None: ...
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
+    def arrivals(self, folder: str, streams: Dict[str, StreamRequest], kafka: Optional[str]) -> Arrivals:
         """Delivers rows. ``folder``: holds the directories of the streams; ``kafka``: ``host:port`` of the broker of their topics."""
 
-    def capture(self, emitted: Optional[Emitted], folder: str, real_time: bool) -> Capture:
+    def capture(self, emitted: Optional[OnEmitted], folder: str, real_time: bool) -> Capture:
         """Collects what a query emits. ``folder``: the case's directory; ``real_time``: whether its trigger is ``realTime``."""
 
     def cause(self, query: Any, capture: Capture, error: Exception) -> Exception:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator
 
 from .kill_point import Breakpoint
-from .sinks import WrittenSink
+from .sinks import DirectorySink
 from .values import encode_row
 
 
@@ -39,7 +39,7 @@ class Capture:
 class SinkCapture(Capture):
     """What a query emitted, as a reader finds it in its sink."""
 
-    def __init__(self, sink: WrittenSink) -> None:
+    def __init__(self, sink: DirectorySink) -> None:
         self.written = sink
 
     def attach(self, writer: Any, schema: Any) -> Any:

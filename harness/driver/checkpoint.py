@@ -9,7 +9,7 @@ import json
 import posixpath
 from typing import Any, Dict, List, Optional, cast
 
-from .files import Files, ReadableFiles
+from .files import ReadableFiles, WritableFiles
 
 # How the names of files of the state end.
 _SNAPSHOTS = ("snapshot", "zip")
@@ -22,8 +22,8 @@ class NothingToDamage(Exception):
     """The checkpoint lacks the part that the case damages."""
 
 
-class Checkpoint:
-    """A query's checkpoint directory. ``files``: the file system that holds it; changing it takes ``Files``."""
+class CheckpointLogs:
+    """A query's checkpoint directory. ``files``: the file system that holds it; changing it takes ``WritableFiles``."""
 
     def __init__(self, path: str, files: ReadableFiles) -> None:
         self.path = path
@@ -111,7 +111,7 @@ class Checkpoint:
                 versions.setdefault(int(number.split("_")[0]), []).append(path)
         return [path for versions in stores.values() for path in versions[max(versions)]]
 
-    def moved(self, *, copied: bool) -> Checkpoint:
+    def moved(self, *, copied: bool) -> CheckpointLogs:
         """Move the checkpoint to another folder, or copy it there; return the one there."""
         files, path = self._writable, self.path + _MOVED
         if copied:
@@ -121,7 +121,7 @@ class Checkpoint:
                 files.write(to, files.read(file))
         else:
             files.rename(self.path, path)
-        return Checkpoint(path, files)
+        return CheckpointLogs(path, files)
 
     def set_aside(self, to: str) -> None:
         """Move the checkpoint to a path, so that a new one begins in its place."""
@@ -137,9 +137,9 @@ class Checkpoint:
             self._writable.remove(posixpath.join(self.path, "commits", name))
 
     @property
-    def _writable(self) -> Files:
+    def _writable(self) -> WritableFiles:
         # The host sends no case that changes a checkpoint on a storage behind Connect.
-        return cast(Files, self._files)
+        return cast(WritableFiles, self._files)
 
     def _file(self, log: str, batch: int) -> str:
         return posixpath.join(self.path, log, str(batch))

@@ -9,16 +9,16 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set
 
 from . import session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
-from .backend import Emitted, identity
+from .backend import OnEmitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
-from .errors import DriverFailure, Reason
+from .errors import DriverFailure, FailureReason
 from .files import HadoopFiles, LocalFiles
 from .jobs import main_program
 from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
 from .progress import native_operators
-from .request import Stream
+from .request import StreamRequest
 from .tables import TableArrivals
 
 
@@ -93,7 +93,7 @@ class Classic:
     def end_session(self, session: Any) -> None:
         """A session holds no resources."""
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
+    def arrivals(self, folder: str, streams: Dict[str, StreamRequest], kafka: Optional[str]) -> Arrivals:
         topics = {name: stream for name, stream in streams.items() if stream.topic is not None}
         in_memory = {name: stream for name, stream in streams.items() if stream.in_memory}
         tables = {name: stream for name, stream in streams.items() if stream.table is not None}
@@ -108,13 +108,13 @@ class Classic:
 
     def _kafka(self, servers: Optional[str]) -> Broker:
         if servers is None:
-            raise DriverFailure("the request names topics and no broker", Reason.KAFKA_FAILED)
+            raise DriverFailure("the request names topics and no broker", FailureReason.KAFKA_FAILED)
         with self._connecting:
             if self._broker is None or self._broker.servers != servers:
                 self._broker = Broker(self.spark, servers)
             return self._broker
 
-    def capture(self, emitted: Optional[Emitted], folder: str, real_time: bool) -> Capture:
+    def capture(self, emitted: Optional[OnEmitted], folder: str, real_time: bool) -> Capture:
         return RealTimeCapture(folder + "/emitted") if real_time else LocalCapture(emitted)
 
     def cause(self, _query: Any, capture: Capture, error: Exception) -> Exception:

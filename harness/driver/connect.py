@@ -15,13 +15,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
 from .arrivals import Arrivals, FileArrivals, JobArrivals
-from .backend import Emitted, identity
+from .backend import OnEmitted, identity
 from .capture import Capture
-from .errors import DriverFailure, Reason, grpc_details
+from .errors import DriverFailure, FailureReason, grpc_details
 from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
 from .origin import raised_by_driver
-from .request import Stream
+from .request import StreamRequest
 from .session import SESSION_SETTINGS
 from .values import encode_row
 
@@ -114,12 +114,12 @@ class Connect:
             return captured
         return (captured or query.exception() or error) if self._is_3 else error
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream], _kafka: Optional[str]) -> Arrivals:
+    def arrivals(self, folder: str, streams: Dict[str, StreamRequest], _kafka: Optional[str]) -> Arrivals:
         if isinstance(self.files, SparkFiles):
             return JobArrivals(folder, streams, self._first)
         return FileArrivals(folder, streams, self.files)
 
-    def capture(self, _emitted: Optional[Emitted], folder: str, _real_time: bool) -> ServerCapture:
+    def capture(self, _emitted: Optional[OnEmitted], folder: str, _real_time: bool) -> ServerCapture:
         """The callback is never called: the host kills no engine through Connect."""
         return ServerCapture(folder + "/emitted", self.files)
 
@@ -158,7 +158,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # ImportError, ValueError, one of gRPC's: whatever keeps a session from being opened
-        raise DriverFailure(grpc_details(error), Reason.CONNECT_REFUSED) from error
+        raise DriverFailure(grpc_details(error), FailureReason.CONNECT_REFUSED) from error
 
 
 _FAILURE = "failure"

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from .errors import NotPermitted
-from .jobs.own_code import OwnCode, drop_views
-from .jobs.program import LEFT_OUT, Source
+from .jobs.own_code import AuthorCode, drop_views
+from .jobs.program import LEFT_OUT, ProgramSource
 from .origin import method
 from .permission import check_statement
 from .state_functions import STATE_FUNCTIONS, check_packages
@@ -28,7 +28,7 @@ Read = Callable[[str, Optional[str]], Any]
 """Makes the DataFrame of a stream, from its name in the case and that of its source, if it has one."""
 
 
-def build(operations: list[Operation], read: Read, session: Any, code: OwnCode | None = None) -> Any:
+def build(operations: list[Operation], read: Read, session: Any, code: AuthorCode | None = None) -> Any:
     """Build a DataFrame from a pipeline.
 
     ``read``: called once for a stream, however often the pipeline names it; ``code``: the modules that ``call`` names, None if calling
@@ -38,7 +38,7 @@ def build(operations: list[Operation], read: Read, session: Any, code: OwnCode |
 
 
 class _Builder:
-    def __init__(self, read: Read, session: Any, code: OwnCode | None) -> None:
+    def __init__(self, read: Read, session: Any, code: AuthorCode | None) -> None:
         self._read = read
         self._frames: Dict[Tuple[str, Optional[str]], Any] = {}
         self._session = session
@@ -177,7 +177,7 @@ class _Builder:
             frame.createOrReplaceTempView(stream)
         return [self._session.sql(text) for text in texts if not _is_left_out(text)][-1]
 
-    def _source(self, streams: list[str], source: Source) -> Any:
+    def _source(self, streams: list[str], source: ProgramSource) -> Any:
         if source.name not in streams:
             known = ", ".join(streams)
             raise ValueError("the program reads {}, and the streams of the case are {}".format(source.name, known))

@@ -19,7 +19,7 @@ _NO_DIRECTORY = "Mkdirs failed to create"
 """Hadoop's message when it cannot make a directory, whatever the reason."""
 
 
-class Reason(str, Enum):
+class FailureReason(str, Enum):
     """The host's ``FailureReason``, by which it tells failures apart."""
 
     DRIVER_ERROR = "driver-error"
@@ -39,7 +39,7 @@ class Reason(str, Enum):
 class DriverFailure(Exception):
     """The driver, the engine or the machine failed; this says nothing about Spark's semantics."""
 
-    def __init__(self, message: str, reason: Reason = Reason.DRIVER_ERROR) -> None:
+    def __init__(self, message: str, reason: FailureReason = FailureReason.DRIVER_ERROR) -> None:
         super().__init__(message)
         self.reason = reason
 
@@ -48,29 +48,29 @@ class EngineLost(DriverFailure):
     """The JVM or the server no longer answers."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, Reason.ENGINE_LOST)
+        super().__init__(message, FailureReason.ENGINE_LOST)
 
 
 class NotPermitted(DriverFailure):
     """The case does what only ``--allow-code`` permits."""
 
     def __init__(self, what: str) -> None:
-        super().__init__("{}; only --allow-code permits that".format(what), Reason.NOT_PERMITTED)
+        super().__init__("{}; only --allow-code permits that".format(what), FailureReason.NOT_PERMITTED)
 
 
-def reason_of(error: BaseException, *, starting: bool = False) -> Reason:
+def reason_of(error: BaseException, *, starting: bool = False) -> FailureReason:
     """The reason that the host is given for an error. ``starting``: it was raised before the engine was up."""
     if isinstance(error, DriverFailure):
         return error.reason
     # pyspark, or the driver itself, does not import in this Python.
     if starting and isinstance(error, (ImportError, SyntaxError)):
-        return Reason.PYTHON_UNSUPPORTED
-    return Reason.DRIVER_ERROR
+        return FailureReason.PYTHON_UNSUPPORTED
+    return FailureReason.DRIVER_ERROR
 
 
 def unwritable(url: str, why: str) -> DriverFailure:
     """The failure of the directory that ``--storage`` names. ``why``: the file system's message."""
-    return DriverFailure("cannot write to {}: {}".format(url, why), Reason.STORAGE_UNWRITABLE)
+    return DriverFailure("cannot write to {}: {}".format(url, why), FailureReason.STORAGE_UNWRITABLE)
 
 
 def grpc_details(error: BaseException) -> str:
@@ -153,15 +153,15 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
         return any(os.strerror(code) in message for code in codes)
 
     if says(errno.ENOSPC, errno.EDQUOT):
-        return DriverFailure("no space is left on the device of {}".format(directory), Reason.DISK_FULL)
+        return DriverFailure("no space is left on the device of {}".format(directory), FailureReason.DISK_FULL)
     if _NO_DIRECTORY in message or says(errno.EACCES, errno.EROFS):
-        return DriverFailure("cannot write to {}".format(directory), Reason.FILES_UNWRITABLE)
+        return DriverFailure("cannot write to {}".format(directory), FailureReason.FILES_UNWRITABLE)
     if "ExecutorLostFailure" in message:
         lost = "the cluster lost executors repeatedly while a case ran in {}".format(directory)
-        return DriverFailure(lost, Reason.EXECUTORS_LOST)
+        return DriverFailure(lost, FailureReason.EXECUTORS_LOST)
     if "Python worker failed to connect back" in message:
         overloaded = "no time or memory to start a Python worker for the case in {}".format(directory)
-        return DriverFailure(overloaded, Reason.MACHINE_OVERLOADED)
+        return DriverFailure(overloaded, FailureReason.MACHINE_OVERLOADED)
     return None
 
 

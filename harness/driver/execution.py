@@ -9,19 +9,19 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from .backend import Backend, Emitted
-from .checkpoint import ASKED, Checkpoint, newest_path, state_as_constants, stored_state
+from .backend import Backend, OnEmitted
+from .checkpoint import ASKED, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
-from .jobs.own_code import AuthorFailed, OwnCode, OwnQueries, Sink
+from .jobs.own_code import AuthorCode, AuthorFailed, AuthorSink, OwnQueries
 from .jobs.query_starts import allowed
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
-from .request import CaseRequest, Step
+from .request import CaseRequest, StepRequest
 from .sinks import SINKS, SinkUnreadable
 from .state_functions import MissingPackages
 
@@ -35,7 +35,7 @@ _DURATION = "5 minutes"
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
 _STATE_VIEW = "state"
-_START = Step(action="start", batches=[])
+_START = StepRequest(action="start", batches=[])
 _LOOKS = 500
 """How often to look whether a micro-batch still runs before a checkpoint is copied."""
 
@@ -96,7 +96,7 @@ class Execution:
     ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last.
     """
 
-    def __init__(self, backend: Backend, request: CaseRequest, emitted: Emitted | None = None) -> None:
+    def __init__(self, backend: Backend, request: CaseRequest, emitted: OnEmitted | None = None) -> None:
         prepare(request)
         self._emitted = emitted
         self._backend = backend
@@ -104,14 +104,14 @@ class Execution:
         self._request = request
         self._operations, self._output_mode, self._trigger = request.query, request.output_mode, request.trigger
         self._conf = dict(request.conf)
-        self._code = OwnCode(request.code, backend.sends_functions) if request.code is not None else None
+        self._code = AuthorCode(request.code, backend.sends_functions) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams, request.kafka)
         if request.arrived is not None:
             self._arrivals.renew(request.arrived)
         self._later: list[Any] = []
         """What arrives while the next micro-batches run, staged."""
         resumed = request.first > 1
-        self._checkpoint = Checkpoint(
+        self._checkpoint = CheckpointLogs(
             newest_path(request.directory, backend.files) if resumed else request.directory + "/checkpoint",
             backend.files,
         )
@@ -233,7 +233,7 @@ class Execution:
             time.sleep(0.02)
         raise DriverFailure("the query never rests, so its checkpoint cannot be copied")
 
-    def _act(self, step: Step) -> None:
+    def _act(self, step: StepRequest) -> None:
         if step.action == "restart":
             self._restart(step)
             return
@@ -268,7 +268,7 @@ class Execution:
         if staged is not None and not early:
             self._place_at_once(staged)
 
-    def _restart(self, step: Step) -> None:
+    def _restart(self, step: StepRequest) -> None:
         self._own_queries.stop()
         if self._query is not None:
             self._query.stop()
@@ -302,11 +302,11 @@ class Execution:
             self._start()
             self._drain()
 
-    def _alter(self, step: Step) -> None:
+    def _alter(self, step: StepRequest) -> None:
         for stream, ddl in (step.alter or {}).items():
             self._arrivals.alter(stream, ddl)
 
-    def _run_to_kill_point(self, step: Step) -> bool:
+    def _run_to_kill_point(self, step: StepRequest) -> bool:
         """Continue to the point where this process is to be killed. Return whether the engine has already gone past it."""
         if step.at == "rest":
             if not self._runs_per_action():
@@ -327,7 +327,7 @@ class Execution:
             time.sleep(0.005)
         return self._checkpoint.is_planned(batch + 1)
 
-    def _continue_with(self, step: Step, stop: Breakpoint | None = None) -> None:
+    def _continue_with(self, step: StepRequest, stop: Breakpoint | None = None) -> None:
         """Let the rows of the step arrive, and the query run; the process is killed in this run.
 
         With ``once`` and ``availableNow`` this run is the action's own; otherwise the query must be idle before.
@@ -341,13 +341,13 @@ class Execution:
             self._capture.breakpoint = stop
             self._place_at_once(self._arrivals.stage(step.batches))
 
-    def _require_active(self, step: Step) -> None:
+    def _require_active(self, step: StepRequest) -> None:
         """Raises KillPointNotReached: the query has finished."""
         if not self._query.isActive:
             self._await_termination()
             raise KillPointNotReached("the query finished without running micro-batch {} of the step".format(step.nth))
 
-    def _run_to_commit(self, step: Step) -> bool:
+    def _run_to_commit(self, step: StepRequest) -> bool:
         """Continue until the sink has the rows of a micro-batch. Return whether the micro-batch is already committed."""
         batch = self._checkpoint.planned() + step.nth
 
@@ -423,9 +423,9 @@ class Execution:
             reader = method(reader, "name")(source)  # since 4.2
         return self._arrivals.read(reader, name)
 
-    def _sink(self) -> Sink:
+    def _sink(self) -> AuthorSink:
         if self._request.sink is None or self._written is not None:
-            return self._code.sink_of_program if self._code is not None else Sink()
+            return self._code.sink_of_program if self._code is not None else AuthorSink()
         if self._code is None:
             raise NotPermitted("the sink is Python code of the case's author")
         return self._code.sink(self._request.sink)

@@ -39,7 +39,7 @@ class ReadableFiles(Protocol):
         """Remove the directory of a case that is over."""
 
 
-class Files(ReadableFiles, Protocol):
+class WritableFiles(ReadableFiles, Protocol):
     """A file system in which files can be written, renamed and removed one by one."""
 
     keeps_times: bool
@@ -69,7 +69,7 @@ class Files(ReadableFiles, Protocol):
 
 
 class LocalFiles:
-    """``Files`` on a local disk, or one mounted like it."""
+    """``WritableFiles`` on a local disk, or one mounted like it."""
 
     keeps_times = True
 
@@ -149,7 +149,7 @@ def finish(files: ReadableFiles, request: CaseRequest) -> None:
 
 
 class HadoopFiles:
-    """``Files`` for the URLs of one file system that Hadoop reaches through the JVM: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` and others.
+    """``WritableFiles`` at the URLs of a file system that Hadoop reaches through the JVM: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` …
 
     https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-common/filesystem/filesystem.html
     """

@@ -6,13 +6,13 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
-from .errors import DriverFailure, Reason, root_cause
+from .errors import DriverFailure, FailureReason, root_cause
 
 _STRINGS = "org.apache.kafka.common.serialization.StringSerializer"
 _TIMEOUT_MS = 60000
 
 
-class Record(NamedTuple):
+class TopicRecord(NamedTuple):
     topic: str
     partition: int
     timestamp: Optional[int]
@@ -72,7 +72,7 @@ class Broker:
                 partitions.put(common.TopicPartition(topic, partition), all_of_them)
             self._admin.deleteRecords(partitions).all().get()
 
-    def send(self, records: List[Record]) -> None:
+    def send(self, records: List[TopicRecord]) -> None:
         """Send records; when this returns, every reader sees them."""
         if not records:
             return
@@ -119,7 +119,7 @@ class Broker:
         limit = time.monotonic() + _TIMEOUT_MS / 1000
         while not done():
             if time.monotonic() > limit:
-                raise DriverFailure("Kafka " + failure, Reason.KAFKA_FAILED)
+                raise DriverFailure("Kafka " + failure, FailureReason.KAFKA_FAILED)
             time.sleep(0.02)
 
     def _exists(self, topic: str) -> bool:
@@ -147,4 +147,4 @@ def _reported(doing: str) -> Iterator[None]:
     except Exception as error:
         cause = root_cause(error)
         why = cause.toString() if cause is not None else "{}: {}".format(type(error).__name__, error)
-        raise DriverFailure("Kafka did not {}: {}".format(doing, why), Reason.KAFKA_FAILED) from error
+        raise DriverFailure("Kafka did not {}: {}".format(doing, why), FailureReason.KAFKA_FAILED) from error

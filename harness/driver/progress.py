@@ -14,9 +14,9 @@ from .request import milliseconds
 if TYPE_CHECKING:
     from .arrivals import Arrivals
     from .capture import Capture
-    from .checkpoint import Checkpoint
+    from .checkpoint import CheckpointLogs
 
-Entry = Dict[str, Any]
+ProgressEntry = Dict[str, Any]
 
 IDLE_MICRO_BATCHES = 3
 """After so many micro-batches in a row that do nothing, a query that runs by the clock is idle.
@@ -26,12 +26,14 @@ The first may have been planned before the last rows arrived.
 _BY_THE_CLOCK = re.compile(r"\bProcessingTime(Timeout)?\b")
 
 
-def executed(entries: list[Entry]) -> list[Entry]:
+def executed(entries: list[ProgressEntry]) -> list[ProgressEntry]:
     """Select the entries of executed micro-batches. An idle entry repeats a batch id and has no ``addBatch`` time."""
     return [entry for entry in entries if "addBatch" in entry.get("durationMs", {})]
 
 
-def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals: Arrivals) -> dict[str, Any]:
+def batch_seen(
+    entry: ProgressEntry, checkpoint: CheckpointLogs, capture: Capture, arrivals: Arrivals
+) -> dict[str, Any]:
     """The fields of ``BatchSeen`` for one executed batch."""
     batch = entry["batchId"]
     event_time = entry.get("eventTime", {})
@@ -55,7 +57,7 @@ def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals:
     }
 
 
-def _source_read(source: Entry, arrivals: Arrivals) -> dict[str, Any]:
+def _source_read(source: ProgressEntry, arrivals: Arrivals) -> dict[str, Any]:
     read = {
         "stream": arrivals.stream_of(source) or source["description"],
         "rows": source.get("numInputRows", 0),
@@ -66,15 +68,15 @@ def _source_read(source: Entry, arrivals: Arrivals) -> dict[str, Any]:
     return {**read, "moved": any(records), "records": records}
 
 
-def _dropped(operators: list[Entry]) -> int | None:
+def _dropped(operators: list[ProgressEntry]) -> int | None:
     name = "numRowsDroppedByWatermark"
     counts = [int(operator[name]) for operator in operators if name in operator]
     return None if operators and not counts else sum(counts)
 
 
 def reported(
-    entries: list[Entry], before: str | None, rows: Callable[[int], list[Any]]
-) -> tuple[list[Entry], str | None]:
+    entries: list[ProgressEntry], before: str | None, rows: Callable[[int], list[Any]]
+) -> tuple[list[ProgressEntry], str | None]:
     """Select the micro-batches that show something, and return the watermark of the last of all.
 
     They read rows, are the first after a move of the watermark, remove state, which incremental cleanup does a micro-batch later, by the
@@ -93,7 +95,7 @@ def reported(
     return selected, before
 
 
-def at_rest(entries: list[Entry], behind: Callable[[Entry], bool]) -> bool:
+def at_rest(entries: list[ProgressEntry], behind: Callable[[ProgressEntry], bool]) -> bool:
     """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone.
 
     ``entries``: of executed micro-batches; ``behind``: whether rows wait after that of an entry.
@@ -108,17 +110,17 @@ def runs_by_the_clock(plan: str) -> bool:
     return _BY_THE_CLOCK.search(plan) is not None
 
 
-def is_idle(entries: list[Entry], rows: Callable[[int], list[Any]]) -> bool:
+def is_idle(entries: list[ProgressEntry], rows: Callable[[int], list[Any]]) -> bool:
     """Whether the last of these executed micro-batches read nothing and emitted nothing. ``rows``: what a micro-batch emitted."""
     last = entries[-IDLE_MICRO_BATCHES:]
     return len(last) == IDLE_MICRO_BATCHES and not any(_is_data(entry) or rows(entry["batchId"]) for entry in last)
 
 
-def _is_data(entry: Entry) -> bool:
+def _is_data(entry: ProgressEntry) -> bool:
     return any(source.get("startOffset") != source.get("endOffset") for source in entry["sources"])
 
 
-def _watermark(entry: Entry) -> str:
+def _watermark(entry: ProgressEntry) -> str:
     return str(entry.get("eventTime", {}).get("watermark", ""))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 Json = Any
 Partitions = List[List[Dict[str, Json]]]
 """Rows as objects, by partition of one micro-batch."""
-Batch = Dict[str, Partitions]
+ArrivingBatch = Dict[str, Partitions]
 """What arrives in one micro-batch, by stream."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -24,28 +24,28 @@ class RowsInFile(List[Dict[str, Json]]):
 
 
 @dataclass(frozen=True)
-class Topic:
+class TopicRequest:
     partitions: int
     timestamp: Optional[str] = None
     options: Optional[Dict[str, str]] = None
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamRequest:
     ddl: str
     files: int
-    topic: Optional[Topic] = None
+    topic: Optional[TopicRequest] = None
     in_memory: bool = False
     table: Optional[str] = None
 
     @classmethod
-    def parse(cls, message: Dict[str, Json]) -> Stream:
+    def parse(cls, message: Dict[str, Json]) -> StreamRequest:
         topic = message.get("topic")
-        return cls(**{**snake_case(message), "topic": Topic(**topic) if topic else None})
+        return cls(**{**snake_case(message), "topic": TopicRequest(**topic) if topic else None})
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeRequest:
     """What a restart changes; None leaves it as it is."""
 
     conf: Optional[Dict[str, str]] = None
@@ -56,11 +56,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRequest:
     action: str
-    batches: List[Batch]
+    batches: List[ArrivingBatch]
     how: Optional[str] = None
-    change: Change = Change()
+    change: ChangeRequest = ChangeRequest()
     advance: int = 0
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
@@ -74,9 +74,9 @@ class Step:
     keep: Optional[str] = None
 
     @classmethod
-    def parse(cls, message: Dict[str, Json]) -> Step:
+    def parse(cls, message: Dict[str, Json]) -> StepRequest:
         fields = snake_case(message)
-        fields["change"] = Change(**snake_case(message.get("change", {})))
+        fields["change"] = ChangeRequest(**snake_case(message.get("change", {})))
         for stream, path in message.get("files", {}).items():
             fields["batches"][0][stream] = [RowsInFile(path)]
         return cls(**fields)
@@ -86,12 +86,12 @@ class Step:
 class CaseRequest:
     case: str
     directory: str
-    streams: Dict[str, Stream]
+    streams: Dict[str, StreamRequest]
     query: List[Dict[str, Json]]
     output_mode: str
     trigger: str
     conf: Dict[str, str]
-    steps: List[Step]
+    steps: List[StepRequest]
     first: int
     tell: bool
     discard: List[str]
@@ -104,13 +104,13 @@ class CaseRequest:
     read_sink: bool = False
     code: Optional[List[str]] = None
     kafka: Optional[str] = None
-    arrived: Optional[List[Batch]] = None
+    arrived: Optional[List[ArrivingBatch]] = None
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> CaseRequest:
         fields = snake_case(message)
-        fields["streams"] = {name: Stream.parse(stream) for name, stream in message["streams"].items()}
-        fields["steps"] = [Step.parse(step) for step in message["steps"]]
+        fields["streams"] = {name: StreamRequest.parse(stream) for name, stream in message["streams"].items()}
+        fields["steps"] = [StepRequest.parse(step) for step in message["steps"]]
         return cls(**fields)
 
 

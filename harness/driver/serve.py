@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Callable, Dict, List
 
 from .backend import Backend
-from .errors import DriverFailure, EngineLost, Reason, keep_origins, reason_of
+from .errors import DriverFailure, EngineLost, FailureReason, keep_origins, reason_of
 
 
 class Channel:
@@ -81,7 +81,7 @@ def find_pyspark() -> None:
     sys.path[1:1] = [home + "/python", *glob.glob(home + "/python/lib/py4j-*-src.zip")]
     if find_spec("pyspark") is None:
         nowhere = "{} finds no pyspark, and there is none in {}/python".format(sys.executable, home)
-        raise DriverFailure(nowhere, Reason.PYSPARK_MISSING)
+        raise DriverFailure(nowhere, FailureReason.PYSPARK_MISSING)
 
 
 def _start(arguments: List[str]) -> Backend:
@@ -116,11 +116,13 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
             traceback.print_exc()
             sys.stderr.flush()
             # Without a case: every case in this engine is affected.
-            channel.send("failed", reason=Reason.ENGINE_LOST, message="{}: {}".format(type(error).__name__, error))
+            channel.send(
+                "failed", reason=FailureReason.ENGINE_LOST, message="{}: {}".format(type(error).__name__, error)
+            )
             os._exit(_ENGINE_LOST_EXIT)
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 
 
 def _message(error: BaseException) -> str:
     """A known failure says everything itself; anything else needs its traceback."""
-    return str(error) if reason_of(error) is not Reason.DRIVER_ERROR else traceback.format_exc()
+    return str(error) if reason_of(error) is not FailureReason.DRIVER_ERROR else traceback.format_exc()

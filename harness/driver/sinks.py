@@ -9,7 +9,7 @@ import json
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .files import Files
+from .files import WritableFiles
 from .tables import IcebergTables
 
 _FILE = "conformance_file"
@@ -29,7 +29,7 @@ class SinkUnreadable(Exception):
         self.cause = cause
 
 
-class WrittenSink:
+class DirectorySink:
     """A sink that Spark itself writes, in a directory."""
 
     format: str
@@ -38,7 +38,7 @@ class WrittenSink:
     file = "input_file_name()"
     """The expression for the file of a row."""
 
-    def __init__(self, path: str, files: Files, session: Any) -> None:
+    def __init__(self, path: str, files: WritableFiles, session: Any) -> None:
         self.path = path
         self.appends = True
         """Whether what it has stays: not of a query in complete mode."""
@@ -123,7 +123,7 @@ def _sorted(rows: List[List[Any]]) -> List[str]:
     return sorted(map(str, rows))
 
 
-class FileSink(WrittenSink):
+class FileSink(DirectorySink):
     """Parquet files. A reader reads the files that the log ``_spark_metadata`` lists, or all files without this log."""
 
     format = "parquet"
@@ -141,7 +141,7 @@ class FileSink(WrittenSink):
         return of_file
 
 
-class DeltaSink(WrittenSink):
+class DeltaSink(DirectorySink):
     """https://docs.delta.io/delta-streaming/#delta-table-as-a-sink: each commit of a query has a transaction with its micro-batch."""
 
     format = "delta"
@@ -158,7 +158,7 @@ class DeltaSink(WrittenSink):
         return of_file
 
 
-class IcebergSink(WrittenSink):
+class IcebergSink(DirectorySink):
     """https://iceberg.apache.org/docs/latest/spark-structured-streaming/: the summary of each snapshot of a query names its micro-batch."""
 
     format = "iceberg"
@@ -178,4 +178,8 @@ class IcebergSink(WrittenSink):
         return {row.path.rpartition("/")[2]: of_snapshot.get(row.snapshot_id, _NO_BATCH) for row in entries.collect()}
 
 
-SINKS: Dict[Optional[str], Callable[..., WrittenSink]] = {"files": FileSink, "delta": DeltaSink, "iceberg": IcebergSink}
+SINKS: Dict[Optional[str], Callable[..., DirectorySink]] = {
+    "files": FileSink,
+    "delta": DeltaSink,
+    "iceberg": IcebergSink,
+}

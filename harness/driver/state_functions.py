@@ -22,7 +22,7 @@ class MissingPackages(Exception):
         )
 
 
-class StateFunction(NamedTuple):
+class NamedStateFunction(NamedTuple):
     """A function for ``applyInPandasWithState``, and the DDL of its output and state."""
 
     function: Any
@@ -122,21 +122,21 @@ def latest_ms(frame: Any) -> int:
 
 
 STATE_FUNCTIONS = {
-    "count_until_watermark": StateFunction(
+    "count_until_watermark": NamedStateFunction(
         count_until_watermark,
         emits="key STRING, count BIGINT, watermark BIGINT",
         keeps="count BIGINT, latest BIGINT",
     ),
-    "count_until_watermark_by_datetime": StateFunction(
+    "count_until_watermark_by_datetime": NamedStateFunction(
         count_until_watermark_by_datetime,
         emits="key STRING, count BIGINT, watermark BIGINT",
         keeps="count BIGINT, latest BIGINT",
     ),
-    "count_until_silent_for_ten_seconds": StateFunction(
+    "count_until_silent_for_ten_seconds": NamedStateFunction(
         count_until_silent_for_ten_seconds, emits="key STRING, count BIGINT", keeps="count BIGINT"
     ),
-    "count_rows": StateFunction(count_rows, emits="key STRING, count BIGINT", keeps="count BIGINT"),
-    "time_out_at_latest": StateFunction(
+    "count_rows": NamedStateFunction(count_rows, emits="key STRING, count BIGINT", keeps="count BIGINT"),
+    "time_out_at_latest": NamedStateFunction(
         time_out_at_latest, emits="key STRING, watermark BIGINT", keeps="nothing BIGINT"
     ),
 }

@@ -10,8 +10,8 @@ import json
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .arrivals import JSON_OPTIONS, RecordArrivals, read_offset, stream_at
-from .files import Files
-from .request import Partitions, Stream
+from .files import WritableFiles
+from .request import Partitions, StreamRequest
 
 _IS_ROW = "conformance_row"
 
@@ -26,7 +26,7 @@ class Commit(NamedTuple):
 class TableArrivals(RecordArrivals):
     """``Arrivals`` as commits to tables below a directory; another process may have made the tables before."""
 
-    def __init__(self, root: str, streams: Dict[str, Stream], files: Files, spark: Any) -> None:
+    def __init__(self, root: str, streams: Dict[str, StreamRequest], files: WritableFiles, spark: Any) -> None:
         self._root = root
         self._streams = streams
         self._files = files
@@ -128,7 +128,7 @@ class _Table:
 
     name: str
 
-    def __init__(self, spark: Any, files: Files) -> None:
+    def __init__(self, spark: Any, files: WritableFiles) -> None:
         self._spark = spark
         self._files = files
 
@@ -202,7 +202,7 @@ class DeltaTables(_Table):
         """Version 0 made the table, and one that adds no file alters it. An offset without the index of a file is before the first file of
         its version."""
         version, index = int(offset["reservoirVersion"]), int(offset["index"])
-        return sum(self._adds(path, each) for each in range(1, version if index < 0 else version + 1))
+        return sum(self._adds(path, number) for number in range(1, version if index < 0 else version + 1))
 
     def _adds(self, path: str, version: int) -> bool:
         try:
@@ -220,7 +220,7 @@ class IcebergTables(_Table):
 
     name = "iceberg"
 
-    def __init__(self, spark: Any, files: Files) -> None:
+    def __init__(self, spark: Any, files: WritableFiles) -> None:
         super().__init__(spark, files)
         self._iceberg = spark.sparkContext._jvm.org.apache.iceberg
         self._catalog = self._iceberg.hadoop.HadoopTables(spark.sparkContext._jsc.hadoopConfiguration())

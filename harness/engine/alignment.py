@@ -27,7 +27,7 @@ Records: TypeAlias = tuple[int, ...] | None
 files."""
 Moved: TypeAlias = Mapping[str, Records]
 """The streams whose offsets a micro-batch moves."""
-Sources: TypeAlias = frozenset[tuple[str, str | None]]
+ReadSources: TypeAlias = frozenset[tuple[str, str | None]]
 """What a query reads: each stream with the name of its source, None if it has none."""
 
 
@@ -161,7 +161,7 @@ class _Arrivals:
             self._renamed(_names(change.query))
         return before + ([] if self._trigger in ("once", "availableNow") else self._run())
 
-    def _renamed(self, names: Sources) -> None:
+    def _renamed(self, names: ReadSources) -> None:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
         for stream, name in names - self._sources:
             if name is not None and (stream, None) not in self._seen:
@@ -190,7 +190,7 @@ class _Arrivals:
         return [moved for moved in meant if moved]
 
 
-def _names(query: Pipeline) -> Sources:
+def _names(query: Pipeline) -> ReadSources:
     reads = (operation for operation in query.walk() if isinstance(operation, From))
     return frozenset((read.stream, read.source_name) for read in reads)
 

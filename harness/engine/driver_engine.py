@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TypeAlias
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from conformance.core.observation import Interrupted, Observation, StepSeen
 from harness.engine.engine import (
@@ -29,9 +29,9 @@ from harness.engine.engine import (
 from harness.engine.protocol import (
     ANSWERS,
     VERSION,
-    AnyAnswer,
     CaseRequest,
     Done,
+    DriverAnswer,
     Emitted,
     Failed,
     FailureReason,
@@ -69,7 +69,7 @@ def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
     return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})
 
 
-Delivery: TypeAlias = AnyAnswer | str | None
+Delivery: TypeAlias = Hello | DriverAnswer | str | None
 """A message, the beginning of a line that is not a message with the reason, or None once the driver has closed its output."""
 Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 """Receives the messages for one listener."""
@@ -82,7 +82,8 @@ class Dispatcher:
     The end of the stream also goes to every later listener.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS) -> None:
+        self._answers = answers
         self._lock = threading.Lock()
         self._mailboxes: dict[str | None, Mailbox] = {}
         self._ended = False
@@ -104,7 +105,7 @@ class Dispatcher:
     def dispatch(self, line: str) -> None:
         """Deliver a line."""
         try:
-            message = ANSWERS.validate_json(line)
+            message = self._answers.validate_json(line)
         except ValidationError as error:
             self._to_all(f"{line[:200]!r} ({error})")
             return
@@ -139,6 +140,7 @@ class DriverConnection:
     Args:
         transport: to a driver that was just started; owned by the connection from here on.
         start_timeout: seconds until the driver must have introduced itself.
+        answers: parses the lines of the driver.
         master: what runs the driver's queries, for error messages.
         redact: removes secrets from a text.
 
@@ -153,6 +155,7 @@ class DriverConnection:
         transport: Transport,
         *,
         start_timeout: float,
+        answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS,
         master: str = "the engine's JVM",
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -161,7 +164,7 @@ class DriverConnection:
         self._master = master
         self._redact = redact
         self._log: deque[str] = deque(maxlen=_LOG_LINES)
-        self._dispatcher = Dispatcher()
+        self._dispatcher = Dispatcher(answers)
         self._writing = threading.Lock()
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read_answers, self._read_log)]
         try:
@@ -185,7 +188,9 @@ class DriverConnection:
                 self.close()
             raise
 
-    def next_answer(self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None) -> AnyAnswer:
+    def next_answer(
+        self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None
+    ) -> Hello | DriverAnswer:
         """The next answer, unless it is ``Failed``.
 
         Args:
@@ -217,7 +222,7 @@ class DriverConnection:
             case _:
                 return delivered
 
-    def unexpected(self, answer: AnyAnswer, doing: str) -> EngineFailed:
+    def unexpected(self, answer: Hello | DriverAnswer, doing: str) -> EngineFailed:
         """The error for an answer that does not belong here."""
         return EngineFailed(f"the driver sent an unexpected {answer.kind!r} at {doing}", log=self.log_tail())
 

@@ -8,9 +8,6 @@ of that step's answer and ``Done``, and the host kills it.
 A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
 
 A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` answers it.
-
-A soak (``harness/soak/soak.py``) uses the same protocol with requests of its own, answered by ``Emitted``, ``Progressed``, ``Rows`` and
-``Done``.
 """
 
 from __future__ import annotations
@@ -179,7 +176,15 @@ class Hello(Message):
     """Tasks that its cluster runs at once; None without a cluster."""
 
 
-class StepAnswer(Message):
+class DriverAnswer(Message):
+    """What the driver sends about a request."""
+
+    kind: str
+    case: str | None
+    """The run that it is about."""
+
+
+class StepAnswer(DriverAnswer):
     """The observation of one step."""
 
     kind: Literal["step"]
@@ -187,17 +192,16 @@ class StepAnswer(Message):
     step: StepSeen
 
 
-class Emitted(Message):
+class Emitted(DriverAnswer):
     """A micro-batch has passed its rows to the sink and is not committed yet; sent at any time while a step runs."""
 
     kind: Literal["emitted"]
     case: str
     batch: int
     rows: tuple[tuple[Json, ...], ...] = ()
-    """Empty in a soak."""
 
 
-class Reached(Message):
+class Reached(DriverAnswer):
     """The driver is at the point of a ``kill`` step and waits to be killed."""
 
     kind: Literal["reached"]
@@ -211,7 +215,7 @@ class Reached(Message):
     """Executors that the cluster lost meanwhile; if any, the run must be repeated."""
 
 
-class Done(Message):
+class Done(DriverAnswer):
     """The request is carried out."""
 
     kind: Literal["done"]
@@ -254,7 +258,7 @@ class QuerySeen(Message):
     """The sources that it reads."""
 
 
-class ProgramSeen(Message):
+class ProgramSeen(DriverAnswer):
     """What a program does. Without an error, the last source has no columns only if the program could not go on without them."""
 
     kind: Literal["program"]
@@ -290,7 +294,7 @@ class FailureReason(StrEnum):
     """The plan of the case does what only ``--allow-code`` permits."""
 
 
-class Failed(Message):
+class Failed(DriverAnswer):
     """The driver could not carry out the request, or did not start."""
 
     kind: Literal["failed"]
@@ -301,31 +305,9 @@ class Failed(Message):
     reason: FailureReason = FailureReason.DRIVER_ERROR
 
 
-class Progressed(Message):
-    """In a soak: a micro-batch is over."""
-
-    kind: Literal["progressed"]
-    case: str
-    batch: int
-    rows: int
-    watermark: int | None
-    """The watermark that the micro-batch ran with, in ms."""
-    ms: int
-    """How long the micro-batch took."""
-
-
-class Rows(Message):
-    """In a soak: the answer to one question."""
-
-    kind: Literal["rows"]
-    case: str
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Json, ...], ...]
-
-
-AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | Failed | Progressed | Rows
-ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discriminator="kind")])
+ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
+    Annotated[Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | Failed, Field(discriminator="kind")]
+)
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 
 
@@ -341,8 +323,6 @@ def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
         Done,
         ProgramSeen,
         Failed,
-        Progressed,
-        Rows,
     )
     for message in messages:
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}

@@ -74,7 +74,7 @@ class ClassArchive:
                 archive.unlink()
         return None
 
-    def record(self) -> Recording | None:
+    def record(self) -> ArchiveRecording | None:
         """Let an engine write the archive.
 
         None for the first engine of the environment, while another one is at it, and if the directory cannot be written or everyone may
@@ -92,7 +92,7 @@ class ClassArchive:
             return None
         for leftover in self.directory.glob("*.partial"):
             leftover.unlink(missing_ok=True)
-        return Recording(self, self.directory / f"{self.key}.partial", lock)
+        return ArchiveRecording(self, self.directory / f"{self.key}.partial", lock)
 
     def name_of(self, file: Path) -> str:
         """The name of an archive with the content of the file: it holds a checksum, so that one rename publishes both."""
@@ -112,7 +112,7 @@ def _all_may_write(path: Path) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class ArchiveRecording:
     """The right of one engine to write the archive."""
 
     archive: ClassArchive

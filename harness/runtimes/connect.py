@@ -146,7 +146,7 @@ class ConnectRuntime:
         if not target.connect:
             raise NoConnect(target)
         environment = prepare(with_requirements(target, (*target.connect, *self.requirements)), on_progress=on_progress)
-        work = program.stage(target, self.root, "driver")
+        work = program.stage(target, self.root)
         on_progress(f"{target.name}: connecting to {self.endpoint}")
         variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}
         transport = program.start("driver", environment, work, {}, None, storage=self.storage, variables=variables)

@@ -86,16 +86,16 @@ def package_access(
     """
     settings: dict[str, str] = {}
     packages = []
-    for each in wanted:
-        if (why := each.lacking(version)) is not None:
+    for line_package in wanted:
+        if (why := line_package.lacking(version)) is not None:
             raise HarnessError(why)
-        known = known_jars(_HERE, each.checksums)
-        package = each.coordinate(version, environment.scala())
+        known = known_jars(_HERE, line_package.checksums)
+        package = line_package.coordinate(version, environment.scala())
         name = f"{package.artifact}-{package.version}"
         jars = fetch_with_dependencies(package, name, environment, known=known, shipped=True, on_progress=on_progress)
         if f"{name}.jar" not in known:
             on_progress(f"no sha256 of {name}.jar is known to this suite: it is used as Maven sends it")
-        added = {LOCAL_JARS: ",".join(map(str, not_shipped(jars, environment))), **each.conf}
+        added = {LOCAL_JARS: ",".join(map(str, not_shipped(jars, environment))), **line_package.conf}
         for key, value in added.items():
             before = settings.get(key, given.get(key, ""))
             settings[key] = with_jars(before, value.split(",")) if key in LISTS else value

@@ -13,7 +13,7 @@ from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds
 from harness.engine.transport import SubprocessTransport
-from harness.environments.class_archive import ClassArchive, Recording, option
+from harness.environments.class_archive import ArchiveRecording, ClassArchive, option
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
@@ -123,7 +123,7 @@ class LocalRuntime(EngineSettings):
                 on_progress(str(error))
                 kafka = error
         of_kafka = dict(kafka.settings) if isinstance(kafka, KafkaAccess) else {}
-        work = program.stage(target, self.root, "driver")
+        work = program.stage(target, self.root)
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         urls = [self.storage.url] if self.storage else []
@@ -178,7 +178,7 @@ class LocalRuntime(EngineSettings):
 
     def _archive_classes(
         self, environment: Environment, settings: dict[str, str], *, own_jars: bool
-    ) -> Recording | None:
+    ) -> ArchiveRecording | None:
         """Let the engine use the environment's class archive or, if there is none yet, write it.
 
         ``settings``: of the engine; gets the option of its JVM. ``own_jars``: whether it loads jars that Spark does not ship.
@@ -223,7 +223,7 @@ class LocalRuntime(EngineSettings):
 
 
 def _keep_archive(
-    target: Target, transport: SubprocessTransport, recording: Recording, on_progress: ProgressCallback
+    target: Target, transport: SubprocessTransport, recording: ArchiveRecording, on_progress: ProgressCallback
 ) -> None:
     """Let an engine's JVM exit, and keep the class archive that it then writes."""
     on_progress(f"{target.name}: writing a class archive, so that later engines start faster")

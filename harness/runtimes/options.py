@@ -16,8 +16,8 @@ from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import EngineSettings, LocalRuntime
 from harness.targets.targets import Targets
 
-Name = Literal["local", "container"]
-NAMES: tuple[str, ...] = get_args(Name)
+RuntimeName = Literal["local", "container"]
+RUNTIME_NAMES: tuple[str, ...] = get_args(RuntimeName)
 
 
 def variables_named(names: Iterable[str]) -> dict[str, str]:
@@ -42,7 +42,7 @@ class RuntimeOptions(EngineSettings):
     """
 
     runtime: str = "local"
-    """One of ``NAMES``."""
+    """One of ``RUNTIME_NAMES``."""
     images: Iterable[str] = ()
     """``VERSION=REFERENCE``; they override the project's configuration."""
     memory: str | None = None

@@ -16,27 +16,22 @@ from harness.environments.environment import Environment
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.targets.targets import Target
 
+DRIVER = Path(__file__).parents[1] / "driver"
+"""Of a package that a project has of the same name, `files("harness")` would be that."""
 START_SECONDS = 180.0
 """How long an engine may take to introduce itself."""
 
 
-def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
-    """Make and return a directory for an engine, with parts of the harness in its ``engine``: no other code of the host is importable.
+def stage(target: Target, root: Path, folders: Mapping[str, Path] = MappingProxyType({"driver": DRIVER})) -> Path:
+    """Make and return a directory for an engine, with folders of code in its ``engine``: no other code of the host is importable.
 
     Args:
         root: holds the directories of engines.
-        parts: files or folders of ``harness``.
-        into: the package that they are in there.
+        folders: by their paths there; by default the driver.
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
-    for part in parts:
-        # Of a package that a project has of the same name, `files("harness")` would be that.
-        source, copy = Path(__file__).parents[1] / part, work / "engine" / into / part
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, copy)
+    for path, folder in folders.items():
+        shutil.copytree(folder, work / "engine" / path, ignore=shutil.ignore_patterns("__pycache__"))
     return work
 
 

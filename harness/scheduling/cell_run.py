@@ -227,7 +227,7 @@ class EngineSlot:
         )
 
 
-Answer = TypeVar("Answer")
+SlotAnswer = TypeVar("SlotAnswer")
 
 STARTS = 3
 """How many engines are started on a busy machine until one introduces itself in time."""
@@ -433,7 +433,7 @@ def run_after_cut(
     return with_retries(slot, segments, partial(resume, case, segments, before.directory, slot, limits))
 
 
-def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[], Answer]) -> Answer:
+def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[], SlotAnswer]) -> SlotAnswer:
     """Use the engine of a slot until an attempt shows what was meant, at most ``ATTEMPTS`` times.
 
     If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine. Nor is

@@ -68,7 +68,7 @@ class SlotKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class CellBatch:
     """Cells whose first steps run only once: a cell without a cut, all cells that resume the same checkpoint, or all that resume what
     one run has kept, which they do in its directory, one after another.
     """
@@ -103,14 +103,14 @@ def _resuming(cell: CellTask) -> SlotKey:
     return SlotKey(cell.target.name, jars=cell.case.jars)
 
 
-def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
+def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     """What each engine starts, the longest cases first."""
     batches: dict[tuple[str, str, int | str | None], list[CellTask]] = {}
     for cell in cells:
         shared = cell.cut if cell.before is None else cell.before.directory
         batches.setdefault((cell.origin.name, cell.case.id, shared), []).append(cell)
-    by_slot: dict[SlotKey, list[Batch]] = {}
-    for batch in (Batch(tuple(cells)) for cells in batches.values()):
+    by_slot: dict[SlotKey, list[CellBatch]] = {}
+    for batch in (CellBatch(tuple(cells)) for cells in batches.values()):
         by_slot.setdefault(batch.slot, []).append(batch)
     targets = list(dict.fromkeys(slot.target for slot in by_slot))
     return {
@@ -188,7 +188,7 @@ class Scheduler:
             finally:
                 self._engines.finished()
 
-    def _run(self, batch: Batch) -> None:
+    def _run(self, batch: CellBatch) -> None:
         try:
             before = self._start(batch)
         finally:
@@ -196,7 +196,7 @@ class Scheduler:
         if before is not None:
             self._resume(batch, before)
 
-    def _start(self, batch: Batch) -> SavedCheckpoint | None:
+    def _start(self, batch: CellBatch) -> SavedCheckpoint | None:
         """Run the whole case, or the steps before its cut.
 
         Returns:
@@ -229,7 +229,7 @@ class Scheduler:
             self._done(replace(run, task=cell))
         return None
 
-    def _resume(self, batch: Batch, before: SavedCheckpoint) -> None:
+    def _resume(self, batch: CellBatch, before: SavedCheckpoint) -> None:
         """Run the steps after the cut, on one target after the other."""
         for cell in batch.cells:
             if self._stopping.is_set():
@@ -271,7 +271,7 @@ class _Engines:
         new_slot: Callable[[Target, EngineNeeds], EngineSlot],
         stopping: threading.Event,
     ) -> None:
-        self._waiting: dict[SlotKey, deque[Batch]] = {}
+        self._waiting: dict[SlotKey, deque[CellBatch]] = {}
         self._starting: Counter[SlotKey] = Counter()
         self._running = 0
         self._uses_left: Counter[SlotKey] = Counter()
@@ -301,7 +301,7 @@ class _Engines:
     def slot(self, key: SlotKey) -> EngineSlot:
         return self._slots[key]
 
-    def next(self) -> Batch | None:
+    def next(self) -> CellBatch | None:
         """Wait for a batch that may start; None if none is left, and none that runs may add one."""
         with self._changed:
             while (self._waiting or self._running) and not self._stopping.is_set():
@@ -317,7 +317,7 @@ class _Engines:
             self._changed.notify_all()
             return None
 
-    def started(self, batch: Batch) -> None:
+    def started(self, batch: CellBatch) -> None:
         """A batch no longer uses the engine in which it started."""
         # The engine must have ended before another may start in its place.
         if batch.first.before is None:

@@ -120,7 +120,7 @@ class UnknownTarget(WrongUsage):
 
 
 @dataclass(frozen=True)
-class Choice:
+class TargetChoice:
     """The selected targets, oldest first, each once."""
 
     targets: tuple[Target, ...]
@@ -148,7 +148,7 @@ class Targets:
         """The targets of the specs, oldest first, each once: `choose` without its notes."""
         return list(self.choose(specs, obstacle=obstacle).targets)
 
-    def choose(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> Choice:
+    def choose(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> TargetChoice:
         """The targets of the specs.
 
         Args:
@@ -168,7 +168,7 @@ class Targets:
             chosen |= {target.name: target for target in matching}
             notes += [note] if note else []
         ordered = sorted(chosen.values(), key=lambda target: (target.version, target.installed is not None))
-        return Choice(tuple(ordered), tuple(dict.fromkeys(notes)))
+        return TargetChoice(tuple(ordered), tuple(dict.fromkeys(notes)))
 
     def every_line(self) -> tuple[Target, ...]:
         """The newest patch of each line."""
@@ -315,14 +315,14 @@ def _tuning_entries() -> tuple[dict[str, Any], ...]:
     return tuple(read_data("harness.targets", "tuning.yaml"))
 
 
-Policy: TypeAlias = Literal["neighbours", "lts", "all"]
-POLICIES: tuple[str, ...] = get_args(Policy)
+PairPolicy: TypeAlias = Literal["neighbours", "lts", "all"]
+PAIR_POLICIES: tuple[str, ...] = get_args(PairPolicy)
 TargetPair: TypeAlias = tuple[Target, Target]
 """The version that writes the checkpoint, and the one that resumes from it."""
 
 
 def pairs(
-    targets: Targets, policy: Policy | None = None, *, obstacle: Obstacle = runs_anywhere
+    targets: Targets, policy: PairPolicy | None = None, *, obstacle: Obstacle = runs_anywhere
 ) -> tuple[TargetPair, ...]:
     """The pairs of a policy, each once; by default those that users ask for most.
 

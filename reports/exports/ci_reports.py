@@ -1,4 +1,4 @@
-"""What CI services show of results: JUnit XML, CTRF, the step summary and the annotations of GitHub.
+"""What CI services show of results: JUnit XML, the step summary and the annotations of GitHub.
 
 JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab
 identifies tests by name and class. The output follows the schema of
@@ -11,12 +11,11 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from typing import Any
 from xml.etree import ElementTree as Xml
 
-from conformance.core.wording import counted, printable, printable_json, without_commands
+from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
@@ -87,64 +86,12 @@ def _case(cell: Cell) -> Xml.Element:
 
 
 def _clean(text: str) -> str:
-    """Writes every character that XML cannot hold, or that acts on a terminal, as its number."""
+    """Write every character that XML cannot hold, or that acts on a terminal, as its number."""
     return _NOT_IN_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", without_commands(printable(text, keep="\t\n")))
 
 
 def _seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.3f}"
-
-
-STATUSES: Mapping[Status, str] = {
-    "conforms": "passed",
-    "differs": "passed",
-    "bug": "passed",
-    "unsupported": "passed",
-    "violates": "failed",
-    "flaky": "failed",
-    "broken": "other",
-    "not-run": "pending",
-    "not-applicable": "skipped",
-}
-
-
-def ctrf(results: Results, folder: str = "cases") -> str:
-    """Returns the report in CTRF; ``folder``: of the cases, relative to the root of the repository."""
-    counts = Counter(STATUSES[cell.status] for cell in results.cells)
-    report = {
-        "reportFormat": "CTRF",
-        "specVersion": "0.0.0",
-        "results": {
-            "tool": {"name": NAME},
-            "summary": {
-                "tests": len(results.cells),
-                **{status: counts[status] for status in ("passed", "failed", "pending", "skipped", "other")},
-                "start": int(results.header.started.timestamp() * 1000),
-                "stop": int(results.footer.finished.timestamp() * 1000),
-            },
-            "tests": [_test(cell, folder) for cell in sorted(results.cells, key=lambda cell: (cell.target, cell.case))],
-        },
-    }
-    return printable_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n"
-
-
-def _test(cell: Cell, folder: str) -> dict[str, Any]:
-    said = "\n".join([*described(cell.findings), *cell.notes])
-    entry = cell.differs
-    message = (entry.because or entry.unsupported) if entry is not None and not said else next(iter(cell.notes), None)
-    line = next((finding.place.line for finding in cell.findings if finding.place.line is not None), None)
-    test: dict[str, Any] = {
-        "name": f"{cell.case} [{cell.target}]",
-        "status": STATUSES[cell.status],
-        "duration": cell.duration_ms,
-        "suite": [cell.target, cell.family or "cases"],
-        "rawStatus": cell.status,
-        "filePath": f"{folder}/{cell.file}",
-    }
-    if cell.status == "bug":
-        test["tags"] = ["known bug"]
-    optional = {"message": message or (said.splitlines()[0] if said else None), "trace": said or None, "line": line}
-    return test | {key: value for key, value in optional.items() if value is not None}
 
 
 MOST_BYTES = 1024 * 1024
@@ -156,7 +103,7 @@ LONGEST = 4_000
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """Returns the summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
+    """Return the summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0
@@ -243,7 +190,7 @@ _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_[]|~"})
 
 
 def workflow_commands(results: Results, folder: str = "cases") -> str:
-    """Returns the lines to print in a workflow, none if everything is as expected. A known bug becomes a notice.
+    """Return the lines to print in a workflow, none if everything is as expected. A known bug becomes a notice.
 
     ``folder``: of the cases, relative to the root of the repository.
     """
@@ -282,7 +229,7 @@ LABEL = "watermark conformance"
 
 
 def badge(results: Results, version: str | None = None) -> str:
-    """Returns the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
+    """Return the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
     counts: Counter[Status] = Counter(cell.status for cell in cells)

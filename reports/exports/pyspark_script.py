@@ -45,7 +45,7 @@ LONGEST_LINE = 64
 
 
 def pyspark(case: Case) -> str:
-    """Returns the streams, the query and its start, without a final newline."""
+    """Return the streams, the query and its start, without a final newline."""
     lines = ["from pyspark.sql.functions import expr", ""]
     names = source_names(case.query)
     for name, schema in case.streams.items():
@@ -189,7 +189,7 @@ def _sort_order(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Writes a key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
+    """Write a key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
     try:
         bare = window_call(expression(text))
     except NotReadable:
@@ -230,7 +230,7 @@ for name in (f"{newest}", f".{newest}.crc"):
 
 
 def pyspark_script(case: Case) -> str | None:
-    """Returns the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
+    """Return the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
     There is none if a script cannot do what the case does: kill the engine, damage or move the checkpoint, change the trigger, run in real
     time or by a clock of its own, read topics or tables, or call code that is not in the case.

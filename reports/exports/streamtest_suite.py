@@ -37,7 +37,7 @@ def suite_name(case: Case) -> str:
 
 
 def streamtest_suite(case: Case, columns: Sequence[Column]) -> str | None:
-    """Returns the source, with a final newline. ``columns``: what the query emits, which says the types of the expected rows.
+    """Return the source, with a final newline. ``columns``: what the query emits, which says the types of the expected rows.
 
     There is none if ``StreamTest`` cannot do what the case does, or does it otherwise: see `is_expressible`.
     """

@@ -20,7 +20,7 @@ KINDS = ("Questions", "Known bugs", "Cases", "Behaviours", "Pages")
 
 
 @dataclass(frozen=True)
-class Entry:
+class SearchEntry:
     title: str
     text: str
     """What stands below the title; may be empty."""
@@ -59,7 +59,7 @@ def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
     )
 
 
-def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str, tuple[Entry, ...]]:
+def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str, tuple[SearchEntry, ...]]:
     """Returns the entries of the search, by kind.
 
     ``pages``: the keys and titles of the pages that are about all results.
@@ -69,39 +69,41 @@ def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str
     return dict(zip(KINDS, (*of_results, tuple(_pages(report, pages, href))), strict=True))
 
 
-def _questions(report: Report, href: Href) -> Iterator[Entry]:
+def _questions(report: Report, href: Href) -> Iterator[SearchEntry]:
     for asked in asked_questions(report):
-        yield Entry(asked.question, asked.answer, href("questions", asked.id), " ".join(asked.behaviours))
+        yield SearchEntry(asked.question, asked.answer, href("questions", asked.id), " ".join(asked.behaviours))
 
 
-def _bugs(report: Report, href: Href) -> Iterator[Entry]:
+def _bugs(report: Report, href: Href) -> Iterator[SearchEntry]:
     for row in bugs_page(report).rows:
         fixed = f"fixed in {', '.join(map(str, row.fixed_in))}" if row.fixed_in else "fixed in no release"
         others = [because for _, because in row.cases[1:]]
-        yield Entry(row.cases[0][1], f"{row.name}, {fixed}", href("bugs", row.place), " ".join(others).lower())
+        yield SearchEntry(row.cases[0][1], f"{row.name}, {fixed}", href("bugs", row.place), " ".join(others).lower())
 
 
-def _cases(report: Report, href: Href) -> Iterator[Entry]:
+def _cases(report: Report, href: Href) -> Iterator[SearchEntry]:
     refused = refusals(report)
     for id in report.matrix.cases:
         behaviours = report.behaviours[id]
         words, errors = search_words(report.case(id), behaviours), search_errors(behaviours, refused.get(id, ()))
-        yield Entry(report.title(id), id, href("case", id), words, errors)
+        yield SearchEntry(report.title(id), id, href("case", id), words, errors)
 
 
-def _behaviours(report: Report, href: Href) -> Iterator[Entry]:
+def _behaviours(report: Report, href: Href) -> Iterator[SearchEntry]:
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
         words = " ".join(map(str, (*entry.get("sources", ()), *entry.get("confs", ())))).lower()
-        yield Entry(on_one_line(entry, "sentence"), id, href("behaviours", id), words)
+        yield SearchEntry(on_one_line(entry, "sentence"), id, href("behaviours", id), words)
 
 
-def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[Entry]:
-    yield from (Entry(title, "", href(key)) for key, title in pages.items())
+def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[SearchEntry]:
+    yield from (SearchEntry(title, "", href(key)) for key, title in pages.items())
     for pair in report.pairs:
         count = counted(len(pair.changes), "change")
         title = f"From {pair.before.title} to {pair.after.title}"
-        yield Entry(title, count, href(compare_key(pair.before.name, pair.after.name)), "upgrade comparison")
+        yield SearchEntry(title, count, href(compare_key(pair.before.name, pair.after.name)), "upgrade comparison")
     for line in release_lines(report).values():
         for release in line:
             known = counted(len(release.bugs), "known bug") if release.target is not None else "not run"
-            yield Entry(f"Spark {release.version}", known, href("releases", str(release.version)), "patch release")
+            yield SearchEntry(
+                f"Spark {release.version}", known, href("releases", str(release.version)), "patch release"
+            )

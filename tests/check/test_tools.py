@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-INSIDE = sorted(path for room in ("driver", "soak_driver") for path in (ROOT / "harness" / room).rglob("*.py"))
+OF_SOAK = ROOT / "tools" / "soak" / "driver"
+INSIDE = sorted(path for room in (ROOT / "harness" / "driver", OF_SOAK) for path in room.rglob("*.py"))
 """What runs inside an engine."""
 PYTHON = [sys.executable, "-m"]
 
@@ -65,7 +66,7 @@ def test_what_runs_inside_an_engine_needs_nothing_but_pyspark():
     for source in INSIDE:
         tree = ast.parse(source.read_text(encoding="utf-8"))
         # The soak is staged with the driver, below a package of the same name as here.
-        inside = {"pyspark", "py4j"} | ({"harness"} if source.parent.name == "soak_driver" else set())
+        inside = {"pyspark", "py4j"} | ({"harness"} if source.parent == OF_SOAK else set())
         needed = {name for name in imported(tree.body) if name not in sys.stdlib_module_names}
         assert needed <= inside, source.name
         # State functions over pandas frames import it when they are called, where there are such functions.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.driver.arrivals import FileArrivals
 from harness.driver.files import LocalFiles
-from harness.driver.request import Stream
+from harness.driver.request import StreamRequest
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from harness.progress import ignore_progress
@@ -40,7 +40,7 @@ def arrived(directory, seed):
             instant = f"1970-01-01T{at // 60:02}:{at % 60:02}:00.000000Z"
             rows.append({"event_time": instant, "id": chance.choice("abcdef")})
         batches.append({"events": [rows]})
-    arrivals = FileArrivals(f"{directory}/streams", {"events": Stream(**STREAM)}, LocalFiles())
+    arrivals = FileArrivals(f"{directory}/streams", {"events": StreamRequest(**STREAM)}, LocalFiles())
     arrivals.place(arrivals.stage(batches))
 
 

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.invariants.catalogue import INVARIANTS
-from conformance.runner.soak import ask, late_by, settings, stream
 from harness.progress import ignore_progress
 from harness.runtimes.options import RuntimeOptions
-from harness.soak.soak import SoakEngine
-from tests.engine.typed import conformance
 from tests.support.effort import full_run_only
+from tools.soak.engine import SoakEngine
+from tools.soak.invariants import INVARIANTS
+from tools.soak.run import ask, late_by, settings, stream
 
 ROOT = Path(__file__).parents[2]
-(COMMAND,) = re.findall(r"```sh\n(conformance soak .*)\n```", (ROOT / "docs" / "soak.md").read_text(encoding="utf-8"))
+(COMMAND,) = re.findall(
+    r"```sh\n(python -m tools.soak .*)\n```", (ROOT / "docs" / "soak.md").read_text(encoding="utf-8")
+)
 """The command of the page, which is typed once for all these tests."""
 ROWS, SEED, PARTITIONS = int(re.findall(r"--rows (\d+)", COMMAND)[0]), 20261121, 2
 STREAM = stream(ROWS, SEED, PARTITIONS)
@@ -32,7 +33,14 @@ def soaked(tmp_path_factory):
     """The folder of a soak, its record and what was printed."""
     folder = tmp_path_factory.mktemp("soak")
     more = ["--work", "work", "--seed", str(SEED), "--partitions", str(PARTITIONS)]
-    done = conformance(folder, *shlex.split(COMMAND)[1:], *more)
+    done = subprocess.run(
+        [sys.executable, *shlex.split(COMMAND)[1:], *more],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "work", json.loads((folder / "soak.json").read_text()), done.stdout
 
@@ -152,7 +160,7 @@ def test_a_broken_law_is_caught(soaked, target, engine, tmp_path, law, wrong):
 
 
 def test_a_soak_that_is_stopped_leaves_no_engine_behind(tmp_path):
-    command = [sys.executable, "-m", "conformance.cli.main", "soak", "--spark", "3.5", "--work", str(tmp_path / "work")]
+    command = [sys.executable, "-m", "tools.soak", "--spark", "3.5", "--work", str(tmp_path / "work")]
     run = subprocess.Popen(
         command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
     )

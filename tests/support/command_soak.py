@@ -54,7 +54,7 @@ SILENT = (
 )
 """How engines answer: what the case expects, other rows or columns, or nothing that a harness may judge."""
 SUITES = {"cases": ("w25", "w26"), "more": ("w25", "w26", "w27")}
-EXPORTS = {"junit": "xml", "ctrf": "json", "badge": "json", "summary": "md", "json": "all.json"}
+EXPORTS = {"junit": "xml", "badge": "json", "summary": "md", "json": "all.json"}
 DISTURBANCES = {
     "nothing": 10,
     "SIGKILL": 3,

@@ -12,10 +12,10 @@ import struct
 import threading
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-Value = Tuple[str, int]
+JavaValue = Tuple[str, int]
 """The letter of a type, as in a signature, and a primitive value, or the id of an object; 0 is null."""
-NOTHING: Value = ("V", 0)
-NULL: Value = ("L", 0)
+NOTHING: JavaValue = ("V", 0)
+NULL: JavaValue = ("L", 0)
 
 _HANDSHAKE = b"JDWP-Handshake"
 _HEADER = struct.Struct(">IIBH")
@@ -84,16 +84,16 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at].decode()
 
-    def value(self) -> Value:
+    def value(self) -> JavaValue:
         letter = chr(self.take("B"))
         if letter not in _PRIMITIVES:
             return "L", self.take("Q")
         return letter, self.take(_PRIMITIVES[letter]) if _PRIMITIVES[letter] else 0
 
 
-def _packed(value: Value) -> bytes:
-    letter, of = value
-    return letter.encode() + (struct.pack(">" + _PRIMITIVES.get(letter, "Q"), of) if letter != "V" else b"")
+def _packed(value: JavaValue) -> bytes:
+    letter, number = value
+    return letter.encode() + (struct.pack(">" + _PRIMITIVES.get(letter, "Q"), number) if letter != "V" else b"")
 
 
 def _text(text: str) -> bytes:
@@ -144,10 +144,10 @@ class Debugger:
 
     def stop_at(self, name: str, methods: Sequence[str]) -> int:
         """Let every thread stop at the methods of a class with these names. Return how many there are."""
-        chosen = [each for each in self.methods(name) if each.name in methods and not each.flags & _NO_CODE]
-        for each in chosen:
-            self._methods[each.owner, each.id] = each
-            location = struct.pack(">BQQQ", 1, each.owner, each.id, 0)
+        chosen = [method for method in self.methods(name) if method.name in methods and not method.flags & _NO_CODE]
+        for method in chosen:
+            self._methods[method.owner, method.id] = method
+            location = struct.pack(">BQQQ", 1, method.owner, method.id, 0)
             self._ask(15, 1, struct.pack(">BBIB", _BREAKPOINT, _ONE_THREAD, 1, _ONLY_AT) + location)
         return len(chosen)
 
@@ -169,7 +169,7 @@ class Debugger:
             answer.take("Q"), answer.take("Q")
         return frames
 
-    def arguments(self, stop: Stop) -> Tuple[Value, List[Value]]:
+    def arguments(self, stop: Stop) -> Tuple[JavaValue, List[JavaValue]]:
         """``this`` of the method that is not static, and its arguments."""
         ((frame, _),) = self._frames(stop.thread, 1)
         slot, wanted = 0, b""
@@ -181,28 +181,30 @@ class Debugger:
         values = [answer.value() for _ in range(answer.take("I"))]
         return values[0], values[1:]
 
-    def string(self, text: str) -> Value:
+    def string(self, text: str) -> JavaValue:
         """A new string of the JVM."""
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
-    def call(self, thread: int, of: Optional[int], method: Method, *arguments: Value) -> Value:
-        """Call a method in a stopped thread. ``of``: the object; None for a static method.
+    def call(self, thread: int, this: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:
+        """Call a method in a stopped thread. ``this``: the object; None for a static method.
 
         Raises:
             DebuggerFailed: it throws.
         """
         called = (
-            struct.pack(">QQ", method.owner, thread) if of is None else struct.pack(">QQQ", of, thread, method.owner)
+            struct.pack(">QQ", method.owner, thread)
+            if this is None
+            else struct.pack(">QQQ", this, thread, method.owner)
         )
         packed = struct.pack(">QI", method.id, len(arguments)) + b"".join(map(_packed, arguments))
-        command = (3, 3) if of is None else (9, 6)
+        command = (3, 3) if this is None else (9, 6)
         answer = self._ask(*command, called + packed + struct.pack(">I", _ONE_THREAD))
         value, thrown = answer.value(), answer.value()
         if thrown[1]:
             raise DebuggerFailed("{} throws in the JVM".format(method.name))
         return value
 
-    def end_with(self, stop: Stop, value: Value) -> None:
+    def end_with(self, stop: Stop, value: JavaValue) -> None:
         """Let the method return this, and the thread go on behind it."""
         self._ask(11, 14, struct.pack(">Q", stop.thread) + _packed(value))
         self.resume(stop)
@@ -210,7 +212,7 @@ class Debugger:
     def resume(self, stop: Stop) -> None:
         self._ask(11, 3, struct.pack(">Q", stop.thread))
 
-    def _ask(self, of: int, command: int, data: bytes) -> _Reader:
+    def _ask(self, command_set: int, command: int, data: bytes) -> _Reader:
         if not self._connected.wait(self._seconds):
             raise DebuggerFailed("the JVM did not connect to the debugger within {:g} s".format(self._seconds))
         answers: queue.Queue[Tuple[int, bytes]] = queue.Queue()
@@ -218,7 +220,7 @@ class Debugger:
             self._last += 1
             number = self._last
             self._waiting[number] = answers
-            header = _HEADER.pack(_HEADER.size + len(data), number, 0, of << 8 | command)
+            header = _HEADER.pack(_HEADER.size + len(data), number, 0, command_set << 8 | command)
             if self._socket is None:
                 raise DebuggerFailed("the JVM has ended")
             self._socket.sendall(header + data)
@@ -229,7 +231,9 @@ class Debugger:
         if error == _NO_JVM:
             raise DebuggerFailed("the JVM has ended")
         if error:
-            raise DebuggerFailed("the JVM refuses command {}.{} of the debugger: error {}".format(of, command, error))
+            raise DebuggerFailed(
+                "the JVM refuses command {}.{} of the debugger: error {}".format(command_set, command, error)
+            )
         return _Reader(answer)
 
     def _receive(self) -> None:

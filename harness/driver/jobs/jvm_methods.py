@@ -56,7 +56,10 @@ class _Method(NamedTuple):
     def __str__(self) -> str:
         names = iter(self.names)
         kinds = {"session": "SparkSession", "frame": "DataFrame"}
-        shown = [" ".join([kinds.get(of, of), *([next(names, "")] if of == "frame" else [])]) for of in self.arguments]
+        shown = [
+            " ".join([kinds.get(kind, kind), *([next(names, "")] if kind == "frame" else [])])
+            for kind in self.arguments
+        ]
         return "{}({})".format(self.method.getName(), ", ".join(text.strip() for text in shown))
 
 
@@ -73,7 +76,7 @@ def call(named: str, session: Any, frames: Dict[str, Any]) -> Any:
     chosen = _chosen(named, session, frames)
     order = chosen.names if sorted(chosen.names) == sorted(frames) else list(frames)
     left = iter([frames[name] for name in order])
-    arguments = [session._jsparkSession if of == "session" else next(left)._jdf for of in chosen.arguments]
+    arguments = [session._jsparkSession if kind == "session" else next(left)._jdf for kind in chosen.arguments]
     with _no_starts(session):
         made = getattr(chosen.owner, chosen.method.getName())(*arguments)
     if made is None:
@@ -109,8 +112,10 @@ def _no_starts(session: Any) -> Iterator[None]:
 def _chosen(named: str, session: Any, frames: Dict[str, Any]) -> _Method:
     holder, _, name = named.rpartition(".")
     methods = _methods(holder, session, next(iter(frames.values()))._jdf)
-    same = [each for each in methods if each.method.getName() == name]
-    fitting = [each for each in same if each.frames == len(frames) and {*each.arguments} <= {"session", "frame"}]
+    same = [method for method in methods if method.method.getName() == name]
+    fitting = [
+        method for method in same if method.frames == len(frames) and {*method.arguments} <= {"session", "frame"}
+    ]
     if len(fitting) == 1:
         return fitting[0]
     given = "{} DataFrame{} given: {}".format(len(frames), "" if len(frames) == 1 else "s", ", ".join(frames))
@@ -129,13 +134,13 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
     from py4j.java_gateway import JavaClass
 
     jvm = session._jvm
-    dataset, of = java_class(jvm, _DATASET), java_class(jvm, holder)
-    if of is None:
+    dataset, declaring = java_class(jvm, _DATASET), java_class(jvm, holder)
+    if declaring is None:
         raise NotCallable("there is no class {} in the jars".format(holder))
 
-    def method(owner: Any, each: Any) -> _Method:
+    def method(owner: Any, reflected: Any) -> _Method:
         arguments, names = [], []
-        for parameter in each.getParameters():
+        for parameter in reflected.getParameters():
             type = parameter.getType()
             if type.isAssignableFrom(frame.getClass()):
                 arguments.append("frame")
@@ -144,17 +149,17 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
                 arguments.append("session")
             else:
                 arguments.append(str(type.getSimpleName()))
-        return _Method(owner, each, arguments, names)
+        return _Method(owner, reflected, arguments, names)
 
-    def of_class(one: Any, owner: Any, static: bool) -> List[_Method]:
+    def of_class(declaring: Any, owner: Any, static: bool) -> List[_Method]:
         is_static = jvm.java.lang.reflect.Modifier.isStatic
         return [
-            method(owner, each)
-            for each in one.getMethods()
-            if dataset.isAssignableFrom(each.getReturnType()) and is_static(each.getModifiers()) == static
+            method(owner, reflected)
+            for reflected in declaring.getMethods()
+            if dataset.isAssignableFrom(reflected.getReturnType()) and is_static(reflected.getModifiers()) == static
         ]
 
-    found = of_class(of, JavaClass(holder, session.sparkContext._gateway._gateway_client), True)
+    found = of_class(declaring, JavaClass(holder, session.sparkContext._gateway._gateway_client), True)
     of_object = None if found else java_class(jvm, holder + "$")
     if of_object is None:
         return found
@@ -167,13 +172,13 @@ def check_main(named: str, session: Any) -> None:
     Raises:
         NotCallable: there is none.
     """
-    of = java_class(session._jvm, named)
-    if of is None:
+    declaring = java_class(session._jvm, named)
+    if declaring is None:
         raise NotCallable("there is no class {} in the jars".format(named))
     is_static = session._jvm.java.lang.reflect.Modifier.isStatic
-    for each in of.getMethods():
-        types = [type.getName() for type in each.getParameterTypes()]
-        if each.getName() == "main" and types == ["[Ljava.lang.String;"] and is_static(each.getModifiers()):
+    for method in declaring.getMethods():
+        types = [type.getName() for type in method.getParameterTypes()]
+        if method.getName() == "main" and types == ["[Ljava.lang.String;"] and is_static(method.getModifiers()):
             return
     raise NotCallable("{} has no method public static void main(String[])".format(named))
 
@@ -223,7 +228,7 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
         package = " without a --package, perhaps" if no_class else ""
         return Thrown(said + hint.format(session.version, package), place(frames))
     # A method of Java that the author calls fails by the author's fault; one of Spark's refuses something.
-    called = next((each.getClassName() for each in frames if not _OF_LANGUAGES.match(each.getClassName())), "")
+    called = next((frame.getClassName() for frame in frames if not _OF_LANGUAGES.match(frame.getClassName())), "")
     if not linkage and _OF_SPARK.match(called):
         return None
     return Thrown(said, place(frames))

@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from ..session import session_class
 from . import jvm_methods
-from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop, Value
-from .program import OF_TABLES, Query, Run, Source, WithoutEnd, set_options
+from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, JavaValue, Method, Stop
+from .program import OF_TABLES, EndedQuery, ProgramRun, ProgramSource, WithoutEnd, set_options
 
 DEBUGGER = "spark.conformance.debugger"
 """Whether the JVM is debugged, so that a main method of the author's jars can run in it."""
@@ -47,7 +47,7 @@ def attach(settings: Dict[str, str]) -> None:
         _engine.append(debugger)
 
 
-def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Source], Any]) -> Run:
+def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]) -> ProgramRun:
     """Call ``named.main(arguments)`` until it returns or exits. Return what it read and would have started.
 
     ``read``: makes the DataFrame of a source. Raises what it throws; and ``SystemExit`` if it exits with another status than 0.
@@ -86,21 +86,21 @@ class _Stopped(NamedTuple):
         return _field(self.this, name, default)
 
 
-def _field(of: Any, name: str, default: Any = None) -> Any:
+def _field(holder: Any, name: str, default: Any = None) -> Any:
     """The value of a private field, of the class of an object or one above it."""
-    owner = of.getClass()
+    owner = holder.getClass()
     while owner is not None:
-        for each in owner.getDeclaredFields():
-            if each.getName() == name:
-                each.setAccessible(True)
-                return each.get(of)
+        for field in owner.getDeclaredFields():
+            if field.getName() == name:
+                field.setAccessible(True)
+                return field.get(holder)
         owner = owner.getSuperclass()
     return default
 
 
-def _options(of: Any) -> Dict[str, str]:
+def _options(texts: Any) -> Dict[str, str]:
     """A Scala map of texts."""
-    items, found = of.iterator(), {}
+    items, found = texts.iterator(), {}
     while items.hasNext():
         item = items.next()
         found[str(item._1())] = str(item._2())
@@ -110,17 +110,19 @@ def _options(of: Any) -> Dict[str, str]:
 class _MainRun:
     """One run of a main method."""
 
-    def __init__(self, named: str, arguments: Sequence[str], session: Any, read: Callable[[Source], Any]) -> None:
+    def __init__(
+        self, named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]
+    ) -> None:
         self.session = session
         self.thread = "main of {}, run {}".format(named, next(_numbers))
         """The name of its thread in the JVM."""
         self._named = named
         self._arguments = arguments
         self._at: Optional[str] = None
-        self._seen = Run(session, read, lambda: self._at)
+        self._seen = ProgramRun(session, read, lambda: self._at)
         self._ended: queue.Queue[Optional[BaseException]] = queue.Queue()
 
-    def of(self, holder: _Holder) -> Run:
+    def of(self, holder: _Holder) -> ProgramRun:
         holder.run = self
         # A program that has exited, or never ends, stands still for ever, and with it this thread.
         threading.Thread(target=self._call, name=self.thread, daemon=True).start()
@@ -208,7 +210,7 @@ class _MainRun:
     def wait(self, stop: _Stopped) -> Any:
         return self._seen.waited(next(iter(stop.arguments), None))
 
-    def waited(self, query: Query, timeout: Optional[int]) -> Optional[bool]:
+    def waited(self, query: EndedQuery, timeout: Optional[int]) -> Optional[bool]:
         try:
             return query.awaitTermination(timeout)
         except WithoutEnd as error:
@@ -234,7 +236,7 @@ class _JavaQuery:
     class Java:
         implements = ["org.apache.spark.sql.streaming.StreamingQuery"]  # noqa: RUF012
 
-    def __init__(self, run: _MainRun, query: Query) -> None:
+    def __init__(self, run: _MainRun, query: EndedQuery) -> None:
         self._run = run
         self._query = query
         self._jvm = run.session._jvm
@@ -337,11 +339,13 @@ class _Holder:
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
-            loaded = [each for each in names if jvm_methods.java_class(self._jvm, each) is not None]
+            loaded = [
+                loaded_name for loaded_name in names if jvm_methods.java_class(self._jvm, loaded_name) is not None
+            ]
             missing = set(methods) - _NEWER
-            for each in loaded:
-                debugger.stop_at(each, list(methods))
-                missing -= {method.name for method in debugger.methods(each)}
+            for loaded_name in loaded:
+                debugger.stop_at(loaded_name, list(methods))
+                missing -= {method.name for method in debugger.methods(loaded_name)}
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
@@ -381,7 +385,7 @@ class _Holder:
         taken = iter(others)
         return _Stopped(this, thread, [next(taken) if of[0] == "L" else of[1] for of in arguments], stop.method)
 
-    def _value(self, value: Any, stop: Stop) -> Value:
+    def _value(self, value: Any, stop: Stop) -> JavaValue:
         kind = stop.method.returns
         if kind == "V":
             return NOTHING
@@ -406,8 +410,8 @@ class _Holder:
             properties.remove(_KEY)
         return self._box_id
 
-    def _call(self, stop: Stop, owner: str, method: str, of: Optional[int], *arguments: Value) -> Value:
+    def _call(self, stop: Stop, owner: str, method: str, this: Optional[int], *arguments: JavaValue) -> JavaValue:
         if method not in self._known:
-            declared = {each.name + each.signature: each for each in self._debugger.methods(owner)}
+            declared = {known.name + known.signature: known for known in self._debugger.methods(owner)}
             self._known[method] = declared[method]
-        return self._debugger.call(stop.thread, of, self._known[method], *arguments)
+        return self._debugger.call(stop.thread, this, self._known[method], *arguments)

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from ..origin import of_the_standard_library
 from . import jvm_methods, main_program
-from .program import Program, Run, Source, for_each
+from .program import ProgramCall, ProgramRun, ProgramSource, for_each
 from .program import run as run_program
 from .query_starts import guard_pyspark
 
@@ -39,7 +39,7 @@ _LONGEST_OUTPUT = 10_000
 
 
 @dataclass(frozen=True)
-class Mistake:
+class AuthorMistake:
     """The fields of ``OwnCodeError`` of the host's ``observation.py``."""
 
     raised: str
@@ -49,23 +49,23 @@ class Mistake:
     printed: str = ""
 
 
-def mistake_in(error: BaseException, folders: List[str], during: str) -> Optional[Mistake]:
+def mistake_in(error: BaseException, folders: List[str], during: str) -> Optional[AuthorMistake]:
     """The author's mistake behind an exception that their function raised in this process; None if Spark raised it.
 
     No line of theirs raised it if a module is not there, or a function has the wrong result.
     """
     if isinstance(error, SyntaxError) and error.filename and path_inside(error.filename, folders):
         at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
-        return Mistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
+        return AuthorMistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
     frames = traceback.extract_tb(error.__traceback__)
     if _is_of_spark(frames):
         return None
     shown = repr(error)[:_LONGEST]
     last = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return _mistake(shown, last, frames, folders, during) or Mistake(shown, None, during)
+    return _mistake(shown, last, frames, folders, during) or AuthorMistake(shown, None, during)
 
 
-def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
+def mistake_in_text(message: str, folders: List[str]) -> Optional[AuthorMistake]:
     """The author's mistake in the text of an error of Spark, which has the traceback of a Python worker; None if there is none."""
     for frames, last in _tracebacks(message):
         kind, _, said = last.partition(": ")
@@ -78,11 +78,13 @@ def mistake_in_text(message: str, folders: List[str]) -> Optional[Mistake]:
         if mistake is not None:
             return mistake
     if _WORKER_GONE in message:
-        return Mistake("SystemExit, or ended its Python worker in another way", None, IN_A_UDF)
+        return AuthorMistake("SystemExit, or ended its Python worker in another way", None, IN_A_UDF)
     return None
 
 
-def _mistake(raised: str, last: str, frames: List[FrameSummary], folders: List[str], during: str) -> Optional[Mistake]:
+def _mistake(
+    raised: str, last: str, frames: List[FrameSummary], folders: List[str], during: str
+) -> Optional[AuthorMistake]:
     at = None
     lines = []
     for frame in frames:
@@ -92,7 +94,7 @@ def _mistake(raised: str, last: str, frames: List[FrameSummary], folders: List[s
             lines.append('File "{}", line {}, in {}'.format(file, frame.lineno, frame.name))
             if frame.line:
                 lines.append("  " + frame.line)
-    return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]])) if at else None
+    return AuthorMistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]])) if at else None
 
 
 def _is_of_spark(frames: List[FrameSummary]) -> bool:
@@ -118,12 +120,12 @@ def _tracebacks(message: str) -> Iterator[Any]:
                 frames = []
 
 
-def refused_at(error: BaseException, folders: List[str]) -> Mistake:
+def refused_at(error: BaseException, folders: List[str]) -> AuthorMistake:
     """What Spark refused, as a mistake at the author's line that asked for it."""
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     shown = "{}: {}".format(type(error).__name__, first)[:_LONGEST]
     frames = traceback.extract_tb(error.__traceback__)
-    return _mistake(shown, shown, frames, folders, BUILDING) or Mistake(shown, None, BUILDING)
+    return _mistake(shown, shown, frames, folders, BUILDING) or AuthorMistake(shown, None, BUILDING)
 
 
 def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
@@ -138,20 +140,20 @@ def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
 class AuthorFailed(Exception):
     """A function of the author failed by its own fault. ``mistake``: what it did; ``error``: what it raised."""
 
-    def __init__(self, mistake: Mistake, error: BaseException) -> None:
+    def __init__(self, mistake: AuthorMistake, error: BaseException) -> None:
         super().__init__(str(error))
         self.mistake = mistake
         self.error = error
 
 
-class Sink(NamedTuple):
+class AuthorSink(NamedTuple):
     """What the author's code does with the result: ``batch`` writes a micro-batch, ``whole`` starts queries on the streaming DataFrame."""
 
     batch: Optional[Callable[[Any, int], None]] = None
     whole: Optional[Callable[[Any], None]] = None
 
 
-class OwnCode:
+class AuthorCode:
     """The modules of a case's author.
 
     ``folders``: where Python finds them; ``by_value``: whether Python workers, which do not see the folders, get functions by value.
@@ -162,7 +164,7 @@ class OwnCode:
         self._by_value = by_value
         self.used = False
         """Whether a function was looked up: what fails from then on may be the author's."""
-        self.sink_of_program = Sink()
+        self.sink_of_program = AuthorSink()
         self._runs = 0
         self._calls_methods = False
 
@@ -184,7 +186,7 @@ class OwnCode:
             self._send_modules()
         return function
 
-    def sink(self, named: str) -> Sink:
+    def sink(self, named: str) -> AuthorSink:
         """The function that ``module:function`` names; it raises ``AuthorFailed`` for its own faults.
 
         Raises:
@@ -192,7 +194,7 @@ class OwnCode:
         """
         function = self.function(named)
         write = self._guarded(function)
-        return Sink(batch=write) if _misfit(function, 2) is None else Sink(whole=write)
+        return AuthorSink(batch=write) if _misfit(function, 2) is None else AuthorSink(whole=write)
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., None]:
         def write(*arguments: Any) -> None:
@@ -254,16 +256,16 @@ class OwnCode:
             thrown = jvm_methods.thrown(error, session)
             if thrown is None:
                 raise
-            raise AuthorFailed(Mistake(thrown.what[:_LONGEST], thrown.at, BUILDING), error) from error
+            raise AuthorFailed(AuthorMistake(thrown.what[:_LONGEST], thrown.at, BUILDING), error) from error
 
-    def mistake_in_text(self, message: str) -> Optional[Mistake]:
+    def mistake_in_text(self, message: str) -> Optional[AuthorMistake]:
         """The author's mistake in the text of an error of Spark; None if there is none."""
         thrown = jvm_methods.thrown_in_text(message) if self._calls_methods else None
         if thrown is not None:
-            return Mistake(thrown.what[:_LONGEST], thrown.at, IN_A_UDF)
+            return AuthorMistake(thrown.what[:_LONGEST], thrown.at, IN_A_UDF)
         return mistake_in_text(message, self.folders)
 
-    def program(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Run:
+    def program(self, called: Dict[str, Any], session: Any, read: Callable[[ProgramSource], Any]) -> ProgramRun:
         """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.
 
         Raises:
@@ -278,11 +280,11 @@ class OwnCode:
             self._calls_methods = True
             with self._failures(BUILDING), self._thrown(session):
                 return main_program.run(called["main"], arguments, session, read)
-        wanted = Program(called["program"], arguments)
+        wanted = ProgramCall(called["program"], arguments)
         with self._failures(BUILDING):
             return run_program(wanted, session, read, self.folders, path_inside)
 
-    def query(self, called: Dict[str, Any], session: Any, read: Callable[[Source], Any]) -> Any:
+    def query(self, called: Dict[str, Any], session: Any, read: Callable[[ProgramSource], Any]) -> Any:
         """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``.
 
         With ``sinks``, its function of ``foreachBatch`` or ``foreach`` becomes ``sink_of_program``.
@@ -295,7 +297,7 @@ class OwnCode:
         query = started[number - 1]
         if called.get("sinks") and query.function is not None:
             batch = query.function if query.sink == "foreachBatch" else partial(for_each, query.function)
-            self.sink_of_program = Sink(batch=self._guarded(batch))
+            self.sink_of_program = AuthorSink(batch=self._guarded(batch))
             sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
         return query.frame
 

@@ -55,7 +55,7 @@ LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocat
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramCall:
     """``path``: a file ending in .py, relative to a folder of the author's, or a dotted module."""
 
     path: str
@@ -77,7 +77,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Source:
+class ProgramSource:
     """A source that the program reads."""
 
     name: str
@@ -121,7 +121,7 @@ class WithoutEnd(BaseException):
         super().__init__("the program starts queries, or waits for their end, again and again, and never ends itself")
 
 
-class Query:
+class EndedQuery:
     """Stands for a query that the program has started: it has ended."""
 
     isActive = False  # noqa: N815
@@ -129,7 +129,7 @@ class Query:
     recentProgress: List[Any] = []  # noqa: N815, RUF012
     status = {"message": "Stopped", "isDataAvailable": False, "isTriggerActive": False}  # noqa: RUF012
 
-    def __init__(self, run: Run, name: Optional[str]) -> None:
+    def __init__(self, run: ProgramRun, name: Optional[str]) -> None:
         self._run = run
         self.name = name
         self.id, self.runId = str(uuid.uuid4()), str(uuid.uuid4())
@@ -147,12 +147,12 @@ class Query:
     def explain(self, extended: bool = False) -> None: ...
 
 
-class Run:
+class ProgramRun:
     """One run of a program. ``read``: makes the DataFrame of a source; ``place``: names the author's line that calls."""
 
-    def __init__(self, session: Any, read: Callable[[Source], Any], place: Callable[[], Optional[str]]) -> None:
+    def __init__(self, session: Any, read: Callable[[ProgramSource], Any], place: Callable[[], Optional[str]]) -> None:
         self.session = session
-        self.sources: List[Source] = []
+        self.sources: List[ProgramSource] = []
         self.started: List[Started] = []
         self._read = read
         self._place = place
@@ -176,13 +176,15 @@ class Run:
         self._names.add(name)
         headers = options.get("includeheaders", "").lower() == "true"
         said = {key: str(value) for key, value in noted.get("options", {}).items() if value is not None}
-        source = Source(name, format, schema if schema is not None else noted.get("schema"), given, headers, path, said)
+        source = ProgramSource(
+            name, format, schema if schema is not None else noted.get("schema"), given, headers, path, said
+        )
         self.sources.append(source)
         with _running.as_others():
             frame = self._read(source)
             return _of_kafka(frame, source) if format == KAFKA else frame
 
-    def start(self, writer: Any, noted: Dict[str, Any], format: Optional[str], arguments: Dict[str, Any]) -> Query:
+    def start(self, writer: Any, noted: Dict[str, Any], format: Optional[str], arguments: Dict[str, Any]) -> EndedQuery:
         name = arguments.get("queryName") or noted.get("queryName")
         if len(self.started) == _MOST_QUERIES:
             raise WithoutEnd
@@ -197,7 +199,7 @@ class Run:
                 function=noted.get("called"),
             )
         )
-        return Query(self, name)
+        return EndedQuery(self, name)
 
 
 def _frame_of(writer: Any) -> Any:
@@ -222,7 +224,7 @@ def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
     return "_" + name if name[0].isdigit() else name
 
 
-def _of_kafka(frame: Any, source: Source) -> Any:
+def _of_kafka(frame: Any, source: ProgramSource) -> Any:
     """The rows of a stream as Kafka's records. Without a column ``value``, all columns that Kafka does not have are a JSON object in it."""
     from pyspark.sql import functions
 
@@ -239,7 +241,7 @@ def _of_kafka(frame: Any, source: Source) -> Any:
     return frame.select(*[column(name, type) for name, type in columns.items()])
 
 
-def read_once(session: Any, source: Source, folder: str) -> Any:
+def read_once(session: Any, source: ProgramSource, folder: str) -> Any:
     """What a source has now, as a batch DataFrame. ``folder``: from which the program sees relative paths."""
     reader = session.read
     left_out = _OF_STREAMS_OF_KAFKA if source.format == KAFKA else ()
@@ -275,15 +277,15 @@ def as_json(frame: Any) -> List[str]:
     return [row[0] for row in frame.select(whole).collect()]
 
 
-def for_each(of: Any, frame: Any, batch_id: int) -> None:
-    """Do with a micro-batch what ``foreach(of)`` does: a function for each row, or an object with ``open``, ``process`` and ``close``."""
+def for_each(function: Any, frame: Any, batch_id: int) -> None:
+    """Do with a micro-batch what ``foreach`` does with a function for each row, or an object with ``open``, ``process`` and ``close``."""
 
     def write(rows: Iterator[Any]) -> None:
         from pyspark import TaskContext
 
-        process: Callable[[Any], None] = getattr(of, "process", of)
+        process: Callable[[Any], None] = getattr(function, "process", function)
         task, error = TaskContext.get(), None
-        wanted = of.open(task.partitionId() if task else 0, batch_id) if hasattr(of, "open") else True
+        wanted = function.open(task.partitionId() if task else 0, batch_id) if hasattr(function, "open") else True
         try:
             for row in rows if wanted else ():
                 process(row)
@@ -291,8 +293,8 @@ def for_each(of: Any, frame: Any, batch_id: int) -> None:
             error = failed
             raise
         finally:
-            if hasattr(of, "close"):
-                of.close(error)
+            if hasattr(function, "close"):
+                function.close(error)
 
     frame.foreachPartition(write)
 
@@ -300,10 +302,10 @@ def for_each(of: Any, frame: Any, batch_id: int) -> None:
 class _Running(threading.local):
     """The run of this thread; None if its code is not a program of the author's."""
 
-    run: Optional[Run] = None
+    run: Optional[ProgramRun] = None
 
     @contextmanager
-    def program(self, run: Optional[Run]) -> Iterator[None]:
+    def program(self, run: Optional[ProgramRun]) -> Iterator[None]:
         before, self.run = self.run, run
         try:
             yield
@@ -340,45 +342,47 @@ def _change(owner: Any, name: str, instead: Instead) -> None:
     setattr(owner, name, method)
 
 
-def _noted(of: Any) -> Dict[str, Any]:
+def _noted(holder: Any) -> Dict[str, Any]:
     """What the program has said to a reader or writer."""
-    noted: Dict[str, Any] = vars(of).setdefault(_NOTED, {})
+    noted: Dict[str, Any] = vars(holder).setdefault(_NOTED, {})
     return noted
 
 
 def _noting(key: str) -> Instead:
-    def instead(_: Run, original: Any, self: Any, *value: Any, **named: Any) -> Any:
+    def instead(_: ProgramRun, original: Any, self: Any, *value: Any, **named: Any) -> Any:
         (_noted(self)[key],) = (*value, *named.values())
         return original(self, *value, **named)
 
     return instead
 
 
-def _option(_: Run, original: Any, self: Any, key: str, value: Any) -> Any:
+def _option(_: ProgramRun, original: Any, self: Any, key: str, value: Any) -> Any:
     _noted(self).setdefault("options", {})[key] = value
     return original(self, key, value)
 
 
-def _options(_: Run, original: Any, self: Any, **options: Any) -> Any:
+def _options(_: ProgramRun, original: Any, self: Any, **options: Any) -> Any:
     _noted(self).setdefault("options", {}).update(options)
     return original(self, **options)
 
 
-def _load(run: Run, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> Any:
+def _load(
+    run: ProgramRun, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any
+) -> Any:
     noted = _noted(self)
     noted.setdefault("options", {}).update(options)
     return run.load(noted, (format or noted.get("format") or "parquet").lower(), path, schema)
 
 
 def _of_table(format: str) -> Instead:
-    def instead(run: Run, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
+    def instead(run: ProgramRun, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
         return run.load(_noted(self), format, tableName, None)
 
     return instead
 
 
 def _file(format: str) -> Instead:
-    def instead(run: Run, _: Any, self: Any, path: Any, *others: Any, **options: Any) -> Any:
+    def instead(run: ProgramRun, _: Any, self: Any, path: Any, *others: Any, **options: Any) -> Any:
         second = others[0] if others and format in _SCHEMA_SECOND else None
         schema = options.pop("schema", second)
         _noted(self).setdefault("options", {}).update(options)
@@ -387,14 +391,14 @@ def _file(format: str) -> Instead:
     return instead
 
 
-def _trigger(_: Run, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    of = next((name for name, value in named.items() if value is not None), "processingTime")
-    _noted(self)["trigger"] = "default" if of == "processingTime" else of
+def _trigger(_: ProgramRun, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+    kind = next((name for name, value in named.items() if value is not None), "processingTime")
+    _noted(self)["trigger"] = "default" if kind == "processingTime" else kind
     return original(self, *arguments, **named)
 
 
 def _function(name: str) -> Instead:
-    def instead(_: Run, __: Any, self: Any, *function: Any, **named: Any) -> Any:
+    def instead(_: ProgramRun, __: Any, self: Any, *function: Any, **named: Any) -> Any:
         (called,) = (*function, *named.values())
         _noted(self).update(function=name, called=called)
         return self
@@ -405,15 +409,15 @@ def _function(name: str) -> Instead:
 _START = ("path", "format", "outputMode", "partitionBy", "queryName")
 
 
-def _start(run: Run, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+def _start(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
     return run.start(self, _noted(self), None, dict(zip(_START, arguments), **named))
 
 
-def _to_table(run: Run, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+def _to_table(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
     return run.start(self, _noted(self), "table", dict(zip(_START, arguments), **named))
 
 
-def _session(run: Run, _: Any, self: Any) -> Any:
+def _session(run: ProgramRun, _: Any, self: Any) -> Any:
     """The session of the case, with the settings that the program gives it and a running session can have."""
     before = _shared_options.before
     with _running.as_others():
@@ -451,11 +455,11 @@ class _SharedOptions:
 _shared_options = _SharedOptions()
 
 
-def _nothing(_: Run, __: Any, ___: Any, *____: Any, **_____: Any) -> None:
+def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None:
     """Stops nothing, and listens to nothing: no listener, no signal."""
 
 
-def _await_any(run: Run, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
+def _await_any(run: ProgramRun, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
     return run.waited(timeout)
 
 
@@ -498,12 +502,12 @@ def _change_pyspark() -> None:
 
 
 def run(
-    program: Program,
+    program: ProgramCall,
     session: Any,
-    read: Callable[[Source], Any],
+    read: Callable[[ProgramSource], Any],
     folders: Sequence[str],
     inside: Callable[[str, Sequence[str]], Optional[str]],
-) -> Run:
+) -> ProgramRun:
     """Run a program to its end, and return what it read and would have started. What it raises, this raises, but ``sys.exit(0)``.
 
     ``read``: makes the DataFrame of a source; ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if
@@ -519,11 +523,11 @@ def run(
             frame = frame.f_back
         return None
 
-    of = Run(session, read, place)
+    program_run = ProgramRun(session, read, place)
     with _one_at_a_time:
         _change_pyspark()
         file = program.file(folders)
-        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(of):
+        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(program_run):
             try:
                 if file is not None:
                     runpy.run_path(file, run_name="__main__")
@@ -532,7 +536,7 @@ def run(
             except SystemExit as ended:
                 if ended.code not in (None, 0):
                     raise
-    return of
+    return program_run
 
 
 def ddl(schema: Any) -> str:
@@ -543,7 +547,7 @@ def ddl(schema: Any) -> str:
 
 @contextmanager
 def _as_a_process(
-    program: Program,
+    program: ProgramCall,
     file: Optional[str],
     folders: Sequence[str],
     inside: Callable[[str, Sequence[str]], Optional[str]],

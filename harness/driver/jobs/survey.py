@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Optional
 from ..backend import Backend
 from ..errors import describe
 from ..permission import analysed_plan
-from ..request import Stream
+from ..request import StreamRequest
 from . import program
-from .own_code import AuthorFailed, OwnCode, refused_at
+from .own_code import AuthorCode, AuthorFailed, refused_at
 
 _STREAM = re.compile(r"\bStreaming\w*Relation")
 """What reads a stream, in an analysed plan."""
@@ -36,8 +36,8 @@ class Survey:
         self._conf = message["conf"]
         self._record = message.get("record", 0)
         self._recorded: Dict[str, Dict[str, Any]] = {}
-        self._code = OwnCode(message["code"], backend.sends_functions)
-        self._sources: List[program.Source] = []
+        self._code = AuthorCode(message["code"], backend.sends_functions)
+        self._sources: List[program.ProgramSource] = []
         self._ddl: Dict[str, Optional[str]] = {}
 
     def answer(self) -> Dict[str, Any]:
@@ -65,7 +65,7 @@ class Survey:
         ]
         return {"sources": sources, "queries": queries, "error": error}
 
-    def _read(self, source: program.Source) -> Any:
+    def _read(self, source: program.ProgramSource) -> Any:
         self._sources.append(source)
         schema = source.known_schema
         self._ddl[source.name] = None if schema is None else self._text(schema)
@@ -74,11 +74,11 @@ class Survey:
         columns = self._schemas.get(source.name) or self._ddl[source.name]
         if columns is None:
             raise _NoSchema(source.name)
-        streams = {source.name: Stream(columns, 1)}
+        streams = {source.name: StreamRequest(columns, 1)}
         arrivals = self._backend.arrivals(self._directory + "/streams", streams, None)
         return arrivals.read(self._session.readStream, source.name)
 
-    def _first_rows(self, source: program.Source) -> Dict[str, Any]:
+    def _first_rows(self, source: program.ProgramSource) -> Dict[str, Any]:
         """The first rows of the source itself, each as JSON; or why they cannot be read."""
         try:
             # A program of Python has a working directory.

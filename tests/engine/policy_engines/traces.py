@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.rules import MAX
-from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from tests.engine.policy_engines.running import PolicyEngine
 
 SMALL = st.integers(-50, 500)
@@ -87,7 +87,7 @@ def questions(draw: st.DrawFn, engine: PolicyEngine, policy: str, *, extreme: bo
         st.builds(Event, times, st.sampled_from(inputs)),
         st.builds(ClockReading, CLOCK),
         st.builds(IdlePoll, st.none() | st.sampled_from(inputs)),
-        st.just(Boundary()),
+        st.just(BatchBoundary()),
     )
     length = draw(st.integers(0, 40))
     trace = Trace(tuple(draw(st.lists(entries, min_size=length, max_size=length))), inputs, window=window)

@@ -16,7 +16,7 @@ CASE = (Path(__file__).parents[3] / "support" / "miniature" / "cases" / "late-dr
 COMMANDS = {
     "combine": "combine {results} -o {out}/combined.jsonl",
     "combine-compressed": "combine {results} -o {out}/combined.jsonl.xz",
-    "export": "export ctrf {results} -o {out}/ctrf.json",
+    "export": "export junit {results} -o {out}/junit.xml",
     "gate": "gate {results} --from 3.5.9 --to 4.3.0 --cases {cases} --draft {out}/accepted.yaml",
     "new": "new {out}/my/case.yaml",
     "record": "record {out}/case.yaml --results {results} --spark 3.5.9 --replace",

@@ -27,7 +27,6 @@ COMMANDS = [
     "run cases --spark 3.5.9 -o new.jsonl",
     "run cases --spark 3.5.9 --runtime container -o other.jsonl",
     "run cases --since HEAD",
-    "soak --spark 3.5.9 --rows 1000",
     "crash cases --spark 3.5.9",
     "fuzz --spark 3.5.9 --time 1s",
     "check job:build --from 3.5.9 --to 4.3.0 --sample s=rows.csv",

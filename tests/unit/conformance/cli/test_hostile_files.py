@@ -94,7 +94,7 @@ RESULTS = [
     ),
     *(
         Trial(f"no cells: {command}", f"{command} x", 3, "there is no cell in these results", no_cells)
-        for command in ("export badge", "export junit", "export ctrf", "export json", "report", "combine")
+        for command in ("export badge", "export junit", "export json", "report", "combine")
     ),
     *(
         Trial(f"format {value!r}", "combine x", 3, "line 1 is not a valid record: .*format", header(format=value))
@@ -407,7 +407,7 @@ def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.Cap
                 line["findings"] = line["findings"][:1]
                 line["findings"][0]["place"]["name"] = hostile
     (folder / "h").write_text(forged(lines))
-    commands = ("combine h", "gate h --from 3.5.9 --to 4.3.0", "diff h h", "export junit h", "export summary h", "export ctrf h",
+    commands = ("combine h", "gate h --from 3.5.9 --to 4.3.0", "diff h h", "export junit h", "export summary h",
                 "gate h --from 3.5.9 --to 4.3.0 --json", "export summary h --from 3.5.9 --to 4.3.0", "export json h --cases c")  # fmt: skip
     (folder / "c").mkdir()
     (folder / "c" / "a.yaml").write_text(CASE)

@@ -12,7 +12,7 @@ from conformance.language import InvalidCase, read_any, read_case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
 from conformance.policies.engines import IdleTimeout
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
+from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
 from conformance.suite.discovery import load, shipped
 from tests.support.whole_suite import whole_suite
@@ -40,7 +40,7 @@ def test_every_key_is_read() -> None:
         Event(12, "left"),
         IdlePoll(),
         IdlePoll("right"),
-        Boundary(),
+        BatchBoundary(),
     )
     rules = case.question.rules
     assert isinstance(rules.policy, IdleTimeout)

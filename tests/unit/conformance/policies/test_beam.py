@@ -6,7 +6,7 @@ import pytest
 
 from conformance.policies.engines import LEAST, LimitedDelay, rules_for
 from conformance.policies.replay import replay
-from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace
+from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace
 
 NOW = 1_700_000_000_000
 POLICY = LimitedDelay(60_000)
@@ -59,7 +59,7 @@ def test_an_idle_partition_follows_the_clock() -> None:
     entries = (
         ClockReading(NOW),
         Event(NOW),
-        Boundary(),
+        BatchBoundary(),
         ClockReading(NOW + 60_000),
         IdlePoll(),
         ClockReading(NOW + 60_001),
@@ -70,7 +70,7 @@ def test_an_idle_partition_follows_the_clock() -> None:
 
 
 def test_a_window_is_expired_when_the_watermark_has_left_it() -> None:
-    trace = Trace((ClockReading(100), Event(5), Event(10), Boundary(), Event(3)), window=10)
+    trace = Trace((ClockReading(100), Event(5), Event(10), BatchBoundary(), Event(3)), window=10)
     replayed = replay(trace, rules_for("limited-delay", {"maxDelay": 0}))
     assert {end: step.number for end, step in replayed.completions.items()} == {10: 4}
     assert [step.number for step in replayed.late] == [5]

@@ -7,7 +7,7 @@ import pytest
 from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, rules_for
 from conformance.policies.replay import replay
 from conformance.policies.rules import InvalidParameter, Policy
-from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace
+from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def test_the_timeout_is_positive(timeout: int) -> None:
 
 def test_an_idle_input_is_left_out_until_its_next_event() -> None:
     entries = (
-        *(ClockReading(0), Event(1000, "a"), Event(500, "b"), Boundary()),
-        *(ClockReading(200), Event(1200, "a"), Boundary()),
-        *(ClockReading(400), Event(1400, "a"), Boundary()),
-        *(ClockReading(401), Event(1500, "b"), Event(1600, "a"), Boundary()),
+        *(ClockReading(0), Event(1000, "a"), Event(500, "b"), BatchBoundary()),
+        *(ClockReading(200), Event(1200, "a"), BatchBoundary()),
+        *(ClockReading(400), Event(1400, "a"), BatchBoundary()),
+        *(ClockReading(401), Event(1500, "b"), Event(1600, "a"), BatchBoundary()),
     )
     replayed = replay(
         Trace(entries, ("a", "b")), rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100})
     )
-    boundaries = [step for step in replayed.steps if isinstance(step.entry, Boundary)]
+    boundaries = [step for step in replayed.steps if isinstance(step.entry, BatchBoundary)]
     assert [step.downstream for step in boundaries] == [499, 499, 1399, 1499]
     assert [step.idle for step in boundaries] == [(), (), ("b",), ()]
 
@@ -101,8 +101,8 @@ def test_where_all_are_idle_the_watermark_stays() -> None:
 def test_an_idle_input_with_the_higher_watermark_does_not_lend_it() -> None:
     """Both are idle, ``a`` far ahead. What ``a`` had emitted before counts only once it emits again."""
     entries = (
-        *(ClockReading(0), Event(500, "a"), Event(100, "b"), Boundary(), IdlePoll()),
-        *(ClockReading(101), IdlePoll(), Event(501, "a"), Boundary()),
+        *(ClockReading(0), Event(500, "a"), Event(100, "b"), BatchBoundary(), IdlePoll()),
+        *(ClockReading(101), IdlePoll(), Event(501, "a"), BatchBoundary()),
     )
     replayed = replay(
         Trace(entries, ("a", "b")), rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100})
@@ -129,13 +129,15 @@ def test_an_event_too_early_for_the_bound_leads_to_no_watermark() -> None:
 
 @pytest.mark.parametrize(("at", "late"), [(9, True), (10, False)])
 def test_an_event_at_the_watermark_is_late(at: int, late: bool) -> None:
-    replayed = replay(Trace((Event(10), Boundary(), Event(at))), rules_for("bounded-out-of-orderness", {"bound": 0}))
+    replayed = replay(
+        Trace((Event(10), BatchBoundary(), Event(at))), rules_for("bounded-out-of-orderness", {"bound": 0})
+    )
     assert replayed.downstream == 9
     assert replayed.steps[-1].late is late
 
 
 def test_a_window_fires_at_its_last_millisecond() -> None:
-    trace = Trace((Event(5), Event(9), Boundary(), Event(10), Boundary(), Event(3)), window=10)
+    trace = Trace((Event(5), Event(9), BatchBoundary(), Event(10), BatchBoundary(), Event(3)), window=10)
     replayed = replay(trace, rules_for("bounded-out-of-orderness", {"bound": 0}))
     assert {end: step.number for end, step in replayed.completions.items()} == {10: 5}
     assert [step.number for step in replayed.late] == [6]

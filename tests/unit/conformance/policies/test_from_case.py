@@ -11,7 +11,7 @@ from conformance.core.values import instant_ms
 from conformance.policies.engines import POLICIES, comparable, rules_for
 from conformance.policies.from_case import NoTrace, trace_of
 from conformance.policies.replay import replay
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
+from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll
 from conformance.suite.discovery import load
 from tests.support.whole_suite import whole_suite
 
@@ -44,9 +44,9 @@ def test_rows_are_events_and_micro_batches_boundaries(tmp_path: Path) -> None:
     assert delay == 10_000
     assert (trace.inputs, trace.window) == (("left", "right"), 5_000)
     assert trace.entries == (
-        *(ClockReading(100_000), Event(100_000, "left"), Event(90_500, "left"), Boundary()),
-        *(ClockReading(110_000), Event(110_000, "left"), Event(7_000, "right"), Boundary()),
-        *(ClockReading(120_000), Boundary()),
+        *(ClockReading(100_000), Event(100_000, "left"), Event(90_500, "left"), BatchBoundary()),
+        *(ClockReading(110_000), Event(110_000, "left"), Event(7_000, "right"), BatchBoundary()),
+        *(ClockReading(120_000), BatchBoundary()),
         *(ClockReading(130_000), IdlePoll()),
     )
     assert trace.assumptions == (
@@ -140,7 +140,7 @@ def test_the_rules_of_spark_agree_with_the_cases() -> None:
         if policy not in ("min", "max"):
             continue
         replayed = replay(trace, rules_for("spark", {"delay": delay, "multipleWatermarkPolicy": policy}))
-        batches = [step for step in replayed.steps if isinstance(step.entry, Boundary | IdlePoll)]
+        batches = [step for step in replayed.steps if isinstance(step.entry, BatchBoundary | IdlePoll)]
         done = 0
         for step in one.steps:
             match step.action:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.policies.engines import rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.trace import Boundary, Event, Trace
+from conformance.policies.trace import BatchBoundary, Event, Trace
 
 
 def aggregated(events: list[int], window: int, grace: int) -> Replay:
@@ -31,7 +31,7 @@ def test_a_window_ending_at_the_close_time_is_expired() -> None:
 
 
 def test_stream_time_moves_before_the_record_is_judged_and_knows_no_batches() -> None:
-    trace = Trace((Event(100), Event(1), Boundary()), window=10)
+    trace = Trace((Event(100), Event(1), BatchBoundary()), window=10)
     assert [step.number for step in replay(trace, rules_for("stream-time", {"grace": 0})).late] == [2]
     assert replay(trace, rules_for("spark", {"delay": 0})).late == ()
 

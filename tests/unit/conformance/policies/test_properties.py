@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from conformance.policies.engines import POLICIES, comparable, rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.trace import MIN, Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 INPUTS = ("a", "b")
 ENTRIES: st.SearchStrategy[TraceEntry] = st.one_of(
     st.builds(Event, st.integers(-50, 500), st.sampled_from(INPUTS)),
     st.builds(ClockReading, st.integers(0, 500)),
     st.builds(IdlePoll, st.none() | st.sampled_from(INPUTS)),
-    st.just(Boundary()),
+    st.just(BatchBoundary()),
 )
 TRACES = st.builds(
     lambda entries, window: Trace(tuple(entries), INPUTS, window=window),
     st.lists(ENTRIES, max_size=40),
     st.none() | st.integers(1, 50),
 )
-ONE_INPUT = st.lists(st.builds(Event, st.integers(0, 500)) | st.just(Boundary()), max_size=40).map(
+ONE_INPUT = st.lists(st.builds(Event, st.integers(0, 500)) | st.just(BatchBoundary()), max_size=40).map(
     lambda entries: Trace(tuple(entries))
 )
 READ = settings(deadline=None, max_examples=60)
@@ -80,7 +80,7 @@ def test_at_a_boundary_flink_is_one_behind_a_fixed_lag(trace: Trace, lag: int) -
     flink = replay(trace, rules_for("bounded-out-of-orderness", {"bound": lag}))
     jet = replay(trace, rules_for("with-fixed-lag", {"lag": lag}))
     for one, other in zip(flink.steps, jet.steps, strict=True):
-        if isinstance(one.entry, Boundary):
+        if isinstance(one.entry, BatchBoundary):
             assert one.downstream == (MIN if other.downstream == MIN else other.downstream - 1)
 
 

@@ -9,11 +9,11 @@ import pytest
 from conformance.policies.engines import Quantile, rules_for
 from conformance.policies.replay import Replay, replay
 from conformance.policies.rules import InvalidParameter, Policy
-from conformance.policies.trace import MIN, Boundary, Event, Trace, TraceEntry
+from conformance.policies.trace import MIN, BatchBoundary, Event, Trace, TraceEntry
 
 
 def batches(*all_rows: list[int], input: str = "events") -> list[TraceEntry]:
-    return [entry for rows in all_rows for entry in (*(Event(at, input) for at in rows), Boundary())]
+    return [entry for rows in all_rows for entry in (*(Event(at, input) for at in rows), BatchBoundary())]
 
 
 def spark(
@@ -25,7 +25,7 @@ def spark(
 
 
 def at_boundaries(replayed: Replay) -> list[int]:
-    return [step.downstream for step in replayed.steps if isinstance(step.entry, Boundary)]
+    return [step.downstream for step in replayed.steps if isinstance(step.entry, BatchBoundary)]
 
 
 def test_it_moves_when_a_micro_batch_has_ended() -> None:

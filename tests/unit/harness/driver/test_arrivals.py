@@ -5,9 +5,9 @@ import pytest
 from harness.driver import arrivals as module
 from harness.driver.arrivals import FileArrivals, lines, stream_at
 from harness.driver.files import LocalFiles, keep
-from harness.driver.request import Step, Stream
+from harness.driver.request import StepRequest, StreamRequest
 
-STREAMS = {"a": Stream("v INT", 2), "b": Stream("v INT", 1)}
+STREAMS = {"a": StreamRequest("v INT", 2), "b": StreamRequest("v INT", 1)}
 
 
 def placed(folder, stream):
@@ -76,7 +76,7 @@ def test_whose_progress_it_is(root, described):
 def test_rows_of_a_file_arrive_as_a_copy_of_it_and_are_not_copied_with_a_checkpoint(tmp_path):
     given, case = tmp_path / "many.jsonl", tmp_path / "case"
     given.write_text('{"v": 1}\n' * 200_000)
-    step = Step.parse({"action": "add", "batches": [{"b": [[{"v": 1}]]}], "files": {"b": str(given)}})
+    step = StepRequest.parse({"action": "add", "batches": [{"b": [[{"v": 1}]]}], "files": {"b": str(given)}})
     arrivals = FileArrivals(str(case / "streams"), STREAMS, LocalFiles())
     arrivals.place(arrivals.stage(step.batches))
     (there,) = (path for path in (case / "streams" / "b").iterdir())

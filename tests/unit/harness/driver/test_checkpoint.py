@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.checkpoint import Checkpoint, NothingToDamage, newest_path, state_as_constants
+from harness.driver.checkpoint import CheckpointLogs, NothingToDamage, newest_path, state_as_constants
 from harness.driver.files import LocalFiles
 
 OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
@@ -29,7 +29,7 @@ def checkpoint(tmp_path):
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    return Checkpoint(str(folder), LocalFiles())
+    return CheckpointLogs(str(folder), LocalFiles())
 
 
 def files(checkpoint):
@@ -83,7 +83,7 @@ def test_all_state_and_nothing_else(checkpoint):
 
 def test_what_is_not_there_cannot_be_damaged(tmp_path):
     with pytest.raises(NothingToDamage, match="has no commit to damage"):
-        Checkpoint(str(tmp_path), LocalFiles()).damage("gone", "commit")
+        CheckpointLogs(str(tmp_path), LocalFiles()).damage("gone", "commit")
 
 
 def test_a_moved_checkpoint_is_in_another_folder_alone(checkpoint):
@@ -110,7 +110,7 @@ def test_a_checkpoint_is_set_aside_in_place_of_the_one_before(checkpoint):
     aside.mkdir()
     (aside / "metadata").write_text("older")
     checkpoint.set_aside(str(aside))
-    assert files(Checkpoint(str(aside), LocalFiles())) == before
+    assert files(CheckpointLogs(str(aside), LocalFiles())) == before
     assert checkpoint.watermark() == 0
 
 
@@ -132,7 +132,7 @@ def test_the_state_is_read_as_constants():
 
 
 def test_directories_are_made_for_a_new_query_only(tmp_path):
-    new = Checkpoint(str(tmp_path / "checkpoint"), LocalFiles())
+    new = CheckpointLogs(str(tmp_path / "checkpoint"), LocalFiles())
     new.make_directories()
     made = {str(path.relative_to(new.path)) for path in Path(new.path).rglob("*")}
     assert made == {"commits", "offsets", "sources", "sources/0", "state"}

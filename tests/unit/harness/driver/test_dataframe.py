@@ -9,8 +9,8 @@ import pytest
 
 from harness.driver.dataframe import build
 from harness.driver.errors import NotPermitted
-from harness.driver.jobs.own_code import OwnCode
-from harness.driver.jobs.program import Source
+from harness.driver.jobs.own_code import AuthorCode
+from harness.driver.jobs.program import ProgramSource
 
 
 class Recorded:
@@ -53,7 +53,7 @@ def whole(calls, *operations):
         return Recorded(calls, made)
 
     session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
-    return build(list(operations), read, session, OwnCode([])).text
+    return build(list(operations), read, session, AuthorCode([])).text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_program_reads_the_streams_that_the_case_names(calls):
         """Stands for the author's program, which reads one source after another."""
 
         def query(self, called, session, read):
-            frames = [read(Source(name, "json", given=given)) for name, given in called["reads"]]
+            frames = [read(ProgramSource(name, "json", given=given)) for name, given in called["reads"]]
             return Recorded(calls, "+".join(frame.text for frame in frames))
 
     def read(stream, source):
@@ -131,7 +131,7 @@ def test_statements_are_executed_over_views_of_the_streams(calls):
     settings = ["SET spark.sql.shuffle.partitions = 64", "set spark.sql.ansi.enabled=true"]
     called = {"sql": [*settings, "CREATE TEMP VIEW v AS SELECT 1", "TABLE v"], "watermarks": {"b": ["t", "1 hour"]}}
     operation = {"call": called, "with": ["a", "b"]}
-    frame = build([operation], lambda stream, _: Recorded(calls, stream), session, OwnCode([]))
+    frame = build([operation], lambda stream, _: Recorded(calls, stream), session, AuthorCode([]))
     assert frame.text == "rows of TABLE v"
     assert calls == [
         "drop(v)",

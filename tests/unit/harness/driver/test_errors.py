@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import errors
-from harness.driver.errors import EngineLost, Reason, grpc_details, reason_of, unwritable
-from harness.engine.protocol import FailureReason
+from harness.driver.errors import EngineLost, grpc_details, reason_of, unwritable
+from harness.engine import protocol
 
 
 class Py4JJavaError(Exception):
@@ -108,7 +108,7 @@ def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(
 
 
 def test_the_codes_of_the_driver_are_those_of_the_protocol():
-    assert {reason.value for reason in Reason} == {reason.value for reason in FailureReason}
+    assert {reason.value for reason in errors.FailureReason} == {reason.value for reason in protocol.FailureReason}
 
 
 @pytest.mark.parametrize(

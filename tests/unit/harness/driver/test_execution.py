@@ -51,7 +51,7 @@ def request(tmp_path, operation):
         output_mode="append",
         trigger="default",
         conf={},
-        steps=[execution.Step(action="start", batches=[])],
+        steps=[execution.StepRequest(action="start", batches=[])],
         first=1,
         tell=False,
         discard=[],
@@ -251,7 +251,7 @@ def started_elsewhere(tmp_path, place):
     (commits.parent / "offsets").mkdir()
     (commits.parent / "offsets" / "0").write_text("v1\n{}")
     asked = request(tmp_path, {"where": "x > 1"})
-    restart = execution.Step(action="restart", batches=[], how="graceful", checkpoint=place)
+    restart = execution.StepRequest(action="restart", batches=[], how="graceful", checkpoint=place)
     asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
     asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
 
@@ -268,7 +268,7 @@ def started_elsewhere(tmp_path, place):
 def repartitioned(tmp_path, repartition):
     """The steps of a case that divides its state anew, on a backend with this method."""
     asked = request(tmp_path, {"where": "x > 1"})
-    restart = execution.Step(action="restart", batches=[], how="graceful", repartition=3)
+    restart = execution.StepRequest(action="restart", batches=[], how="graceful", repartition=3)
     asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
     asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
     there = backend(frame(REFUSES))

@@ -9,7 +9,7 @@ import pytest
 
 from harness.driver import kafka
 from harness.driver.errors import DriverFailure, reason_of
-from harness.driver.kafka import Broker, Record
+from harness.driver.kafka import Broker, TopicRecord
 
 
 class JavaError(Exception):
@@ -46,7 +46,7 @@ def broker(jvm, admin):
 
 def test_records_are_flushed_and_answered_before_anyone_reads(jvm, broker):
     clients = jvm.org.apache.kafka.clients
-    broker.send([Record("t", 1, 5, "{}"), Record("t", 0, None, None)])
+    broker.send([TopicRecord("t", 1, 5, "{}"), TopicRecord("t", 0, None, None)])
     made = [call.args for call in clients.producer.ProducerRecord.call_args_list]
     assert made == [("t", 1, 5, None, "{}"), ("t", 0, None, None, None)]
     producer = clients.producer.KafkaProducer.return_value
@@ -115,5 +115,5 @@ def test_what_a_broker_refuses_is_one_line(jvm, broker):
     with pytest.raises(
         DriverFailure, match=r"^Kafka did not send to the topic t: .*TimeoutException: no broker$"
     ) as error:
-        broker.send([Record("t", 0, None, "{}")])
+        broker.send([TopicRecord("t", 0, None, "{}")])
     assert reason_of(error.value) == "kafka-failed"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.driver.arrivals import MemoryArrivals
 from harness.driver.origin import MissingName
-from harness.driver.request import Stream
+from harness.driver.request import StreamRequest
 
 
 class Source:
@@ -74,7 +74,9 @@ def arrivals(monkeypatch):
         scala=SimpleNamespace(jdk=SimpleNamespace(javaapi=SimpleNamespace(CollectionConverters=converters))),
     )
     spark = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
-    found = MemoryArrivals(spark, {"a": Stream("v INT", 1, None, True), "b": Stream("v INT", 1, None, True)})
+    found = MemoryArrivals(
+        spark, {"a": StreamRequest("v INT", 1, None, True), "b": StreamRequest("v INT", 1, None, True)}
+    )
     found.streaming = streaming
     return found
 

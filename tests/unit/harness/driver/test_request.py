@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.driver.request import CaseRequest, Change, Step, Stream
+from harness.driver.request import CaseRequest, ChangeRequest, StepRequest, StreamRequest
 from harness.engine.request import request_for, segments_of
 from tests.support.whole_suite import whole_suite
 
@@ -27,7 +27,7 @@ def test_every_request_of_the_suite_is_parsed():
 
 
 def test_a_restart_with_its_change():
-    step = Step.parse(
+    step = StepRequest.parse(
         {
             "action": "restart",
             "batches": [],
@@ -38,12 +38,12 @@ def test_a_restart_with_its_change():
         }
     )
     assert step.repartition == 3
-    assert step.change == Change(output_mode="update")
+    assert step.change == ChangeRequest(output_mode="update")
     assert (step.how, step.damage, step.nth, step.plan) == ("graceful", {"gone": "metadata"}, 1, False)
-    assert Step.parse({"action": "add", "batches": []}).change == Change()
+    assert StepRequest.parse({"action": "add", "batches": []}).change == ChangeRequest()
 
 
 def test_a_field_that_the_driver_does_not_know_is_an_error():
-    assert Stream(ddl="v INT", files=2).files == 2
+    assert StreamRequest(ddl="v INT", files=2).files == 2
     with pytest.raises(TypeError, match="unknown"):
-        Step.parse({"action": "add", "batches": [], "unknown": 1})
+        StepRequest.parse({"action": "add", "batches": [], "unknown": 1})

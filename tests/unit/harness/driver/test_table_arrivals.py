@@ -11,10 +11,10 @@ import pytest
 from harness.driver import tables
 from harness.driver.arrivals import FileArrivals, MixedArrivals
 from harness.driver.files import LocalFiles
-from harness.driver.request import Stream
+from harness.driver.request import StreamRequest
 from harness.driver.tables import DeltaTables, TableArrivals
 
-STREAM = Stream("at TIMESTAMP, v INT", 1, table="delta")
+STREAM = StreamRequest("at TIMESTAMP, v INT", 1, table="delta")
 
 
 class Recorded(DeltaTables):
@@ -84,7 +84,7 @@ def test_another_process_finds_the_tables_and_nothing_that_was_not_placed(arriva
 
 
 def test_files_and_commits_arrive_together(spark, tmp_path):
-    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    files = FileArrivals(str(tmp_path), {"b": StreamRequest("v INT", 1)}, LocalFiles())
     arrivals = MixedArrivals(files, TableArrivals(str(tmp_path), {"a": STREAM}, LocalFiles(), spark))
     arrivals.place(arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}]))
     assert len(spark.tables[f"{tmp_path}/a"]) == 1
@@ -171,7 +171,7 @@ def catalog(spark, monkeypatch):
 
 def test_the_sources_of_iceberg_are_known_by_their_snapshots(spark, catalog, tmp_path):
     """Their descriptions are the same for every table: the name of a class and a number."""
-    streams = {name: Stream("v INT", 1, table="iceberg") for name in "ab"}
+    streams = {name: StreamRequest("v INT", 1, table="iceberg") for name in "ab"}
     arrivals = TableArrivals(str(tmp_path), streams, LocalFiles(), spark)
     for _ in range(2):
         arrivals.place(arrivals.stage([{"b": [[{"v": 1}]]}]))
@@ -202,6 +202,6 @@ def test_the_rows_of_every_table_and_the_versions_that_had_them_are_removed(spar
     delta = SimpleNamespace(DeltaTable=SimpleNamespace(forPath=lambda _session, path: removed.append(path) or table))
     spark.sparkContext._jvm.io = SimpleNamespace(delta=SimpleNamespace(tables=delta))
     monkeypatch.setattr(tables.IcebergTables, "age_out", lambda _self, path: removed.append(path))
-    streams = {"a": STREAM, "b": Stream("v INT", 1, table="iceberg")}
+    streams = {"a": STREAM, "b": StreamRequest("v INT", 1, table="iceberg")}
     TableArrivals(str(tmp_path), streams, LocalFiles(), spark).age_out()
     assert removed == [f"{tmp_path}/a", "delete", 0.0, f"{tmp_path}/b"]

@@ -6,8 +6,8 @@ import pytest
 
 from harness.driver.arrivals import FileArrivals, MixedArrivals, TopicArrivals
 from harness.driver.files import LocalFiles
-from harness.driver.kafka import Record
-from harness.driver.request import Stream, Topic
+from harness.driver.kafka import TopicRecord
+from harness.driver.request import StreamRequest, TopicRequest
 
 
 class Recorded:
@@ -35,7 +35,7 @@ class Recorded:
 
 
 def stream(partitions=1, timestamp=None):
-    return Stream("at TIMESTAMP, v INT", 1, Topic(partitions, timestamp))
+    return StreamRequest("at TIMESTAMP, v INT", 1, TopicRequest(partitions, timestamp))
 
 
 @pytest.fixture
@@ -49,25 +49,25 @@ def test_a_row_is_a_record_in_its_partition(broker):
     assert broker.topics == {topic: 3}
     arrivals.place(arrivals.stage([{"a": [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]}]))
     values = [(0, '{"v": 1}'), (0, '{"v": 2}'), (2, '{"v": 3}')]
-    assert broker.sent == [[Record(topic, partition, None, value) for partition, value in values]]
+    assert broker.sent == [[TopicRecord(topic, partition, None, value) for partition, value in values]]
 
 
 def test_topics_that_are_made_anew_have_what_has_arrived(broker, tmp_path):
-    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    files = FileArrivals(str(tmp_path), {"b": StreamRequest("v INT", 1)}, LocalFiles())
     arrivals = MixedArrivals(files, TopicArrivals("/cases/1", {"a": stream(2)}, broker))
     (topic,) = broker.topics
     arrivals.place(arrivals.stage([{"a": [[{"v": 9}]]}]))
     arrivals.renew([{"a": [[{"v": 1}], []], "b": [[{"v": 5}]]}, {"a": [[], [{"v": 2}]]}])
     kept = [record for sent in broker.sent for record in sent]
-    assert kept == [Record(topic, 0, None, '{"v": 1}'), Record(topic, 1, None, '{"v": 2}')]
+    assert kept == [TopicRecord(topic, 0, None, '{"v": 1}'), TopicRecord(topic, 1, None, '{"v": 2}')]
     assert list((tmp_path / "b").iterdir()) == []  # files come with the directory
 
 
 def test_an_arrival_without_rows_is_a_record_without_a_value(broker):
     arrivals = TopicArrivals("/cases/1", {"a": stream(2)}, broker)
     (topic,) = broker.topics
-    assert arrivals.stage([{"a": [[], []]}]) == [Record(topic, 0, None, None)]
-    assert arrivals.stage([{"a": [[{"v": None}], []]}]) == [Record(topic, 0, None, '{"v": null}')]
+    assert arrivals.stage([{"a": [[], []]}]) == [TopicRecord(topic, 0, None, None)]
+    assert arrivals.stage([{"a": [[{"v": None}], []]}]) == [TopicRecord(topic, 0, None, '{"v": null}')]
 
 
 def test_the_timestamp_of_a_record_is_not_in_its_value(broker):
@@ -123,7 +123,7 @@ class TestWhatWasRead:
         ],
     )
     def test_a_query_without_checkpoint_may_begin_elsewhere(self, broker, begins, spark, records):
-        stream = Stream("v INT", 1, Topic(2, options={"startingOffsets": begins}))
+        stream = StreamRequest("v INT", 1, TopicRequest(2, options={"startingOffsets": begins}))
         arrivals = TopicArrivals("/cases/1", {"a": stream}, broker)
         (topic,) = broker.topics
         assert arrivals._start("a") == spark.replace("TOPIC", topic)
@@ -138,7 +138,7 @@ class TestWhatWasRead:
 
 
 def test_files_and_records_arrive_together(broker, tmp_path):
-    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    files = FileArrivals(str(tmp_path), {"b": StreamRequest("v INT", 1)}, LocalFiles())
     arrivals = MixedArrivals(files, TopicArrivals(str(tmp_path), {"a": stream()}, broker))
     staged = arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}])
     assert (list((tmp_path / "b").iterdir()), broker.sent) == ([], [])

@@ -17,7 +17,7 @@ from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.exports.ci_reports import MOST_BYTES, badge, ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import MOST_BYTES, badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
 from tests.support import cells as a
@@ -199,18 +199,6 @@ def test_a_badge_beside_known_bugs_is_not_bright_green(tmp_path) -> None:
     assert json.loads(badge(found, "4.3"))["color"] == "brightgreen"
 
 
-def test_ctrf(results, hostile) -> None:
-    schema = json.loads((SCHEMAS / "ctrf-schema-0.0.json").read_text(encoding="utf-8"))
-    valid = jsonschema.validators.validator_for(schema)(schema)
-    for one in (results, hostile):
-        document = json.loads(ctrf(one))
-        valid.validate(document)
-        document["results"]["tests"][0]["status"] = "conforms"
-        assert not valid.is_valid(document)
-    summary = json.loads(ctrf(results))["results"]["summary"]
-    assert [summary[key] for key in ("tests", "passed", "failed", "pending", "skipped", "other")] == [18, 8, 4, 2, 2, 2]
-
-
 class TestEverything:
     def test_the_published_schema_is_that_of_the_document(self) -> None:
         published = Path(everything_module.__file__).with_name("everything.schema.json")
@@ -234,7 +222,7 @@ class TestEverything:
         ]
 
 
-@pytest.mark.parametrize("format", ["junit", "summary", "annotations", "badge", "ctrf", "json"])
+@pytest.mark.parametrize("format", ["junit", "summary", "annotations", "badge", "json"])
 def test_each_is_written_by_the_command(tmp_path, monkeypatch, capsys, format) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "results.jsonl", ("f/a",), statuses={("f/a", "spark-4.3.0"): "violates"})
@@ -263,8 +251,6 @@ def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
         for cell in results.cells
     )
     made = Results(results.header, cells, results.footer)
-    tests = json.loads(ctrf(made))["results"]["tests"]
-    assert {one["filePath"] for one in tests if "left-outer" in one["name"]} == {"cases/f/broken.yaml"}
     assert any("file=cases/f/broken.yaml," in line for line in workflow_commands(made).splitlines())
 
 

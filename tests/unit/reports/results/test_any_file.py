@@ -24,7 +24,7 @@ from reports.analysis.equivalence import compare
 from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.html.writer import write_one_file
 from reports.results.compression import open_results
@@ -126,7 +126,7 @@ def uses(folder: Path) -> Iterator[Callable[[Results], object]]:
     yield lambda found: gate(found, "3.5.9", "4.3.0").summary()
     yield lambda found: compare(found, Results.read(folder / "right"))
     yield lambda found: step_summary(found, (changes(Matrix.of(found), *found.header.targets[:2]),))
-    yield from (junit, ctrf, badge, workflow_commands)
+    yield from (junit, badge, workflow_commands)
     yield lambda found: everything(Report.of(found, Suite(())))
     yield lambda found: write_one_file(Report.of(found, Suite(())), folder / "site")
 

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.jobs import jvm_methods
-from harness.driver.jobs.own_code import AuthorFailed, OwnCode
+from harness.driver.jobs.own_code import AuthorCode, AuthorFailed
 
 
 class Class:
@@ -114,7 +114,7 @@ def called(monkeypatch):
         )
         frames = {name: SimpleNamespace(_jdf=SimpleNamespace(getClass=lambda: DATASET, name=name)) for name in streams}
         try:
-            got = OwnCode([]).method(named, session, frames)
+            got = AuthorCode([]).method(named, session, frames)
         finally:
             assert settings == {}
         return tuple("session" if each is inner else each.name for each in got)
@@ -277,4 +277,4 @@ def test_what_code_throws_in_a_task_is_found_in_the_text_of_the_error():
     assert jvm_methods.thrown_in_text(TASK) == (said, "Sums.java:21")
     assert jvm_methods.thrown_in_text(TASK.replace("acme.Sums", "org.apache.spark.Own")) is None
     assert jvm_methods.thrown_in_text("java.lang.Error: without frames") is None
-    assert OwnCode([]).mistake_in_text(TASK) is None
+    assert AuthorCode([]).mistake_in_text(TASK) is None

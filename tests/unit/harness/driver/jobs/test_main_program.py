@@ -15,7 +15,7 @@ import pytest
 from harness.driver.jobs import jvm_methods, main_program
 from harness.driver.jobs.debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop
 from harness.driver.jobs.jvm_methods import NotCallable
-from harness.driver.jobs.program import Source, WithoutEnd
+from harness.driver.jobs.program import ProgramSource, WithoutEnd
 
 PY4J, GONE = 99, object()
 STREAMING, SQL = "org.apache.spark.sql.streaming.", "org.apache.spark.sql."
@@ -246,7 +246,7 @@ def ran(monkeypatch, jvm):
         def run(program, *arguments, read=None, named="acme.Main"):
             jvm.programs = {named: program}
 
-            def frame(source: Source):
+            def frame(source: ProgramSource):
                 of = SimpleNamespace(name=source.name, sparkSession=lambda: session._jsparkSession)
                 return SimpleNamespace(_jdf=of)
 

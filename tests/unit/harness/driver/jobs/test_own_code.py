@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.jobs.own_code import AuthorFailed, OwnCode, OwnQueries, printed
+from harness.driver.jobs.own_code import AuthorCode, AuthorFailed, OwnQueries, printed
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def write(frame, batch_id):
 
 def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
     (folder / "acme_sinks.py").write_text(SINK)
-    write = OwnCode([str(folder)]).sink("acme_sinks:write").batch
+    write = AuthorCode([str(folder)]).sink("acme_sinks:write").batch
     write("rows", 7)
     assert sys.modules["acme_sinks"].written == [("rows", 7)]
     for frame, raised in (("bad", "ValueError(8)"), ("gone", "SystemExit(1)")):
@@ -51,7 +51,7 @@ def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
 
 def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     (folder / "acme_whole.py").write_text("def write(frame):\n    frame.start()\n")
-    sink = OwnCode([str(folder)]).sink("acme_whole:write")
+    sink = AuthorCode([str(folder)]).sink("acme_whole:write")
     assert sink.batch is None
     done = []
     theirs = SimpleNamespace(
@@ -84,9 +84,9 @@ def test_workers_that_see_no_module_get_functions_whole(folder, monkeypatch):
     (folder / "acme_pkg").mkdir()
     (folder / "acme_pkg" / "names.py").write_text("def shout(text):\n    return text.upper()\n")
     (folder / "acme_jobs.py").write_text("from acme_pkg.names import shout\n\ndef build(spark):\n    pass\n")
-    OwnCode([str(folder)]).function("acme_jobs:build")
+    AuthorCode([str(folder)]).function("acme_jobs:build")
     assert registered == []
-    OwnCode([str(folder)], by_value=True).function("acme_jobs:build")
+    AuthorCode([str(folder)], by_value=True).function("acme_jobs:build")
     assert sorted(registered) == ["acme_jobs", "acme_pkg.names"]
 
 

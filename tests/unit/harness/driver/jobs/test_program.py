@@ -12,8 +12,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.jobs import program as program_module
-from harness.driver.jobs.own_code import AuthorFailed, OwnCode
-from harness.driver.jobs.program import Source
+from harness.driver.jobs.own_code import AuthorCode, AuthorFailed
+from harness.driver.jobs.program import ProgramSource
 from harness.driver.jobs.query_starts import QueryStarted
 
 
@@ -167,7 +167,7 @@ def program(folder, text, name="acme_job.py"):
 def ran(folder, session, text, **called):
     """What a program reads and starts; the DataFrame of a source has its name."""
     called = {**program(folder, text), **called}
-    return OwnCode([str(folder)]).program(called, session, lambda source: Frame(session, source.name))
+    return AuthorCode([str(folder)]).program(called, session, lambda source: Frame(session, source.name))
 
 
 def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, session):
@@ -243,7 +243,7 @@ def test_it_runs_as_a_process_and_leaves_nothing_behind(tmp_path, session):
         """,
         "jobs/acme_job.py",
     )
-    code = OwnCode([str(tmp_path)])
+    code = AuthorCode([str(tmp_path)])
     with ThreadPoolExecutor(1) as thread:  # as in an engine
         for _ in range(2):
             thread.submit(code.program, {**called, "arguments": ["--day", "1"]}, session, None).result()
@@ -262,7 +262,7 @@ def test_a_module_runs_too(tmp_path, session):
     (tmp_path / "acme_pkg" / "job.py").write_text(
         "from .near import spark\nspark.readStream.table('a').writeStream.start()\n"
     )
-    run = OwnCode([str(tmp_path)]).program(
+    run = AuthorCode([str(tmp_path)]).program(
         {"program": "acme_pkg.job"}, session, lambda source: Frame(session, source.name)
     )
     assert [query.at for query in run.started] == ["acme_pkg/job.py:2"]
@@ -293,12 +293,12 @@ def test_its_mistakes_are_its_own(tmp_path, session, text, raised, at):
 
 def test_a_file_that_is_not_there_is_said(tmp_path, session):
     with pytest.raises(AuthorFailed, match=r"there is no gone\.py in"):
-        OwnCode([str(tmp_path)]).program({"program": "gone.py"}, session, None)
+        AuthorCode([str(tmp_path)]).program({"program": "gone.py"}, session, None)
 
 
 def test_a_case_names_which_query_it_means(tmp_path, session):
     called = program(tmp_path, "for name in 'ab': spark.readStream.table(name).writeStream.start()")
-    code = OwnCode([str(tmp_path)])
+    code = AuthorCode([str(tmp_path)])
 
     def query(number):
         return code.query({**called, "query": number}, session, lambda source: Frame(session, source.name))
@@ -326,7 +326,7 @@ def test_others_use_pyspark_as_ever_meanwhile_and_afterwards(tmp_path, pyspark, 
         return session.readStream.load("/of/the/harness")
 
     called = program(tmp_path, "assert spark.readStream.table('a').of == ('real', '/of/the/harness')")
-    run = OwnCode([str(tmp_path)]).program(called, session, read)
+    run = AuthorCode([str(tmp_path)]).program(called, session, read)
     other()
     assert len(run.sources) == 1
     assert seen == [("real", "/mine"), "another session"] * 2
@@ -378,19 +378,19 @@ def test_a_source_is_read_once_as_it_is_now(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").mkdir()
     said = {"multiLine": "true"}
-    assert asked(Source("in", "json", "a INT", path="in", options=said)) == [
+    assert asked(ProgramSource("in", "json", "a INT", path="in", options=said)) == [
         ("format", "json"),
         ("options", said),
         ("schema", "a INT"),
         ("load", str(tmp_path / "in")),
     ]
-    assert asked(Source("in", "delta", path="s3a://b/in")) == [
+    assert asked(ProgramSource("in", "delta", path="s3a://b/in")) == [
         ("format", "delta"),
         ("options",),
         ("load", "s3a://b/in"),
     ]
-    assert asked(Source("t", "table", path="db.t")) == [("table", "db.t")]
-    changes = Source("t", "changes", path="db.t", options={"startingVersion": "1"})
+    assert asked(ProgramSource("t", "table", path="db.t")) == [("table", "db.t")]
+    changes = ProgramSource("t", "changes", path="db.t", options={"startingVersion": "1"})
     assert asked(changes) == [("options", {"startingVersion": "1"}), ("changes", "db.t")]
 
 
@@ -398,6 +398,6 @@ def test_a_topic_is_read_from_its_beginning(monkeypatch):
     columns = SimpleNamespace(col=lambda name: SimpleNamespace(cast=lambda _: SimpleNamespace(alias=lambda _: name)))
     monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(functions=columns))
     said = {"subscribe": "clicks", "startingOffsets": "latest", "failOnDataLoss": "false"}
-    format, options, load, select = asked(Source("clicks", "kafka", options=said))
+    format, options, load, select = asked(ProgramSource("clicks", "kafka", options=said))
     assert (format, options, load) == (("format", "kafka"), ("options", {"subscribe": "clicks"}), ("load",))
     assert select[1:4] == ("key", "value", "topic")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver.jobs import survey
-from harness.driver.jobs.program import Source
+from harness.driver.jobs.program import ProgramSource
 from harness.driver.jobs.survey import Survey
 from tests.unit.harness.driver.jobs.test_program import Frame, program, pyspark, session
 
@@ -113,7 +113,7 @@ def test_what_ended_it_has_its_line(surveyed):
 def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surveyed, session, tmp_path, monkeypatch):
     def main(named, arguments, of, read):
         assert (named, arguments, of) == ("acme.Main", ("x",), session)
-        read(Source("orders", "json", "a INT", path="in"))
+        read(ProgramSource("orders", "json", "a INT", path="in"))
         return SimpleNamespace(started=[])
 
     def load(path):

@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import pytest
 
-from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, StreamTotals, judge
-from tests.support.soak_tables import Soaked
+from tests.unit.tools.soak.soaked_tables import Soaked
+from tools.soak.invariants import INVARIANTS, STREAM_TOTALS, Invariant, StreamTotals, judge
 
 ARRIVALS = [
     [(1, 0), (12, 0), (12, 1), (14, 1)],

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver.errors import DriverFailure
-from harness.soak_driver.stream import _follow
+from tools.soak.driver.stream import _follow
 
 ENTRY = {"batchId": 0, "numInputRows": 5, "durationMs": {"addBatch": 1, "triggerExecution": 7}}
 

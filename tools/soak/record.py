@@ -10,7 +10,7 @@ from pydantic import Field
 
 from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
-from conformance.invariants.catalogue import InvariantVerdict, StreamTotals
+from tools.soak.invariants import InvariantVerdict, StreamTotals
 
 SOAK_RECORD = FileKind(
     "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from conformance.invariants.catalogue import Status
-from reports.results.soak import SoakRecord
+from tools.soak.invariants import InvariantStatus
+from tools.soak.record import SoakRecord
 
-MARKS: Mapping[Status, tuple[str, str]] = {
+MARKS: Mapping[InvariantStatus, tuple[str, str]] = {
     "holds": ("●", "green"),
     "broken": ("✗", "bold red"),
     "silent": ("–", "dim"),
@@ -23,7 +23,7 @@ _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", 
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Prints a line for each invariant with the rows that break it, and what became of the input rows."""
+    """Print a line for each invariant with the rows that break it, and what became of the input rows."""
     for line in _lines(record):
         console.print(line, soft_wrap=True, highlight=False)
 

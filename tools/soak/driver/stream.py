@@ -37,8 +37,8 @@ _ROW = """
 """
 
 
-class Stream(NamedTuple):
-    """``harness/soak/soak.py`` describes the fields."""
+class SoakStream(NamedTuple):
+    """``tools/soak/engine.py`` describes the fields."""
 
     rows: int
     seed: int
@@ -60,7 +60,7 @@ def attempt_at(folder: str, batch: object, attempt: object) -> str:
     return os.path.join(folder, OUTPUT, "batch={}".format(batch), "attempt={}".format(attempt))
 
 
-def generate(spark: Any, folder: str, stream: Stream) -> None:
+def generate(spark: Any, folder: str, stream: SoakStream) -> None:
     """Write all files of the stream. A row depends on its number and the seed only, not on the number of files or tasks."""
     files = stream.batches * stream.files
     numbers = {
@@ -90,7 +90,7 @@ def generate(spark: Any, folder: str, stream: Stream) -> None:
     os.rename(made, os.path.join(folder, INPUT))
 
 
-def run(engine: Classic, folder: str, stream: Stream, attempt: int, send: Callable[..., None]) -> None:
+def run(engine: Classic, folder: str, stream: SoakStream, attempt: int, send: Callable[..., None]) -> None:
     """Run the query until it has read everything.
 
     ``attempt``: number of this engine, from 0. ``send``: takes the kind and fields of a message: ``emitted`` when the rows of a

@@ -5,17 +5,17 @@ import io
 import pytest
 from rich.console import Console
 
-from conformance.cli.main import main
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS, judge
 from conformance.runner.resources import working_folder
-from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
-from harness.soak.soak import SoakEngine
-from reports.results.soak import SoakRecord
-from reports.terminal.soak import show
 from tests.support.miniature.target import SPARK_359
-from tests.support.soak_engines import FakeEngines
+from tests.unit.tools.soak.engines import FakeEngines
+from tools.soak.__main__ import app
+from tools.soak.engine import CODE, SoakEngine
+from tools.soak.invariants import INVARIANTS, judge
+from tools.soak.record import SoakRecord
+from tools.soak.run import late_by, settings, stream
+from tools.soak.terminal import show
 
 MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 
@@ -49,18 +49,19 @@ def test_settings_that_somebody_wishes_count_most():
 
 
 def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
-    work = program.stage(SPARK_359, tmp_path, "__init__.py", "driver", "soak_driver", into="harness")
-    (work / "engine" / "harness" / "soak_driver" / "__pycache__").mkdir()
-    staged = {path.name for path in (work / "engine" / "harness").iterdir()}
-    assert staged == {"__init__.py", "driver", "soak_driver"}
-    other = program.stage(SPARK_359, tmp_path, "driver")
-    assert (other / "engine" / "driver" / "__main__.py").is_file()
+    work = program.stage(SPARK_359, tmp_path, CODE)
+    staged = {path.relative_to(work / "engine").as_posix() for path in (work / "engine").glob("*/*")}
+    assert {"harness/driver", "soak_driver/__main__.py"} <= staged
+    assert [path for path in staged if path.startswith("harness/")] == ["harness/driver"]
+    assert "soak_driver/__pycache__" not in staged
+    other = program.stage(SPARK_359, tmp_path)
+    assert (other / "engine" / "driver" / "jobs" / "program.py").is_file()
 
 
 def record(**changes):
     holds = tuple(judge(law, 5) for law in INVARIANTS)
     values = {
-        "command": "conformance soak",
+        "command": "python -m tools.soak",
         "started": "2026-11-21T00:00:00Z",
         "target": "spark-3.5.9",
         "spark": "3.5.9",
@@ -126,7 +127,7 @@ def test_the_record_is_read_as_it_was_written():
 
 def exit_code_of(*arguments):
     with pytest.raises(SystemExit) as ended:
-        main(["soak", *arguments])
+        app(arguments)
     return ended.value.code
 
 

@@ -1,4 +1,4 @@
-"""``python -m harness.soak_driver WORK [KEY=VALUE …]``: the driver's protocol with the requests of a soak."""
+"""``python -m soak_driver WORK [KEY=VALUE …]``: the driver's protocol with the requests of a soak."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
 
     assert isinstance(backend, Classic)
     case, folder = message["case"], message["folder"]
-    spec = stream.Stream(**snake_case(message["stream"]))
+    spec = stream.SoakStream(**snake_case(message["stream"]))
     if message["kind"] == "generate":
         stream.generate(backend.spark, folder, spec)
     elif message["kind"] == "run":

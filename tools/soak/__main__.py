@@ -1,27 +1,36 @@
-"""``conformance soak``: millions of rows through one query, its engine killed, and invariants that need no expected rows."""
+"""``python -m tools.soak``: millions of rows through one query, its engine killed, and invariants that need no expected rows."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
+from conformance.cli.commands import ProgramCommand
 from conformance.cli.console import SafeConsole, command_line, errors_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import ProgressBar
 from conformance.core.wording import counted
-from conformance.runner.soak import SoakRequest, plan_soak, run_plan
 from harness.runtimes.cluster import StorageUrl
-from reports.terminal.soak import show
+from tools.soak.run import SoakRequest, plan_soak, run_plan
+from tools.soak.terminal import show
 
 _SECONDS_BETWEEN_LINES = 5.0
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+def _show_tracebacks(context: typer.Context, asked: bool) -> None:
+    if asked and isinstance(context.command, ProgramCommand):
+        context.command.debug = True
+
+
+@app.command("soak", cls=ProgramCommand)
 @grouped
 def soak(
     *,
@@ -44,6 +53,9 @@ def soak(
         600.0, "An engine without progress for this long counts as lost.", "SECONDS", SPEED, min=1
     ),
     output: Path = output_option(Path("soak.json"), "File of the verdicts."),
+    _debug: Annotated[
+        bool, typer.Option("--debug", callback=_show_tracebacks, is_eager=True, help="Show where an error was raised.")
+    ] = False,
 ) -> None:
     """Run one long query, kill its engine, and check invariants.
 
@@ -58,7 +70,7 @@ def soak(
     plan = plan_soak(
         SoakRequest(
             output=output,
-            command=command_line(),
+            command=command_line("python -m tools.soak"),
             spark=spark,
             rows=rows,
             kills=kills,
@@ -100,3 +112,7 @@ class _Rows(ProgressBar):
         if not self.on_terminal and time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             self.says(f"{rows:,} rows, {doing}")
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m tools.soak")

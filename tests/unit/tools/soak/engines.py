@@ -7,7 +7,7 @@ import queue
 import time
 
 from harness.engine.transport import TransportClosed
-from harness.soak.soak import SoakEngine
+from tools.soak.engine import SoakEngine
 
 IDENTITY = {"protocol": 1, "spark": "3.5.9", "scala": "2.12", "java": "17", "python": "3.11", "os": "Linux", "apis": []}
 

@@ -8,10 +8,10 @@ import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
 from harness.errors import HarnessError
-from harness.soak.soak import Ask, Generate, InvariantQuery, Run, Soak, SoakEngine, Stream, kill_moments
-from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
+from tests.unit.tools.soak.engines import FakeEngines, FakeTransport, Watching
+from tools.soak.engine import Ask, Generate, InvariantQuery, RunQuery, Soak, SoakEngine, SoakStream, kill_moments
 
-STREAM = Stream(rows=200, seed=1, batches=20, files=1)
+STREAM = SoakStream(rows=200, seed=1, batches=20, files=1)
 
 
 def soaked(engines, kills, stream=STREAM):
@@ -125,7 +125,7 @@ def told(request, *lines):
         engine.close()
 
 
-RUN = Run(folder="/soak", stream=STREAM, attempt=0)
+RUN = RunQuery(folder="/soak", stream=STREAM, attempt=0)
 EMITTED, DONE = {"kind": "emitted", "batch": 0}, {"kind": "done", "columns": []}
 
 

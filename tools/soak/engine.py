@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverConnection
 from harness.engine.engine import EngineDied, EngineFailed
-from harness.engine.protocol import Done, Emitted, Message, Progressed, Rows
+from harness.engine.protocol import Done, DriverAnswer, Emitted, Failed, Hello, Message
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
@@ -23,11 +23,13 @@ from harness.runtimes import program
 from harness.runtimes.options import RuntimeOptions
 from harness.targets.targets import Target
 
+CODE = {"harness/driver": program.DRIVER, "soak_driver": Path(__file__).parent / "driver"}
+"""What an engine can import, by its path there."""
 Late: TypeAlias = Literal["own batch", "batch before"]
 """Whose watermark decides which rows are late: that of their micro-batch or of the one before (SPARK-40925)."""
 
 
-class Stream(BaseModel):
+class SoakStream(BaseModel):
     """What is generated, and the query over it. The same parameters always give the same stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +64,7 @@ class _SoakRequest(Message):
     """The name of the request, which its answers repeat."""
     folder: str
     """Holds the soak's files: an absolute path, the same on every machine that takes part."""
-    stream: Stream
+    stream: SoakStream
 
 
 class Generate(_SoakRequest):
@@ -70,7 +72,7 @@ class Generate(_SoakRequest):
     kind: Literal["generate"] = "generate"
 
 
-class Run(_SoakRequest):
+class RunQuery(_SoakRequest):
     """Run the query, or resume it, until everything is read."""
 
     case: str = "run"
@@ -88,7 +90,35 @@ class Ask(_SoakRequest):
     questions: tuple[InvariantQuery, ...]
 
 
-Request: TypeAlias = Generate | Run | Ask
+Request: TypeAlias = Generate | RunQuery | Ask
+
+
+class Progressed(DriverAnswer):
+    """A micro-batch is over."""
+
+    kind: Literal["progressed"]
+    case: str
+    batch: int
+    rows: int
+    watermark: int | None
+    """The watermark that the micro-batch ran with, in ms."""
+    ms: int
+    """How long the micro-batch took."""
+
+
+class RowsAnswer(DriverAnswer):
+    """The answer to one question."""
+
+    kind: Literal["rows"]
+    case: str
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+_ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
+    Annotated[Hello | Emitted | Progressed | RowsAnswer | Done | Failed, Field(discriminator="kind")]
+)
 
 
 class SoakEngine(DriverConnection):
@@ -99,7 +129,7 @@ class SoakEngine(DriverConnection):
     """
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
-        super().__init__(transport, start_timeout=program.START_SECONDS, redact=redact)
+        super().__init__(transport, answers=_ANSWERS, start_timeout=program.START_SECONDS, redact=redact)
         self._patience = patience
         self.identity = self.hello.identity
 
@@ -119,17 +149,17 @@ class SoakEngine(DriverConnection):
         if options.cluster is not None:
             options.cluster.check()
         environment = prepare(target, on_progress=on_progress)
-        work = program.stage(target, root, "__init__.py", "driver", "soak_driver", into="harness")
+        work = program.stage(target, root, CODE)
         master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
         settings = {**master, **options.conf}
         transport = program.start(
-            "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
+            "soak_driver", environment, work, settings, options.cluster, variables=options.variables
         )
         urls = [options.cluster.master] if options.cluster else []
         secrets = secrets_of({**settings, **options.variables}, urls)
         return cls(transport, patience=patience, redact=without_secrets(secrets))
 
-    def ask(self, request: Request) -> Iterator[Emitted | Progressed | Rows]:
+    def ask(self, request: Request) -> Iterator[Emitted | Progressed | RowsAnswer]:
         """The answers to a request, each once, until it is carried out.
 
         Raises:
@@ -142,23 +172,23 @@ class SoakEngine(DriverConnection):
         with self.conversation(request.case, request) as mailbox:
             while True:
                 answer = self.next_answer(mailbox, self._patience, doing, deadline=deadline)
-                if not isinstance(answer, Emitted | Progressed | Rows | Done) or answer.case != request.case:
+                if not isinstance(answer, Emitted | Progressed | RowsAnswer | Done) or answer.case != request.case:
                     raise self.unexpected(answer, doing)
                 if isinstance(answer, Done):
                     return
-                about = answer.name if isinstance(answer, Rows) else answer.batch
+                about = answer.name if isinstance(answer, RowsAnswer) else answer.batch
                 if (answer.kind, about) not in heard:
                     heard.add((answer.kind, about))
                     deadline = time.monotonic() + self._patience
                     yield answer
 
-    def rows(self, request: Ask) -> dict[str, Rows]:
+    def rows(self, request: Ask) -> dict[str, RowsAnswer]:
         """The answer to each question, by its name.
 
         Raises:
             EngineFailed: as `ask`, or a question has no answer.
         """
-        answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, Rows)}
+        answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, RowsAnswer)}
         missing = [question.name for question in request.questions if question.name not in answers]
         if missing:
             raise EngineFailed(f"the engine of the soak gave no answer to {missing[0]!r}", log=self.log_tail())
@@ -221,7 +251,7 @@ class Soak:
     """
 
     def __init__(
-        self, start: Callable[[], SoakEngine], folder: str, stream: Stream, kills: int, watcher: Watcher
+        self, start: Callable[[], SoakEngine], folder: str, stream: SoakStream, kills: int, watcher: Watcher
     ) -> None:
         self._start, self._folder, self._stream = start, folder, stream
         self._moments = list(kill_moments(kills, stream.rows, stream.seed))
@@ -256,7 +286,7 @@ class Soak:
         """Let an engine read on. Return False if it was killed."""
         killer = _Killer(engine, self._moments[0] if self._moments else None)
         try:
-            for answer in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
+            for answer in engine.ask(RunQuery(folder=self._folder, stream=self._stream, attempt=attempt)):
                 if isinstance(answer, Progressed):
                     self._rows[answer.batch] = answer.rows
                     rows = sum(self._rows.values())

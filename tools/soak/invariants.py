@@ -24,12 +24,10 @@ class Invariant:
     """Where Spark guarantees it: a link or a ticket."""
 
 
-INVARIANTS = tuple(
-    Invariant(name, **entry) for name, entry in read_data("conformance.invariants", "invariants.yaml").items()
-)
+INVARIANTS = tuple(Invariant(name, **entry) for name, entry in read_data("tools.soak", "invariants.yaml").items())
 
 
-Status: TypeAlias = Literal["holds", "broken", "silent"]
+InvariantStatus: TypeAlias = Literal["holds", "broken", "silent"]
 """``silent``: the run had nothing to check."""
 
 
@@ -39,7 +37,7 @@ class InvariantVerdict(FrozenRecord):
     name: str
     sentence: str
     source: str
-    status: Status
+    status: InvariantStatus
     looked: int
     """The number of things of the kind ``what`` that were checked."""
     what: str

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.soak_driver.tables import LogIncomplete, attempts, files_read, micro_batches, progress
+from tools.soak.driver.tables import LogIncomplete, attempts, files_read, micro_batches, progress
 
 
 def write(path, *lines):

@@ -12,15 +12,15 @@ from pathlib import Path
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import EngineUse, OptionsClash, interruptible, single_target, working_folder
 from harness.engine.engine import DriverFailed
 from harness.errors import HarnessError
-from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
-from reports.results.soak import SOAK_RECORD, SoakRecord
+from tools.soak.engine import Ask, InvariantQuery, Late, Soak, SoakEngine, SoakStream, Watcher
+from tools.soak.invariants import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
+from tools.soak.record import SOAK_RECORD, SoakRecord
 
 MAX_ROWS = 5
 """At most this many rows of a broken invariant are shown."""
@@ -34,7 +34,7 @@ NEEDED: Mapping[str, str] = {
 }
 
 
-def stream(rows: int, seed: int, files: int) -> Stream:
+def stream(rows: int, seed: int, files: int) -> SoakStream:
     """A stream for a soak.
 
     Args:
@@ -43,16 +43,16 @@ def stream(rows: int, seed: int, files: int) -> Stream:
         files: per micro-batch; also the number of state partitions.
     """
     batches = max(_MIN_BATCHES, min(_MAX_BATCHES, rows // _ROWS_PER_BATCH))
-    return Stream(rows=rows, seed=seed, batches=batches, files=files)
+    return SoakStream(rows=rows, seed=seed, batches=batches, files=files)
 
 
-def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
+def settings(stream: SoakStream, conf: Mapping[str, str]) -> dict[str, str]:
     """The Spark settings for a soak; those of ``conf`` override the others."""
-    return {**NEEDED, "spark.sql.shuffle.partitions": str(of.files), **conf}
+    return {**NEEDED, "spark.sql.shuffle.partitions": str(stream.files), **conf}
 
 
 def ask(
-    engine: SoakEngine, folder: str, of: Stream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
+    engine: SoakEngine, folder: str, stream: SoakStream, late: Late, invariants: Sequence[Invariant] = INVARIANTS
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
     """Check invariants on what a soak left behind; `late_by` tells which watermark decides that rows are late."""
     questions = (
@@ -60,7 +60,7 @@ def ask(
         *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
         *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
-    request = Ask(folder=folder, stream=of, late=late, questions=questions)
+    request = Ask(folder=folder, stream=stream, late=late, questions=questions)
     answers = engine.rows(request)
     (totals,) = answers["totals"].rows
     verdicts = tuple(
@@ -101,7 +101,7 @@ class SoakPlan:
     request: SoakRequest
     target: Target
     notes: tuple[str, ...]
-    stream: Stream
+    stream: SoakStream
 
     def __str__(self) -> str:
         request = self.request
@@ -155,7 +155,7 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             raised = [line for line in failed.message.splitlines() if line and not line[0].isspace()][-1]
             raise HarnessError(
                 f"the engine failed, so {request.output} is not written: {raised}. If its JVM was killed, for instance "
-                "for want of memory, run the soak again; `conformance --debug soak …` shows the driver's traceback."
+                "for want of memory, run the soak again; --debug shows the driver's traceback."
             ) from failed
         identity = engines[0].identity
         record = SoakRecord(

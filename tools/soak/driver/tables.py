@@ -7,11 +7,11 @@ import json
 import os
 from typing import Any, List, Tuple
 
-from harness.driver.checkpoint import Checkpoint
+from harness.driver.checkpoint import CheckpointLogs
 from harness.driver.files import LocalFiles
 from harness.driver.request import milliseconds
 
-from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, Stream, attempt_at, uri
+from .stream import CHECKPOINT, INPUT, OUTPUT, PROGRESS, SCHEMA, SoakStream, attempt_at, uri
 
 _FILES = {"spark.sql.files.openCostInBytes": "4194304", "spark.sql.files.maxPartitionBytes": "134217728"}
 """Spark's defaults, with many small files per task: here it does not matter which file is which partition."""
@@ -41,7 +41,7 @@ _KEPT = ("arrived", "batch_rows", "accepted", "attempted", "emitted")
 """Views that several questions read: computed once."""
 
 
-def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
+def register(spark: Any, folder: str, stream: SoakStream, late: str) -> None:
     """Make a view of each table.
 
     ``late``: whose watermark decides which rows are late, ``own batch`` or ``batch before``.
@@ -115,7 +115,7 @@ def micro_batches(checkpoint: str) -> "List[Tuple[int, int, int | None]]":
         LogIncomplete: a planned one is missing from the log.
     """
     ids = _planned(checkpoint)
-    logs = Checkpoint(checkpoint, LocalFiles())
+    logs = CheckpointLogs(checkpoint, LocalFiles())
     return [(batch, logs.logged_watermark(batch), logs.next_watermark(batch)) for batch in ids]
 
 
