@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import tempfile
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -51,6 +52,14 @@ def group(path: str) -> str | None:
     if not (module := ROOT / path).is_file():
         return None
     return path if OF_A_MODULE.search(module.read_text(encoding="utf-8")) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config):
+    """Give workers a folder for what they share before they have fixtures."""
+    shared = tempfile.TemporaryDirectory(prefix="conformance-tests-")
+    os.environ["SHARED_BY_WORKERS"] = shared.name
+    config.add_cleanup(shared.cleanup)
 
 
 def pytest_collection_finish():
