@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import tempfile
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -39,6 +40,9 @@ ON_ONE_WORKER = re.compile(
 """Modules that one worker runs whole. Tests of a browser, of images and of the documentation share something that is slow to start,
 without a fixture of the module. Unit tests share what a process computes once, and are shorter than the time it takes to hand one out."""
 
+SPECIFICATION = "published_specification"
+"""Modules that say this ask the model about all cases, which a process does once."""
+
 OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
 
 
@@ -46,11 +50,20 @@ OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
 def group(path: str) -> str | None:
     """What runs on one worker, one after the other, with the tests of this module: two workers would each make its fixtures, and
     take away what the other one still uses where both make the same thing, an image for one."""
+    text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else ""
+    if SPECIFICATION in text:
+        return SPECIFICATION
     if found := ON_ONE_WORKER.match(path):
         return found[0]
-    if not (module := ROOT / path).is_file():
-        return None
-    return path if OF_A_MODULE.search(module.read_text(encoding="utf-8")) else None
+    return path if OF_A_MODULE.search(text) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config):
+    """Give workers a folder for what they share before they have fixtures."""
+    shared = tempfile.TemporaryDirectory(prefix="conformance-tests-")
+    os.environ["SHARED_BY_WORKERS"] = shared.name
+    config.add_cleanup(shared.cleanup)
 
 
 def pytest_collection_finish():

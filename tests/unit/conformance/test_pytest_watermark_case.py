@@ -179,9 +179,8 @@ def test_a_project_with_packages_of_the_same_names_runs_its_own_tests(clash):
     assert "1 passed" in pytest_of_a_user(clash)
 
 
-@pytest.mark.parametrize("mode", ["prepend", "importlib"])
-@pytest.mark.parametrize("installed", [True, False], ids=["pytest", "python -m pytest"])
-def test_packages_of_the_same_names_are_shared(clash, mode, installed):
+@pytest.mark.parametrize(("installed", "mode"), [(True, "importlib"), (False, "prepend")], ids=["pytest", "python -m"])
+def test_packages_of_the_same_names_are_shared(clash, installed, mode):
     """The tests of a project get their own packages, in `conftest.py` too, and the plugin gets ours."""
     (clash / "conftest.py").write_text(OWN)
     case = "def test_it(watermark_case):\n    with raises(WrongUsage, match='import the function'):\n        watermark_case(print)\n"

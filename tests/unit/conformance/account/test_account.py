@@ -98,18 +98,21 @@ class TestFates:
         assert [one.model is not None for one in batches] == [True] * (len(batches) - 1) + [False]
         assert batches[-1].kept is None
 
-    @pytest.mark.parametrize("id", [id for id in CASES if id.startswith(("chained-aggregations/", "join-delays/"))])
-    def test_an_operator_drops_only_rows_that_it_read(self, id: str) -> None:
-        try:
-            prediction = predict(CASES[id], VERSION)
-        except Unpredictable:
-            pytest.skip("the model does not predict it")
-        for batch in (batch for step in prediction.steps for batch in step.batches):
-            read = {stream: len(rows) for stream, rows in batch.read}
-            for operator in batch.operators:
-                late_rows = {origin for one in operator.late for origin in one.origins}
-                assert late_rows <= set(operator.read)
-                assert all(place < read[stream] for stream, place in operator.read)
+    def test_an_operator_drops_only_rows_that_it_read(self) -> None:
+        dropped = 0
+        for id in (id for id in CASES if id.startswith(("chained-aggregations/", "join-delays/"))):
+            try:
+                prediction = predict(CASES[id], VERSION)
+            except Unpredictable:
+                continue
+            for batch in (batch for step in prediction.steps for batch in step.batches):
+                read = {stream: len(rows) for stream, rows in batch.read}
+                for operator in batch.operators:
+                    late_rows = {origin for one in operator.late for origin in one.origins}
+                    assert late_rows <= set(operator.read), id
+                    assert all(place < read[stream] for stream, place in operator.read), id
+                    dropped += len(late_rows)
+        assert dropped > 40
 
 
 READ = [{"from": "events"}, {"withWatermark": ["t", "10 minutes"]}]

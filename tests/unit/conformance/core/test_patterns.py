@@ -67,6 +67,6 @@ def test_a_pattern_that_takes_for_ever_is_given_up(search, impatient):
 
 
 @pytest.mark.parametrize("pattern", ["a{e<=3}", "{", r"\{e", "[{]", r"\N{DIGIT ONE}{2}", "a{,2}b", "{x", r"\\{"])
-@pytest.mark.parametrize("text", ["a{e<=3}", "b", "{", "{e", "11", "aab", "{x", "\\{"])
-def test_a_brace_means_what_python_says(pattern: str, text: str) -> None:
-    assert occurs(pattern, text) == (re.search(pattern, text) is not None)
+def test_a_brace_means_what_python_says(pattern: str) -> None:
+    for text in ("a{e<=3}", "b", "{", "{e", "11", "aab", "{x", "\\{"):
+        assert occurs(pattern, text) == (re.search(pattern, text) is not None), text

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.effort import sample
+
 ROOT = Path(__file__).parents[4]
 FILES = sorted(
     path for folder in ("cases", "conformance", "harness", "reports") for path in (ROOT / folder).rglob("*.yaml")
@@ -32,7 +34,8 @@ def same_to_both(text: str) -> bool:
 
 @pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="PyYAML was built without libyaml, so there is one parser")
 def test_every_file_means_the_same_to_both_parsers() -> None:
-    different = [str(path.relative_to(ROOT)) for path in FILES if not same_to_both(path.read_text(encoding="utf-8"))]
+    asked = {*sample(FILES, 150), *(path for path in FILES if not path.is_relative_to(ROOT / "cases"))}
+    different = [str(path.relative_to(ROOT)) for path in asked if not same_to_both(path.read_text(encoding="utf-8"))]
     assert len(FILES) > 500
     assert not different, f"quote the scalar that only one parser takes, in {', '.join(different)}"
 

@@ -70,9 +70,10 @@ def _name(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(_PROJECT)))
-def test_no_code_names_a_spark_version(path: Path) -> None:
-    assert named(path.read_text(encoding="utf-8")) == []
+def test_no_code_names_a_spark_version() -> None:
+    assert len(_FILES) > 200
+    found = {str(path.relative_to(_PROJECT)): named(path.read_text(encoding="utf-8")) for path in _FILES}
+    assert {path: versions for path, versions in found.items() if versions} == {}
 
 
 @pytest.mark.parametrize(
