@@ -97,19 +97,6 @@ def scripts(workflow: dict[str, Any]) -> Iterator[str]:
 
 
 @full_run_only
-def test_will_it_behave_differently(call) -> None:
-    samples = ("--sample", "orders=samples/orders.csv", "--sample", "clicks=samples/clicks.csv")
-    done = call(
-        "conformance", "check", "acme_jobs.clicked:build", "--from", "3.5", "--to", "4.3", *samples, "--batches", "2"
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "same rows, watermarks and state" in done.stdout
-    assert "with repeated and late rows" in done.stdout
-    assert "the checkpoint is refused" in done.stdout
-    assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
-
-
-@full_run_only
 def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, repository: Path) -> None:
     (target,) = Targets.load().select(["3.5.9"])
     environment = provision.prepare(target)

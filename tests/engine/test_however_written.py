@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from conformance import watermark_case
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import open_files
 from conformance.cli.job_options import SampleFiles
@@ -305,21 +304,6 @@ def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_qu
     assert bought.verdict.error is not None
     assert bought.verdict.error.name == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
     assert not (tmp_path / "elsewhere").exists()
-
-
-@full_run_only
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
-def test_a_case_that_python_code_builds_runs_a_main_method(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_jar(folder / "sums.jar", _environment("4.3"))
-    monkeypatch.chdir(folder)
-    orders, clicks = "order_time TIMESTAMP, who STRING, amount BIGINT", "click_time TIMESTAMP, who STRING, page STRING"
-    case = watermark_case({"main": "acme.Main", "jar": "sums.jar"}, orders=orders, clicks=clicks)
-    case = case.add(
-        orders=[("12:01", "ada", 7), ("12:31", "bob", 1)], clicks=[("12:00", "ada", "home"), ("12:31", "cy", "sale")]
-    )
-    right = case.expect(rows=[({"start": "12:00", "end": "12:10"}, "home", 7)], watermark="12:21")
-    assert right.run(spark="4.3").verdict.status == "conforms"
-    assert not (folder / "mine").exists()
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")

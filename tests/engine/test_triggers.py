@@ -14,10 +14,11 @@ from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import Jar, OwnCode
-from harness.scheduling.cell_run import CellRun, CellTask, Limits
-from harness.scheduling.scheduler import Listener, Scheduler
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 from harness.targets.targets import Targets
 from tests.engine.compiled import java_jar
+from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, sample
 
@@ -140,23 +141,16 @@ def test_a_query_of_every_trigger_keeps_a_checkpoint_before_each_step(folder: Pa
             (folder / "cases" / f"{kind}-{number}.yaml").write_text(text)
     loaded = discovery.load([folder / "cases"])
     loaded.raise_for_problems()
-    done: list[CellRun] = []
-
-    class Listening(Listener):
-        def cell_done(self, run: CellRun) -> None:
-            done.append(run)
-
     runtime = LocalRuntime(folder, own_code=OwnCode.at([folder]), jars=(Jar.parse(str(folder / "job.jar")),))
     tasks = [CellTask(case, (target,), keep=cuts(case, each=True)) for case in loaded.cases]
-    Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), Listening(), allow_code=True).run(tasks)
-    assert len(done) == len(tasks)
-    for run in done:
-        assert run.failure is None, run.failure
-        (seen,) = run.observations
-        assert seen.error is None, (run.case.id, seen.error)
+    answers = Remembering()
+    Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), answers, allow_code=True).run(tasks)
+    for task in tasks:
+        seen, kept = answers.seen[task.case.id], answers.kept[task.case.id]
+        assert seen.error is None, (task.case.id, seen.error)
         rows = {row[1:] for step in seen.steps for batch in step.batches for row in batch.rows}
-        assert {("a", 1), ("b", 1)} <= rows, run.case.id
-        kept = [
-            step for step, checkpoint in run.kept.items() if Path(checkpoint.saved, "checkpoint", "commits").is_dir()
+        assert {("a", 1), ("b", 1)} <= rows, task.case.id
+        written = [
+            step for step, checkpoint in kept.items() if Path(checkpoint.saved, "checkpoint", "commits").is_dir()
         ]
-        assert kept == [*run.task.keep], run.case.id
+        assert written == [*task.keep], task.case.id
