@@ -257,6 +257,7 @@ public class Main {
 """
 
 
+@full_run_only
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_queries(tmp_path: Path) -> None:
     (tmp_path / "Main.java").write_text(TWO_QUERIES)

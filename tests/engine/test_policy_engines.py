@@ -13,7 +13,7 @@ from conformance.cli.main import app
 from conformance.policies.case import compared, mismatches
 from harness.policy_engines.running import ENGINES, started
 from reports.results.reading import Results
-from tests.support.effort import number
+from tests.support.effort import full_run_only, number
 from tests.support.policy_traces import disagreements, questions
 from tests.support.whole_suite import whole_suite
 
@@ -75,7 +75,9 @@ def test_every_case_on_a_policy_holds_on_its_engine(running):
     ], "lateness in Beam is the runner's"
 
 
+@full_run_only
 def test_the_columns_of_a_run(tmp_path):
+    """test_docs types the command in each run."""
     done = CliRunner().invoke(
         app, ["run", "cases/policies", "--policy-engine", "all", "--output", str(tmp_path / "r.jsonl")]
     )
