@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from harness.runtimes.own_code import Jar, OwnCode
 from harness.scheduling.cell_run import CellTask, Limits
 from harness.scheduling.scheduler import Scheduler
 from harness.targets.targets import Targets
-from tests.engine.compiled import java_jar
+from tests.engine.compiled import java_jar, needs_javac
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, sample
@@ -97,7 +96,6 @@ steps:
   - NEXT
 """
 SAMPLE = "opened,kind\n" + "".join(f"2026-03-01 12:{minute}:00,{'ab'[minute % 2]}\n" for minute in range(10, 60, 7))
-NEEDS_JAVAC = pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 
 
 @pytest.fixture
@@ -109,7 +107,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["program", pytest.param("main", marks=(full_run_only, NEEDS_JAVAC))])
+@pytest.mark.parametrize("kind", ["program", pytest.param("main", marks=(full_run_only, needs_javac))])
 def test_a_job_of_every_trigger_is_checked(folder: Path, kind: str) -> None:
     """A function, a method and SQL say no trigger, and `check` lets nobody give them one: test_however_written checks them."""
     job = ["job.py"]
@@ -127,7 +125,7 @@ def test_a_job_of_every_trigger_is_checked(folder: Path, kind: str) -> None:
     assert not (folder / "mine").exists()
 
 
-@NEEDS_JAVAC
+@needs_javac
 def test_a_query_of_every_trigger_keeps_a_checkpoint_before_each_step(folder: Path) -> None:
     """Also where no run of the query goes on: after a restart, with a trigger that runs the query once for each action."""
     (target,) = Targets.load().select(["4.3"])

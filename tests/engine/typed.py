@@ -1,4 +1,4 @@
-"""A command of ours, typed in some folder, of this tree."""
+"""A command of ours, typed in some folder, of this tree; and what a folder holds."""
 
 import os
 import subprocess
@@ -17,3 +17,8 @@ def conformance(folder, *words):
         capture_output=True,
         text=True,
     )
+
+
+def contents(folder):
+    """Path → the bytes of each file below, to see that a command left them as they were."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
