@@ -1,13 +1,11 @@
 """A small soak with a kill, every law held; and copies of what it left behind in which one thing is wrong, each caught by its law."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from conformance.runner.soak import ask, late_by, settings, stream
 from harness.progress import ignore_progress
 from harness.runtimes.options import RuntimeOptions
 from harness.soak.soak import SoakEngine
-from tests.engine.typed import conformance
+from tests.engine.typed import conformance, start
 from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
@@ -152,10 +150,7 @@ def test_a_broken_law_is_caught(soaked, target, engine, tmp_path, law, wrong):
 
 
 def test_a_soak_that_is_stopped_leaves_no_engine_behind(tmp_path):
-    command = [sys.executable, "-m", "conformance.cli.main", "soak", "--spark", "3.5", "--work", str(tmp_path / "work")]
-    run = subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
-    )
+    run = start(tmp_path, "soak", "--spark", "3.5", "--work", tmp_path / "work")
     for line in run.stderr:
         if line.startswith("generating"):
             break

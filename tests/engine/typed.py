@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.foreground import in_the_foreground
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,6 +18,19 @@ def conformance(folder, *words):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
+    )
+
+
+def start(folder, *words, **variables):
+    """The same, let go on, as from a terminal; with more variables."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli.main", *map(str, words)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=in_the_foreground,
     )
 
 
