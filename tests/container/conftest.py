@@ -2,11 +2,8 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import docker
 import pytest
@@ -14,9 +11,8 @@ import pytest
 from harness.runtimes.containers.daemon import NoDaemon, connect
 from harness.runtimes.containers.images import built
 from harness.targets.targets import Targets
-from tests.support.foreground import in_the_foreground
+from tests.engine.typed import ROOT, start
 
-ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 
 
@@ -66,15 +62,7 @@ class Command:
         self.running = []
 
     def start(self, *arguments, **environ):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "conformance.cli.main", *map(str, arguments)],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **environ},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=in_the_foreground,
-        )
+        process = start(self.folder, *arguments, **{"COLUMNS": "200", **environ})
         self.running.append(process)
         return process
 

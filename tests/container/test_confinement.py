@@ -1,8 +1,6 @@
 """What a container may do, asked of the container itself while an engine runs in it."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +13,7 @@ from harness.runtimes.containers import daemon as leftovers
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import WORK, Confinement, ContainerRuntime
 from harness.targets.targets import Targets
-from tests.container.conftest import ROOT, SMOKE
+from tests.container.conftest import SMOKE
 from tests.support.effort import full_run_only
 
 
@@ -106,31 +104,31 @@ def test_it_says_what_it_is(engine, spark_35):
     assert "sha256:" in engine.place.image_digest
 
 
-def test_code_is_copied_where_it_is_allowed(spark_35, tmp_path):
+def test_code_is_copied_where_it_is_allowed(conformance, spark_35, tmp_path):
     (tmp_path / "job_of_mine.py").write_text("def doubled(spark, frame):\n    return frame.selectExpr('n * 2 AS n')\n")
     (tmp_path / "x.yaml").write_text(
         "title: x\nstreams: {a: n INT}\nquery: [{from: a}, {call: 'job_of_mine:doubled'}]\n"
         "steps: [{add: {a: [[4]]}, expect: {rows: [[8]]}}]\n"
     )
     arguments = ["run", "x.yaml", "--spark", "3.5.9", "--allow-code", "--runtime", "container"]
-    run = subprocess.run(
-        [sys.executable, "-m", "conformance.cli.main", *arguments, "--image", f"3.5.9={spark_35}"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
+    run = conformance(*arguments, "--image", f"3.5.9={spark_35}")
+    assert run.code == 0, run.out + run.said
+
+
+def not_done(engine):
+    """What was asked of a case that is not done, which keeps its directory."""
+    (case,) = discovery.load([SMOKE]).cases
+    asked = request_for(case, engine.new_directory(case.id))
+    nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
+    with pytest.raises(DriverFailed):
+        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=600)
+    return asked
 
 
 @full_run_only
 def test_another_container_can_go_on_where_one_stopped(runtime, engine, container, daemon):
     """Another version with another user: the same path, and files it may change."""
-    (case,) = discovery.load([SMOKE]).cases
-    asked = request_for(case, engine.new_directory(case.id))
-    nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
-    with pytest.raises(DriverFailed):  # a case that is not done keeps its directory
-        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=600)
+    asked = not_done(engine)
     other = start(runtime, "4.3.0")
     second = daemon.containers.get(other._connection.transport._container.id)
     checkpoint = f"{asked.directory}/checkpoint"
@@ -146,11 +144,7 @@ def test_another_container_can_go_on_where_one_stopped(runtime, engine, containe
 
 def test_files_come_back_as_ones_own(runtime, engine, kept):
     """The last test of this file: it closes the runtime."""
-    (case,) = discovery.load([SMOKE]).cases
-    asked = request_for(case, engine.new_directory(case.id))
-    nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
-    with pytest.raises(DriverFailed):
-        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=600)
+    asked = not_done(engine)
     runtime.close()
     here = kept / asked.directory.removeprefix(f"{WORK}/")
     assert (here / "checkpoint" / "metadata").is_file()

@@ -133,45 +133,11 @@ def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, t
     assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
 
 
-@full_run_only
-def test_of_a_container_that_is_killed_with_several_cases_in_it_each_runs_again(
-    conformance, daemon, spark_35, tmp_path
-):
-    """Of an engine that is lost with several cases, test_side_by_side shows it; of a container with one, the test above."""
-    image = f"3.5.9={spark_35}"
-    arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    run = conformance.start(*arguments, "--side-by-side", "4")
-    wait_for(run, "[2/")
-    running_container(daemon, run).kill()
-    _, said = run.communicate(timeout=600)
-    assert run.returncode == 0, said
-    assert set(statuses(tmp_path)) == {"conforms"}
-    # What came before the second answer was read above.
-    assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
-
-
 def test_a_container_without_memory(conformance, spark_35):
     image = f"3.5.9={spark_35}"
     run = conformance("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", image, "--memory", "160m")
     assert run.code == 3
     assert "its container out of memory: the limit is 160m, --memory raises it" in run.out
-
-
-@full_run_only
-def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
-    """A minute of waiting. That a silent engine is ended, test_cases shows; that a lost container is replaced, the tests above.
-
-    The case had the engine after others, so it runs again in a new one.
-    """
-    image = f"3.5.9={spark_35}"
-    arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    run = conformance.start(*arguments, "--step-timeout", "60", "--side-by-side", "1")
-    wait_for(run, "[2/")
-    running_container(daemon, run).pause()
-    _, said = run.communicate(timeout=600)
-    assert run.returncode == 0, said
-    assert set(statuses(tmp_path)) == {"conforms"}
-    assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
 
 
 @full_run_only

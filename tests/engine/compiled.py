@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-import zipfile
 from pathlib import Path
+
+import pytest
 
 from harness.environments.environment import Environment
 from tests.engine.stream_tests import scala_compiler
+
+needs_javac = pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 
 
 def java_jar(jar: Path, environment: Environment) -> None:
@@ -26,6 +30,4 @@ def _compiled(jar: Path, command: list[str]) -> None:
     classes = jar.with_suffix("")
     classes.mkdir()
     subprocess.run([*command, "-d", str(classes)], check=True, env={"PATH": os.environ["PATH"]})
-    with zipfile.ZipFile(jar, "w") as archive:
-        for file in classes.rglob("*.class"):
-            archive.write(file, file.relative_to(classes))
+    Path(shutil.make_archive(str(classes), "zip", classes)).rename(jar)

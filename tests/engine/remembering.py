@@ -9,10 +9,11 @@ class Remembering(Listener):
 
     def __init__(self):
         self.seen = {}
+        self.kept = {}
 
     def cell_done(self, run):
         assert run.failure is None, run.failure
-        self.seen[run.case.id] = run.observations[0]
+        self.seen[run.case.id], self.kept[run.case.id] = run.observations[0], run.kept
 
     def asked(self, runtime, target, cases, *, side_by_side):
         """Run the cases; case id → the digest of its answer, of everything that was ever asked."""

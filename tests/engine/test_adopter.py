@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import yaml
 from harness.environments import provision
 from harness.targets.targets import Targets
 from reports.results.reading import Results
+from tests.engine.typed import contents
 from tests.support.effort import full_run_only
 from tests.support.transcript import File, transcript
 
@@ -40,10 +40,6 @@ def call(installed: Path, repository: Path):
         return subprocess.run(command, cwd=repository, env=clean, capture_output=True, text=True, check=False)
 
     return run
-
-
-def digests(folder: Path) -> dict[Path, str]:
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_its_own_tests_run_with_its_own_harness(call) -> None:
@@ -97,26 +93,13 @@ def scripts(workflow: dict[str, Any]) -> Iterator[str]:
 
 
 @full_run_only
-def test_will_it_behave_differently(call) -> None:
-    samples = ("--sample", "orders=samples/orders.csv", "--sample", "clicks=samples/clicks.csv")
-    done = call(
-        "conformance", "check", "acme_jobs.clicked:build", "--from", "3.5", "--to", "4.3", *samples, "--batches", "2"
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "same rows, watermarks and state" in done.stdout
-    assert "with repeated and late rows" in done.stdout
-    assert "the checkpoint is refused" in done.stdout
-    assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
-
-
-@full_run_only
 def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, repository: Path) -> None:
     (target,) = Targets.load().select(["3.5.9"])
     environment = provision.prepare(target)
     production = repository / "production"
     written = [str(environment.python), str(repository / "plain_pyspark.py"), str(production)]
     subprocess.run(written, env=environment.environ(), check=True, capture_output=True)
-    before = digests(production)
+    before = contents(production)
     resume = ("checkpoint", "resume", "production/checkpoint", "--call", "acme_jobs.clicked:build", "--to", "4.3")
     refused = call("conformance", *resume, "--schema", ORDERS, "--schema", CLICKS)
     assert refused.returncode == 1, refused.stdout + refused.stderr
@@ -125,7 +108,7 @@ def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, rep
     resumed = call("conformance", *resume, "--schema", ORDERS, "--schema", CLICKS, *unchecked)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert "the checkpoint resumes on 4.3.0" in resumed.stdout
-    assert digests(production) == before
+    assert contents(production) == before
 
 
 @full_run_only

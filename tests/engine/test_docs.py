@@ -92,9 +92,3 @@ def test_the_ten_lines_of_tox_work_in_a_repository_of_ones_own(tmp_path):
     done = run(f"{sys.executable} -m tox run -e spark35", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
-
-
-def test_every_link_between_pages_leads_somewhere():
-    for page in DOCS:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"

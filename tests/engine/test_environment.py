@@ -48,14 +48,6 @@ def _prepared(target: Target, cache: Path) -> Environment:
 
 
 @full_run_only
-def test_a_target_is_prepared_and_its_spark_answers(tmp_path: Path) -> None:
-    """With the Java of the machine, as all other tests on engines run; here from nothing."""
-    target = _target("3.5")
-    environment = _prepared(target, tmp_path)
-    assert _answer(environment) == f"{target.version} {environment.java_version} 3"
-
-
-@full_run_only
 @pytest.mark.parametrize("line", ["3.0", "3.5", "newest"])
 def test_on_a_machine_without_java_it_brings_its_own(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

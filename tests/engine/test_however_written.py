@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance import watermark_case
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import open_files
 from conformance.cli.job_options import SampleFiles
@@ -25,8 +22,9 @@ from harness.environments.provision import prepare
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import Jar, OwnCode
 from harness.targets.targets import Targets
-from tests.engine.compiled import java_jar, scala_jar
+from tests.engine.compiled import java_jar, needs_javac, scala_jar
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
+from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, sample
 
 PROGRAM = """
@@ -185,7 +183,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @full_run_only
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@needs_javac
 def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
     for version, scala in (("3.5", "2.12"), ("4.3", "2.13")):
         scala_jar(folder / f"jobs_{scala}.jar", _environment(version))
@@ -210,10 +208,9 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
     assert not (folder / "mine").exists()
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@needs_javac
 def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     java_jar(folder / "sums.jar", _environment("3.5"))
-    command = [str(Path(sys.executable).with_name("conformance")), "check"]
     upgrade, back = ("--from", "3.5", "--to", "4.3"), ("--from", "4.3", "--to", "3.5")
     mistakes = (
         (back, "acme.Main", (), "the jar is compiled for another Spark: 4.3.0 does not have this. Compile it for both"),
@@ -225,7 +222,7 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
     )
     for versions, name, arguments, expected in sample(mistakes, 3):
         options = [*versions, "--jar", "sums.jar", "--main", name, *SAMPLES, "--", *arguments]
-        done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
+        done = conformance(folder, "check", *options)
         assert expected in " ".join(done.stderr.split()), done.stdout + done.stderr
         assert done.returncode == 2, name
 
@@ -258,7 +255,8 @@ public class Main {
 """
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@full_run_only
+@needs_javac
 def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_queries(tmp_path: Path) -> None:
     (tmp_path / "Main.java").write_text(TWO_QUERIES)
     for version, jar in (("3.5", "old.jar"), ("4.3", "new.jar")):
@@ -307,30 +305,13 @@ def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_qu
     assert not (tmp_path / "elsewhere").exists()
 
 
-@full_run_only
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
-def test_a_case_that_python_code_builds_runs_a_main_method(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_jar(folder / "sums.jar", _environment("4.3"))
-    monkeypatch.chdir(folder)
-    orders, clicks = "order_time TIMESTAMP, who STRING, amount BIGINT", "click_time TIMESTAMP, who STRING, page STRING"
-    case = watermark_case({"main": "acme.Main", "jar": "sums.jar"}, orders=orders, clicks=clicks)
-    case = case.add(
-        orders=[("12:01", "ada", 7), ("12:31", "bob", 1)], clicks=[("12:00", "ada", "home"), ("12:31", "cy", "sale")]
-    )
-    right = case.expect(rows=[({"start": "12:00", "end": "12:10"}, "home", 7)], watermark="12:21")
-    assert right.run(spark="4.3").verdict.status == "conforms"
-    assert not (folder / "mine").exists()
-
-
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@needs_javac
 def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folder: Path) -> None:
     java_jar(folder / "sums.jar", _environment("3.5"))
     (folder / "orders").mkdir()
     (folder / "orders" / "a.json").write_text('{"order_time": "2026-03-01 12:00:00", "who": "ada", "amount": 7}\n')
-    command = [str(Path(sys.executable).with_name("conformance")), "sample", "--from", "3.5", "--record", "5"]
-    done = subprocess.run(
-        [*command, "--jar", "sums.jar", "--main", "acme.Main"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    main = ("--jar", "sums.jar", "--main", "acme.Main")
+    done = conformance(folder, "sample", "--from", "3.5", "--record", "5", *main)
     assert done.returncode == 0, done.stderr
     schema = "orders=`order_time` timestamp, `who` string, `amount` bigint"
     assert done.stdout == f"--sample orders=orders.jsonl --schema '{schema}' --sample clicks=clicks.jsonl\n"
@@ -341,7 +322,7 @@ def test_samples_of_a_main_method_are_recorded_from_its_sources_or_made_up(folde
     assert not (folder / "mine").exists()
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@needs_javac
 def test_what_a_method_does_wrong_is_its_own_and_what_spark_refuses_is_judged(folder: Path) -> None:
     java_jar(folder / "sums.jar", _environment("3.5"))
     (folder / "cases").mkdir()
@@ -415,16 +396,14 @@ def test_a_method_of_scala_keeps_state_of_its_own_types_in_the_jars_that_its_cas
 
 
 def _run(folder: Path, cases: str, *versions: str, jars: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("conformance")), "run", cases, "--allow-code", "--output", "r.jsonl"]
-    options = [text for version in versions for text in ("--spark", version)]
-    options += [text for jar in jars for text in ("--jar", jar)]
-    return subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
+    options = [word for version in versions for word in ("--spark", version)]
+    options += [word for jar in jars for word in ("--jar", jar)]
+    return conformance(folder, "run", cases, "--allow-code", "--output", "r.jsonl", *options)
 
 
 def _checked(folder: Path, *options: str) -> dict[str, Any]:
-    command = [str(Path(sys.executable).with_name("conformance")), "check", "--from", "3.5", "--to", "4.3", "--json"]
     quick = ["--batches", "2", "--no-silent-streams", "--no-repeat-rows"]
-    done = subprocess.run([*command, *quick, *options], cwd=folder, capture_output=True, text=True, check=False)
+    done = conformance(folder, "check", "--from", "3.5", "--to", "4.3", "--json", *quick, *options)
     assert done.stdout, done.stderr
     answer = {key: value for key, value in json.loads(done.stdout).items() if key != "case"}
     assert done.returncode == 1

@@ -1,33 +1,19 @@
 """Whoever stops a run gets told what is left of it, and no engine stays behind."""
 
-import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
+from tests.engine.typed import ROOT, start
 from tests.support.effort import sample
-from tests.support.foreground import in_the_foreground
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("how", sample([signal.SIGINT, signal.SIGTERM], 1), ids=lambda how: how.name)
 def test_a_run_that_is_stopped(tmp_path, how):
-    arguments = ["run", str(ROOT / "cases" / "late-drops"), "--spark", "3.5", "--work", str(tmp_path / "work")]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli.main", *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=in_the_foreground,
-    )
+    run = start(tmp_path, "run", ROOT / "cases" / "late-drops", "--spark", "3.5", "--work", tmp_path / "work")
     for line in run.stderr:
         if line.startswith("[ 1/"):
             break

@@ -1,4 +1,4 @@
-"""The pages on one's own job, followed to the letter with real Sparks, each in a folder of its own."""
+"""The pages on one's own job and on the gate, followed to the letter with real Sparks, each in a folder of its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @full_run_only
-@pytest.mark.parametrize("page", ["your-own-job", "your-job-as-a-case", "your-job-in-pytest", "your-job-needs"])
-def test_your_own_job(page, tmp_path):
+@pytest.mark.parametrize(
+    "page", ["your-own-job", "your-job-as-a-case", "your-job-in-pytest", "your-job-needs", "gate-your-upgrade"]
+)
+def test_a_page(page, tmp_path):
     follow(ROOT / "docs" / f"{page}.md", tmp_path)

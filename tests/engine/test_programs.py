@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from harness.environments import provision
 from harness.targets.targets import Targets
+from tests.engine.typed import conformance, contents
 from tests.support.effort import full_run_only
 
 FUNCTION = """
@@ -92,7 +91,7 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     files = {"same.py": FUNCTION, "jobs/job.py": PROGRAM, "jobs/acme_names.py": NAMES, "orders.csv": ORDERS}
     for name, text in {**files, "clicks.csv": CLICKS}.items():
         (here / name).write_text(text)
-    before = _digests(tmp_path)
+    before = contents(tmp_path)
 
     asked = _check(here, "jobs/job.py", "--", "--into", str(mine))
     assert asked.returncode == 2
@@ -109,8 +108,8 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     page = (here / "of-program/query-2/verdict.html").read_text()
     line = PROGRAM[: PROGRAM.index("names.writeStream")].count("\n") + 1
     assert f"the function of foreachBatch at job.py:{line} is not called" in page
-    written = {path for path in _digests(tmp_path) if path.parts[len(tmp_path.parts)] == "mine"}
-    assert {path: _digests(tmp_path)[path] for path in before} == before
+    written = {path for path in contents(tmp_path) if path.parts[len(tmp_path.parts)] == "mine"}
+    assert {path: contents(tmp_path)[path] for path in before} == before
     assert written == {path for path in before if path.is_relative_to(mine)}
 
 
@@ -155,9 +154,8 @@ def test_functions_of_sinks_are_called_only_if_the_case_says_so(tmp_path: Path) 
         (tmp_path / f"{name}.yaml").write_text(f"{case}\noutputMode: append\nsteps: {steps}\n")
 
     def ran(name: str) -> list[str]:
-        command = [str(Path(sys.executable).with_name("conformance")), "run", f"{name}.yaml", "--spark", "3.5"]
-        done = subprocess.run([*command, "--allow-code", "--code", "."], cwd=tmp_path, capture_output=True, check=False)
-        assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+        done = conformance(tmp_path, "run", f"{name}.yaml", "--spark", "3.5", "--allow-code", "--code", ".")
+        assert done.returncode == 0, done.stdout + done.stderr
         files = sorted(tmp_path.glob("writes.py-*"))
         return [line for file in files for line in file.read_text().splitlines()]
 
@@ -189,21 +187,14 @@ def test_a_checkpoint_that_a_query_of_a_program_wrote_is_resumed_with_that_query
     (tmp_path / "events" / "1.json").write_text('{"t": "2026-03-01 12:00:00", "n": 1}\n')
     program = [str(environment.python), "counts.py", "production"]
     subprocess.run(program, cwd=tmp_path, env=environment.environ(), check=True, capture_output=True)
-    written = _digests(tmp_path / "production")
+    written = contents(tmp_path / "production")
 
     def resume(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).with_name("conformance")), "checkpoint", "resume", "production"]
-        asked = [*command, "--call", "counts.py", "--to", "3.5", *options, "--", "elsewhere"]
-        return subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+        named = ("production", "--call", "counts.py", "--to", "3.5")
+        return conformance(tmp_path, "checkpoint", "resume", *named, *options, "--", "elsewhere")
 
-    record = ["sample", "counts.py", "--from", "3.5", "--record", "9", "--mask", "events=n", "--", "elsewhere"]
-    sample = subprocess.run(
-        [str(Path(sys.executable).with_name("conformance")), *record],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    record = ("--from", "3.5", "--record", "9", "--mask", "events=n", "--", "elsewhere")
+    sample = conformance(tmp_path, "sample", "counts.py", *record)
     assert sample.returncode == 0, sample.stderr
     (row,) = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
     assert row["t"] == "2026-03-01T12:00:00.000Z"
@@ -215,21 +206,16 @@ def test_a_checkpoint_that_a_query_of_a_program_wrote_is_resumed_with_that_query
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert "● the checkpoint resumes on 3.5.9" in resumed.stdout
     assert "micro-batch 2 ran with watermark 2026-03-01T11:00:00Z" in resumed.stdout
-    assert _digests(tmp_path / "production") == written
+    assert contents(tmp_path / "production") == written
     assert not (tmp_path / "elsewhere").exists()
 
 
 def _check(folder: Path, job: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("conformance")), "check", job, "--from", "3.5", "--to", "4.3"]
     quick = ["--batches", "2", "--no-silent-streams", "--no-repeat-rows", "--json"]
-    done = subprocess.run([*command, *quick, *options], cwd=folder, capture_output=True, text=True, check=False)
+    done = conformance(folder, "check", job, "--from", "3.5", "--to", "4.3", *quick, *options)
     assert done.stdout or done.returncode == 2, done.stderr
     return done
 
 
 def _verdict(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in answer.items() if key != "case"}
-
-
-def _digests(folder: Path) -> dict[Path, str]:
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engine.typed import conformance, contents
 from tests.support.effort import full_run_only
 
 JOBS = '''
@@ -56,9 +54,8 @@ def check(tmp_path: Path):
     schema = "orders=ts TIMESTAMP, shop STRING, cents STRING, qty INT"
 
     def run(function: str) -> tuple[int, dict[str, Any]]:
-        command = [str(Path(sys.executable).with_name("conformance")), "check", f"jobs:{function}", "--code", "."]
-        sides = ["--from", "3.5", "--to", "4.3", "--sample", "orders=orders.csv", "--schema", schema, "--json"]
-        done = subprocess.run([*command, *sides], cwd=tmp_path, capture_output=True, text=True, check=False)
+        sides = ("--from", "3.5", "--to", "4.3", "--sample", "orders=orders.csv", "--schema", schema, "--json")
+        done = conformance(tmp_path, "check", f"jobs:{function}", "--code", ".", *sides)
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
 
@@ -89,14 +86,10 @@ def test_a_job_that_does_not_read_its_sample_is_no_answer(check) -> None:
 
 
 def test_a_job_that_starts_its_query_touches_nothing(check, tmp_path: Path) -> None:
-    before = _digests(tmp_path / "mine")
+    before = contents(tmp_path / "mine")
     code, found = check("starts_itself")
     assert (code, found["checkpoints"]) == (2, [])
     assert all(
         "starts a query itself" in failure["why"] and "jobs.py:" in failure["why"] for failure in found["failures"]
     )
-    assert _digests(tmp_path / "mine") == before
-
-
-def _digests(folder: Path) -> dict[Path, str]:
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+    assert contents(tmp_path / "mine") == before

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from harness.environments import provision
 from harness.targets.targets import Targets
+from tests.engine.typed import conformance
 
 CASES = Path(__file__).parents[2] / "cases"
 (TARGET,) = Targets.load().select(["2.4"])
 OBSTACLE = provision.obstacle(TARGET)
 pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=f"{TARGET}: {OBSTACLE}")
-
-
-def conformance(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "conformance.cli.main", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
 
 
 def test_cases_of_every_kind_are_as_expected(tmp_path: Path) -> None:
@@ -29,23 +23,13 @@ def test_cases_of_every_kind_are_as_expected(tmp_path: Path) -> None:
         "recovery/shuffle-partitions-stay-after-restart",  # a setting of the session (SPARK-27253)
         "deduplication/sql-distinct-runs-in-complete-mode",  # an error of the JVM that pyspark converts
     ]
-    done = conformance(
-        "run", *(CASES / f"{case}.yaml" for case in chosen), "--spark", "2.4", "--output", tmp_path / "results.jsonl"
-    )
+    done = conformance(tmp_path, "run", *(str(CASES / f"{case}.yaml") for case in chosen), "--spark", "2.4")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 violate" in done.stdout
     assert "known bug" in done.stdout
 
 
 def test_its_checkpoint_on_the_next_line(tmp_path: Path) -> None:
-    done = conformance(
-        "upgrade",
-        CASES / "late-drops" / "window-still-open.yaml",
-        "--from",
-        "2.4",
-        "--to",
-        "3.0",
-        "--output",
-        tmp_path / "upgrades.jsonl",
-    )
+    case = str(CASES / "late-drops" / "window-still-open.yaml")
+    done = conformance(tmp_path, "upgrade", case, "--from", "2.4", "--to", "3.0")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,11 @@ from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import Jar, OwnCode
-from harness.scheduling.cell_run import CellRun, CellTask, Limits
-from harness.scheduling.scheduler import Listener, Scheduler
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 from harness.targets.targets import Targets
-from tests.engine.compiled import java_jar
+from tests.engine.compiled import java_jar, needs_javac
+from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, sample
 
@@ -96,7 +96,6 @@ steps:
   - NEXT
 """
 SAMPLE = "opened,kind\n" + "".join(f"2026-03-01 12:{minute}:00,{'ab'[minute % 2]}\n" for minute in range(10, 60, 7))
-NEEDS_JAVAC = pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["program", pytest.param("main", marks=(full_run_only, NEEDS_JAVAC))])
+@pytest.mark.parametrize("kind", ["program", pytest.param("main", marks=(full_run_only, needs_javac))])
 def test_a_job_of_every_trigger_is_checked(folder: Path, kind: str) -> None:
     """A function, a method and SQL say no trigger, and `check` lets nobody give them one: test_however_written checks them."""
     job = ["job.py"]
@@ -126,7 +125,7 @@ def test_a_job_of_every_trigger_is_checked(folder: Path, kind: str) -> None:
     assert not (folder / "mine").exists()
 
 
-@NEEDS_JAVAC
+@needs_javac
 def test_a_query_of_every_trigger_keeps_a_checkpoint_before_each_step(folder: Path) -> None:
     """Also where no run of the query goes on: after a restart, with a trigger that runs the query once for each action."""
     (target,) = Targets.load().select(["4.3"])
@@ -140,23 +139,16 @@ def test_a_query_of_every_trigger_keeps_a_checkpoint_before_each_step(folder: Pa
             (folder / "cases" / f"{kind}-{number}.yaml").write_text(text)
     loaded = discovery.load([folder / "cases"])
     loaded.raise_for_problems()
-    done: list[CellRun] = []
-
-    class Listening(Listener):
-        def cell_done(self, run: CellRun) -> None:
-            done.append(run)
-
     runtime = LocalRuntime(folder, own_code=OwnCode.at([folder]), jars=(Jar.parse(str(folder / "job.jar")),))
     tasks = [CellTask(case, (target,), keep=cuts(case, each=True)) for case in loaded.cases]
-    Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), Listening(), allow_code=True).run(tasks)
-    assert len(done) == len(tasks)
-    for run in done:
-        assert run.failure is None, run.failure
-        (seen,) = run.observations
-        assert seen.error is None, (run.case.id, seen.error)
+    answers = Remembering()
+    Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), answers, allow_code=True).run(tasks)
+    for task in tasks:
+        seen, kept = answers.seen[task.case.id], answers.kept[task.case.id]
+        assert seen.error is None, (task.case.id, seen.error)
         rows = {row[1:] for step in seen.steps for batch in step.batches for row in batch.rows}
-        assert {("a", 1), ("b", 1)} <= rows, run.case.id
-        kept = [
-            step for step, checkpoint in run.kept.items() if Path(checkpoint.saved, "checkpoint", "commits").is_dir()
+        assert {("a", 1), ("b", 1)} <= rows, task.case.id
+        written = [
+            step for step, checkpoint in kept.items() if Path(checkpoint.saved, "checkpoint", "commits").is_dir()
         ]
-        assert kept == [*run.task.keep], run.case.id
+        assert written == [*task.keep], task.case.id

@@ -1,11 +1,14 @@
 """``.ci/run``: what a command in the background prints is shown, that it fails is noticed, and none outlives the script."""
 
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
 
 import psutil
+
+from tests.support.whole_suite import whole_suite
 
 RUN = Path(__file__).parents[2] / ".ci" / "run"
 LIMIT_S = 600
@@ -44,6 +47,14 @@ def test_a_command_ends_with_the_script_and_so_does_what_it_started(tmp_path):
     while runs(child):
         assert time.monotonic() - begun < LIMIT_S
         time.sleep(0.01)
+
+
+def test_the_cases_that_make_a_class_archive_give_their_engine_no_jars():
+    """An engine with jars of its own writes none, and all engines of the tests would start slower in silence."""
+    (family,) = re.findall(r"suite cases/(\S+) --shard", RUN.read_text(encoding="utf-8"))
+    cases = [case for case in whole_suite().cases if case.family == family]
+    assert cases
+    assert not [case.id for case in cases if case.topics or case.table_formats or case.jars or case.calls_main]
 
 
 def runs(number):

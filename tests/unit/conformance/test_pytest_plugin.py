@@ -96,6 +96,7 @@ def test_items_are_selected_by_their_ids(folder: pytest.Pytester) -> None:
     [
         (["--env", "NOT_SET", "--env", "PATH"], "--env: NOT_SET is not set in this environment"),
         (["--env", "PATH", "--spark-runtime", "container"], "--env: a container gets no variables of this machine"),
+        (["--spark", "9.9"], "'9.9' is not a target"),
         (["--spark-runtime", "docker"], "--spark-runtime: 'docker' is not one of local, container"),
     ],
 )
