@@ -13,7 +13,7 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import NamedJob
+from conformance.cli.named_job import named_job, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
@@ -118,7 +118,7 @@ def check(
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     job, arguments = job_options.with_arguments(job, arguments, main)
-    named = NamedJob(
+    named = named_job(
         job=job,
         call=call,
         main=main,
@@ -139,7 +139,7 @@ def check(
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
-        asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
+        asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
         trial = Trial(
