@@ -12,10 +12,10 @@ from conformance.cli import job_options
 from conformance.cli.console import errors_console
 from conformance.cli.options import one_of
 from conformance.cli.progress import EngineLines
-from conformance.core.versions import SparkVersion
 from conformance.own_job.job_run import MODES
 from conformance.own_job.named_job import JobQueries, LacksSamples, NamedJob, QueryWithSamples, kind_of
 from conformance.runner.resources import EngineUse
+from harness.progress import ProgressCallback
 from harness.targets.targets import Target
 
 
@@ -76,23 +76,18 @@ def queries(
     silent: bool = False,
 ) -> JobQueries:
     """Find the queries of a job, with all notes that are not shown yet; see `NamedJob.queries`."""
-    listener = _Asking(notes)
+    left = [*notes]
+
+    def asking() -> ProgressCallback:
+        errors_console(left, f"{named.text}: asking {target.version} what it reads and starts")
+        left.clear()
+        return EngineLines().says
+
     try:
-        asked = named.queries(target, where, files, stack, listener, silent=silent)
+        asked = named.queries(target, where, files, stack, asking, silent=silent)
     except LacksSamples as problem:
         raise typer.BadParameter(str(problem), param_hint="--sample") from None
-    return replace(asked, notes=(*listener.notes, *asked.notes))
-
-
-class _Asking(EngineLines):
-    """Shows the notes, and which version is asked."""
-
-    def __init__(self, notes: Sequence[str]) -> None:
-        self.notes = tuple(notes)
-
-    def asks(self, job: str, version: SparkVersion) -> None:
-        errors_console(self.notes, f"{job}: asking {version} what it reads and starts")
-        self.notes = ()
+    return replace(asked, notes=(*left, *asked.notes))
 
 
 def one_query(asked: JobQueries, number: int | None) -> QueryWithSamples:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import SparkVersion
 from conformance.own_job import program as programs
 from conformance.own_job.job_run import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
@@ -16,6 +15,7 @@ from conformance.own_job.program import Program, SampleFiles, is_program
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
+from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Target
 
@@ -31,16 +31,6 @@ def kind_of(text: str) -> JobKind:
 
 class LacksSamples(WrongUsage):
     """A function has no sample, so nothing says which streams it gets."""
-
-
-class JobListener(Protocol):
-    """What a person sees while a program is asked for its queries."""
-
-    def asks(self, job: str, version: SparkVersion) -> None:
-        """An engine of this version is about to start."""
-
-    def says(self, line: str) -> None:
-        """The engine says something."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class NamedJob:
         where: EngineUse,
         files: SampleFiles,
         stack: ExitStack,
-        listener: JobListener,
+        asking: Callable[[], ProgressCallback],
         *,
         silent: bool = False,
     ) -> JobQueries:
@@ -93,6 +83,7 @@ class NamedJob:
 
         Args:
             stack: ends the engines.
+            asking: called before an engine is asked what a program does; returns what shows the lines of the engine.
             silent: whether a source of a program whose columns are known needs no sample.
 
         Raises:
@@ -102,9 +93,7 @@ class NamedJob:
         if self.kind == "a program":
             program, where = self.program(where)
             kept = stack.enter_context(where.keeping_engines())
-            listener.asks(self.text, target.version)
-            timeout = where.concurrency.step_timeout
-            seen = programs.survey(program, target, kept, files, timeout, listener.says)
+            seen = programs.survey(program, target, kept, files, where.concurrency.step_timeout, asking())
             return JobQueries(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept))
         query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())

@@ -29,9 +29,9 @@ from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, met, severity
 from reports.results.records import Target
 
-Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
+JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
 """In turn: both versions do the same; not the same; the job itself fails; no answer."""
-_EXIT_CODES: Mapping[Answer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
+_EXIT_CODES: Mapping[JobAnswer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class JobVerdict:
     """The whole case on the earlier and on the later version."""
     handoffs: tuple[Handoffs, ...]
     """The checkpoints, those that do not resume as after a restart first."""
-    answer: Answer
+    answer: JobAnswer
     change: BehaviourChange | None
     failures: tuple[tuple[Target, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
@@ -339,7 +339,7 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
 
-def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> Answer:
+def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
         return "fails"
     if not all(map(has_behaviour, wholes)) or not any(_emitted(whole.observation) for whole in wholes):
