@@ -169,12 +169,8 @@ def judge_job(run: JobRun) -> JobVerdict:
     without a restart or after one.
     """
     before, after = run.on(run.before), run.on(run.after)
-    restarted, resumed, tried, without_handoff = (
-        run.resumed(run.before),
-        run.resumed(run.after),
-        run.tried,
-        run.without_handoff,
-    )
+    restarted, resumed = run.resumed(run.before), run.resumed(run.after)
+    tried, without_handoff = run.tried, run.without_handoff
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
     targets = {target.name: target for target in run.engines}
@@ -412,4 +408,4 @@ class Stress:
 
 def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress] = ()) -> int:
     """The exit code of a job, with that of each stress but those that the earlier version itself does not survive."""
-    return combined([verdict.exit_code, *(each.verdict.exit_code for each in stresses if not each.fails_before)])
+    return combined([verdict.exit_code, *(stress.verdict.exit_code for stress in stresses if not stress.fails_before)])
