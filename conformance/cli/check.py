@@ -13,7 +13,7 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import NamedJob
+from conformance.cli.named_job import named_job, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
@@ -22,6 +22,7 @@ from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import Sample
+from conformance.own_job.statements import summary as summary_of
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.variants.catalogue import KAFKA
@@ -118,7 +119,7 @@ def check(
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     job, arguments = job_options.with_arguments(job, arguments, main)
-    named = NamedJob(
+    named = named_job(
         job=job,
         call=call,
         main=main,
@@ -139,19 +140,9 @@ def check(
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
     with ExitStack() as stack:
-        asked = named.queries(before, where, files, stack, [*notes_on_before, *notes_on_after])
+        asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
-        trial = Trial(
-            before,
-            after,
-            asked.where,
-            batches=batches,
-            silent_streams=silent_streams,
-            repeat_rows=repeat_rows,
-            source=source,
-            command=command_line(),
-        )
 
         def known(verdict: JobVerdict) -> KnownOfJob | None:
             about = published.result()
@@ -159,16 +150,26 @@ def check(
                 return None
             return about.known(verdict.features, verdict.conf, verdict.plan, verdict.planned_elsewhere)
 
-        lines: list[Text] = []
-        records, exit_codes = [], []
-        for answer in trial.answers(asked.queries, output, known, _Shown(trial, asked.notes)):
-            summary, page = f"{answer.query.title}: {answer.summary}", answer.folder / PAGE
-            write_verdict(page, summary, [*map(job_options.described, answer.samples)], [*answer.statements])
-            lines += _lines(answer, page, answer.summary if len(asked.queries) == 1 else summary)
-            records.append(answer.record())
-            exit_codes.append(answer.exit_code)
+        trial = Trial(
+            before,
+            after,
+            asked.where,
+            batches,
+            silent_streams,
+            repeat_rows,
+            source,
+            known,
+            _Shown(f"{before.version} → {after.version}", asked.notes),
+        )
+        answers, lines = [], list[Text]()
+        for number, (query, samples) in enumerate(asked.queries, 1):
+            alone = len(asked.queries) == 1
+            answer = trial.answer(query, samples, output if alone else output / f"query-{number}", command_line())
+            lines += _lines(answer, alone=alone)
+            answers.append(answer)
+    records = [answer.record() for answer in answers]
     print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
-    raise typer.Exit(combined(exit_codes))
+    raise typer.Exit(combined(answer.exit_code for answer in answers))
 
 
 def _published(before: Target, after: Target) -> Published | None:
@@ -176,21 +177,24 @@ def _published(before: Target, after: Target) -> Published | None:
     return Published.about(results, before.version, after.version)
 
 
-def _lines(answer: QueryAnswer, page: Path, summary: str) -> Iterator[Text]:
-    verdict = answer.verdict
+def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
+    """Write the page of an answer, and yield its lines; ``alone``: whether the job has no other query."""
+    verdict, statements = answer.verdict, [*answer.statements]
+    summary, page = summary_of(verdict), answer.folder / PAGE
+    titled = f"{answer.query.title}: {summary}"
+    write_verdict(page, titled, [*map(job_options.described, answer.samples)], statements)
+    yield from job_options.statement_lines(statements)
     case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
-    yield from job_options.statement_lines(answer.statements)
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
     yield Text()
-    yield Text(summary, style=final_style(answer.exit_code))
+    yield Text(summary if alone else titled, style=final_style(answer.exit_code))
 
 
 class _Shown:
     """What a person sees on standard error: the notes before the first query, then each query with its samples and its cells."""
 
-    def __init__(self, trial: Trial, notes: Sequence[str]) -> None:
-        self._versions, self._notes = f"{trial.before.version} → {trial.after.version}", notes
-        self._errors = errors_console()
+    def __init__(self, versions: str, notes: Sequence[str]) -> None:
+        self._versions, self._notes = versions, notes
 
     def begins(self, query: job_run.OwnQuery, case: Case, samples: Sequence[Sample], folder: Path) -> None:
         plan = f"{query.title}: {counted(len(case.steps), 'step')}, {self._versions}; into {folder}"
@@ -198,7 +202,7 @@ class _Shown:
         self._notes = ()
 
     def progress(self, *, many_rows: bool) -> Answers[job_run.Outcome]:
-        return Answers("steps" if many_rows else "answers", 0, self._errors, _answer_line)
+        return Answers("steps" if many_rows else "answers", 0, errors_console(), _answer_line)
 
 
 def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:

@@ -17,7 +17,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import NamedJob
+from conformance.cli.named_job import named_job, one_query, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
@@ -115,7 +115,7 @@ def resume(
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
     # A program of Python and SQL may need a jar, too.
     of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
-    named = NamedJob(
+    named = named_job(
         job=None if of_jar else call,
         call=call if of_jar else None,
         main=main,
@@ -128,8 +128,8 @@ def resume(
     target, notes = engine_options.one_target(to, "--to")
     checkpoint = read(files := open_files(where))  # refuses a folder that is no checkpoint before an engine starts
     with ExitStack() as stack:
-        asked = named.queries(target, where_to_run, sample_files, stack, notes, silent=True)
-        job, samples = asked.query(query)
+        asked = queries(named, target, where_to_run, sample_files, stack, notes, silent=True)
+        job, samples = one_query(asked, query)
         errors = errors_console(asked.notes)
         job_options.print_samples(samples, errors)
         resumed = resumption.resume(files, checkpoint, job, samples, target, asked.where, NoAnswers())

@@ -10,7 +10,7 @@ import typer
 from conformance.cli import engine_options, job_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import NamedJob
+from conformance.cli.named_job import named_job
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import EngineLines
 from conformance.core.errors import WrongUsage
@@ -60,7 +60,7 @@ def sample(
     """
     job, arguments = job_options.with_arguments(job, arguments, main)
     which = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
-    named = NamedJob(job=job, main=main, which=which, arguments=arguments)
+    named = named_job(job=job, main=main, which=which, arguments=arguments)
     if named.kind != "a program":
         raise typer.BadParameter(which, param_hint="PROGRAM")
     if mask and not record:

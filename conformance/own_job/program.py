@@ -104,6 +104,9 @@ class SampleFiles(Protocol):
     def read(self, stream: str, ddl: str | None = None) -> Sample:
         """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors."""
 
+    def all(self) -> tuple[Sample, ...]:
+        """Every sample, then the streams of which the user gives only columns; see `read_sample` for errors."""
+
     def columns(self, stream: str) -> str | None:
         """The columns of a source, as the user gives them or by its sample; None without both."""
 

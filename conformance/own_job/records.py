@@ -63,7 +63,7 @@ def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Json]:
         "tried": [
             {
                 "setting": tried.setting,
-                "outcomes": [each.outcome for each in tried.verdicts],
+                "outcomes": [verdict.outcome for verdict in tried.verdicts],
                 "proven": tried.proven,
             }
             for tried in group.tried

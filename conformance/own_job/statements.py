@@ -46,20 +46,20 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
 
 
 def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
-    """What changes, however often: the rows, the columns, and what became of checkpoints."""
+    """Name what changes, however often: the rows, the columns, and what became of checkpoints."""
     rows = {
         (verdict.answer, verdict.change.what if verdict.change is not None else ""),
-        *(("columns", each) for each in verdict.columns),
+        *(("columns", column) for column in verdict.columns),
     }
     rows.discard(("same", ""))
     errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if met(group.verdict) != "resumed")
-    return rows | {(met(of), error.title if error is not None else of.reason) for of, error in errors}
+    return rows | {(met(handoff), error.title if error is not None else handoff.reason) for handoff, error in errors}
 
 
 def _details(verdict: JobVerdict) -> Iterator[str]:
-    for each in (*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)):
-        yield f"{each.glyph} {each.text}"
-        yield from each.details
+    for line in (*_rows(verdict), *(_handoff(group, verdict) for group in verdict.handoffs)):
+        yield f"{line.glyph} {line.text}"
+        yield from line.details
 
 
 def statements(verdict: JobVerdict) -> Iterator[Statement]:
@@ -118,7 +118,7 @@ def _steps(numbers: tuple[int, ...]) -> str:
 
 
 def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVersion) -> tuple[str, ...]:
-    """Why a checkpoint did not resume on a version: the author's own code, else documented reasons that the error shows, else the error."""
+    """Say why a checkpoint did not resume: by the author's own code, else by documented reasons that the error shows, else by the error."""
     error = verdict.error
     if error is not None and error.own_code is not None:
         return error.own_code.evidence()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Protocol
 
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
@@ -23,7 +23,7 @@ from conformance.own_job.job_run import (
 )
 from conformance.own_job.records import NOTHING_KNOWN, record, write_results
 from conformance.own_job.sample import Sample
-from conformance.own_job.statements import statements, stress_statement, summary
+from conformance.own_job.statements import statements, stress_statement
 from conformance.own_job.verdict import JobVerdict, Stress, combined_exit_code, judge_job
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
@@ -87,32 +87,28 @@ class QueryAnswer:
 
     @property
     def statements(self) -> Iterator[Statement]:
-        """What it says, the answer to the question first."""
+        """What the answer says, the answer to the question first."""
         yield from statements(self.verdict)
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
         yield from (stress_statement(stress, self.verdict) for stress in self.stresses)
 
     @property
-    def summary(self) -> str:
-        return summary(self.verdict)
-
-    @property
     def exit_code(self) -> int:
         return combined_exit_code(self.verdict, self.stresses)
 
-    def record(self) -> dict[str, Any]:
-        """The answer as JSON."""
+    def record(self) -> dict[str, Json]:
+        """Record the answer as JSON."""
+        known = self.known.record() if self.known is not None else NOTHING_KNOWN
         stresses = {stress.name: record(stress.verdict) for stress in self.stresses}
         for stress in stresses.values():
             del stress["case"]  # it is not kept
-        known = self.known.record() if self.known is not None else NOTHING_KNOWN
         return {**record(self.verdict, known), **dict.fromkeys(CONDITIONS), **stresses}
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Two versions, and the conditions under which the queries of a job are tried on them."""
+    """Two versions, and how the queries of a job are tried on them."""
 
     before: Target
     after: Target
@@ -121,45 +117,28 @@ class Trial:
     silent_streams: bool
     repeat_rows: bool
     source: SourceOption
-    command: str
-    """The command line, for the results."""
+    known: Callable[[JobVerdict], Known | None]
+    """What is published about the query of a verdict."""
+    listener: TrialListener
 
-    def answers(
-        self,
-        queries: Sequence[tuple[OwnQuery, tuple[Sample, ...]]],
-        output: Path,
-        known: Callable[[JobVerdict], Known | None],
-        listener: TrialListener,
-    ) -> Iterator[QueryAnswer]:
-        """Try each query of a job.
-
-        Args:
-            queries: with their samples.
-            output: the folder for its case and its results; for each of several queries, one in there.
-            known: what is published about the query of a verdict.
+    def answer(self, query: OwnQuery, samples: Sequence[Sample], output: Path, command: str) -> QueryAnswer:
+        """Try a query with its samples; write its case and the results into a folder, with the command line.
 
         Raises:
             InvalidCase, CannotWriteFile: see `write_job`.
             Interrupted, HarnessError: see `conformance.runner.execution.execute`.
         """
-        for number, (query, samples) in enumerate(queries, 1):
-            folder = output if len(queries) == 1 else output / f"query-{number}"
-            sending = tuple(sample for sample in samples if sample.rows)
-            verdict, stresses = self._tried(query, samples, folder, listener)
-            yield QueryAnswer(query, sending, folder, verdict, stresses, known(verdict))
-
-    def _tried(
-        self, query: OwnQuery, samples: Sequence[Sample], output: Path, listener: TrialListener
-    ) -> tuple[JobVerdict, tuple[Stress, ...]]:
-        """Run the cases of a query, judge them, and write the case and the results of the sample as it is."""
-        sending = [sample for sample in samples if sample.rows]
+        sending = tuple(sample for sample in samples if sample.rows)
         stresses: list[Stress] = []
         with TemporaryDirectory(prefix="conformance-") as temporary:
             folder = Path(temporary)
             whole = self._case(query, samples, folder, again=self.repeat_rows)
-            listener.begins(query, whole, sending, output)
-            silent = self._silent_cases(query, samples, folder) if self.silent_streams and len(sending) > 1 else ()
-            run, *silent_runs = self._runs((whole, *silent), samples, folder, listener)
+            self.listener.begins(query, whole, sending, output)
+            cases = [whole]
+            if self.silent_streams and len(sending) > 1:
+                cases.append(silent := self._case(query, samples, folder, silent=True))
+                cases += through_topics(silent) if self.source == KAFKA else ()
+            run, *silent_runs = self._runs(cases, samples, folder)
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
             if verdict.answer in ("same", "differs"):
@@ -169,8 +148,8 @@ class Trial:
                     stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
         if stresses and self.repeat_rows and not stresses[0].fails_before:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
-        write_results(verdict, output / "results.jsonl", self.command)
-        return verdict, tuple(stresses)
+        write_results(verdict, output / "results.jsonl", command)
+        return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict))
 
     def _case(
         self, query: OwnQuery, samples: Sequence[Sample], folder: Path, *, silent: bool = False, again: bool = False
@@ -183,28 +162,16 @@ class Trial:
         needed = sum(len(sample.rows) for sample in samples) // _ROWS_OF_A_BATCH + 1
         return max(_BATCHES_IF_SILENT if silent else self.batches, min(needed, MOST_BATCHES))
 
-    def _silent_cases(self, query: OwnQuery, samples: Sequence[Sample], folder: Path) -> tuple[Case, ...]:
-        """The case whose streams are silent in turn and, if asked for, the same from topics."""
-        case = self._case(query, samples, folder, silent=True)
-        return (case, *(through_topics(case) if self.source == KAFKA else ()))
-
-    def _runs(
-        self, cases: Sequence[Case], samples: Sequence[Sample], folder: Path, listener: TrialListener
-    ) -> Sequence[JobRun]:
+    def _runs(self, cases: Sequence[Case], samples: Sequence[Sample], folder: Path) -> Sequence[JobRun]:
         """Run the first case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
         runs = []
         for case in cases:
             silent = case is not cases[0]
-            files = rows_in_files(
-                samples,
-                folder,
-                batches=self._batches(samples, silent=silent),
-                silent=silent,
-                again=self.repeat_rows and not silent,
-            )
+            batches, again = self._batches(samples, silent=silent), self.repeat_rows and not silent
+            files = rows_in_files(samples, folder, batches=batches, silent=silent, again=again)
             runs.append(JobRun.of(case, self.before, self.after, self.where, files))
         many_rows = bool(runs[0].files)
-        with listener.progress(many_rows=many_rows) as progress:
+        with self.listener.progress(many_rows=many_rows) as progress:
 
             def announce(cells: Sequence[CellTask]) -> None:
                 steps = sum(len(cell.case.steps) - (cell.cut or 1) + 1 for cell in cells) if many_rows else 0

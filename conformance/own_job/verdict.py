@@ -29,9 +29,9 @@ from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, met, severity
 from reports.results.records import Target
 
-Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
+JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
 """In turn: both versions do the same; not the same; the job itself fails; no answer."""
-_EXIT_CODES: Mapping[Answer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
+_EXIT_CODES: Mapping[JobAnswer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class JobVerdict:
     """The whole case on the earlier and on the later version."""
     handoffs: tuple[Handoffs, ...]
     """The checkpoints, those that do not resume as after a restart first."""
-    answer: Answer
+    answer: JobAnswer
     change: BehaviourChange | None
     failures: tuple[tuple[Target, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
@@ -169,12 +169,8 @@ def judge_job(run: JobRun) -> JobVerdict:
     without a restart or after one.
     """
     before, after = run.on(run.before), run.on(run.after)
-    restarted, resumed, tried, without_handoff = (
-        run.resumed(run.before),
-        run.resumed(run.after),
-        run.tried,
-        run.without_handoff,
-    )
+    restarted, resumed = run.resumed(run.before), run.resumed(run.after)
+    tried, without_handoff = run.tried, run.without_handoff
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
     targets = {target.name: target for target in run.engines}
@@ -339,7 +335,7 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
 
-def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> Answer:
+def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
         return "fails"
     if not all(map(has_behaviour, wholes)) or not any(_emitted(whole.observation) for whole in wholes):
@@ -412,4 +408,4 @@ class Stress:
 
 def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress] = ()) -> int:
     """The exit code of a job, with that of each stress but those that the earlier version itself does not survive."""
-    return combined([verdict.exit_code, *(each.verdict.exit_code for each in stresses if not each.fails_before)])
+    return combined([verdict.exit_code, *(stress.verdict.exit_code for stress in stresses if not stress.fails_before)])

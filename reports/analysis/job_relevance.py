@@ -130,7 +130,7 @@ class Published:
             return None
         matrix = Matrix.of(results)
         bugs = {case for cells in matrix.known_bugs((a, b)).values() for case, _ in cells}
-        changed = {change.case for change in _changes(matrix, a, b)}
+        changed = {change.case for change in changes(matrix, a, b).changes}
         return cls(a, b, matrix, discovery.some(bugs | changed))
 
     def known(
@@ -139,13 +139,10 @@ class Published:
         """Find the known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite."""
         met_by = concerned(self.cases, frozenset(uses), conf or {}, read_plan(plan))
         matrix = replace(self.matrix, cases=tuple(sorted(met_by)))
-        met = tuple(change for change in _changes(matrix, self.before, self.after) if change.met_by_running_queries)
+        changed = changes(matrix, self.before, self.after).changes
+        met = tuple(change for change in changed if change.met_by_running_queries)
         bugs = tuple(_bugs(matrix, (self.before, self.after), met_by))
         return KnownOfJob(self.before, self.after, uses, planned_by, bugs, met, met_by)
-
-
-def _changes(matrix: Matrix, before: Target, after: Target) -> tuple[Change, ...]:
-    return () if before == after else changes(matrix, before, after).changes
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
@@ -196,15 +193,15 @@ def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
             return False
     if query.joins and len(query.watermarks) < len(query.sources) and all(join.watermarked for join in job.joins):
         return False
-    if any(_peculiar(join.on) - set().union(*(_peculiar(of.on) for of in job.joins)) for join in query.joins):
+    if any(_peculiar(join.on) - set().union(*(_peculiar(other.on) for other in job.joins)) for join in query.joins):
         return False
-    return "dedup-projection-bug" not in case.behaviour or not all(of.sees_time for of in job.deduplications)
+    return "dedup-projection-bug" not in case.behaviour or not all(other.sees_time for other in job.deduplications)
 
 
 def _peculiar(condition: str) -> set[str]:
     """What of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
     numbers = (re.findall(r"\d+", part) for part in re.split(r"\bAND\b", condition, flags=re.IGNORECASE))
-    equal = any(len(set(each)) < len(each) for each in numbers)
+    equal = any(len(set(terms)) < len(terms) for terms in numbers)
     cast = re.search(r"\bcast\(", condition, re.IGNORECASE) is not None
     return {name for name, has in (("equal terms", equal), ("cast", cast)) if has}
 

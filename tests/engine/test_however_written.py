@@ -13,7 +13,7 @@ import pytest
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import open_files
 from conformance.cli.job_options import SampleFiles
-from conformance.cli.named_job import NamedJob
+from conformance.cli.named_job import named_job, one_query, queries
 from conformance.cli.progress import NoAnswers
 from conformance.own_job.resumption import resume
 from conformance.runner.resources import EngineUse
@@ -278,15 +278,15 @@ def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_qu
 
     jars = (Jar.parse(str(tmp_path / "new.jar")),)
     use = EngineUse(runtime=RuntimeOptions(own_code=OwnCode.at([tmp_path]), jars=jars))
-    named = NamedJob(main="acme.Main", which="", arguments=[str(tmp_path / "elsewhere")])
+    named = named_job(main="acme.Main", which="", arguments=[str(tmp_path / "elsewhere")])
     (target,) = Targets.load().select(["4.3"])
     with ExitStack() as stack:
-        asked = named.queries(target, use, SampleFiles.of((), (), 1, use), stack, (), silent=True)
+        asked = queries(named, target, use, SampleFiles.of((), (), 1, use), stack, (), silent=True)
         counts, bought = (
             resume(
                 files := open_files(str(tmp_path / "mine" / name)),
                 read(files),
-                *asked.query(number),
+                *one_query(asked, number),
                 target,
                 asked.where,
                 NoAnswers(),

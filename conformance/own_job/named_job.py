@@ -1,0 +1,119 @@
+"""Which queries a user means who names a program, a file of SQL, a function, or a method of a jar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from conformance.core.errors import WrongUsage
+from conformance.own_job import program as programs
+from conformance.own_job.job_run import OwnQuery, check_function
+from conformance.own_job.jvm_method import function_or_method
+from conformance.own_job.program import Program, SampleFiles, is_program
+from conformance.own_job.sample import Sample
+from conformance.own_job.sql_file import SqlFile, is_sql_file
+from conformance.runner.resources import EngineUse
+from harness.progress import ProgressCallback
+from harness.runtimes.own_code import OwnCode
+from harness.targets.targets import Target
+
+JobKind: TypeAlias = Literal["a program", "a file of SQL", "a function"]
+QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
+
+
+def kind_of(text: str) -> JobKind:
+    if is_sql_file(text):
+        return "a file of SQL"
+    return "a program" if is_program(text) else "a function"
+
+
+class LacksSamples(WrongUsage):
+    """A function has no sample, so nothing says which streams it gets."""
+
+
+@dataclass(frozen=True)
+class JobQueries:
+    """The queries of a job, and where they run."""
+
+    queries: tuple[QueryWithSamples, ...]
+    where: EngineUse
+    """With the code of the job, and with engines that one run leaves to the next."""
+    notes: tuple[str, ...] = ()
+    """What the user should know before they run."""
+
+
+@dataclass(frozen=True)
+class NamedJob:
+    """A job as the user names it."""
+
+    text: str
+    """A program, a file of SQL, a function, or a method or a class of a jar."""
+    kind: JobKind
+    _: KW_ONLY
+    is_class: bool = False
+    """Whether it is a class of a jar with a main method."""
+    arguments: Sequence[str] = ()
+    output_mode: str = "append"
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+    """Stream → delay, for a file of SQL."""
+    run_sinks: bool = False
+
+    def program(self, where: EngineUse) -> tuple[Program, EngineUse]:
+        """Find the program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
+        own_code = where.runtime.own_code or OwnCode(())
+        if self.is_class:
+            program = Program.main(self.text, self.arguments, where.runtime.jars)
+        else:
+            program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+        return program, replace(where, runtime=replace(where.runtime, own_code=own_code))
+
+    def queries(
+        self,
+        target: Target,
+        where: EngineUse,
+        files: SampleFiles,
+        stack: ExitStack,
+        asking: Callable[[], ProgressCallback],
+        *,
+        silent: bool = False,
+    ) -> JobQueries:
+        """Find the queries of the job, each with its samples; a program is asked on a version which it starts.
+
+        Args:
+            stack: ends the engines.
+            asking: called before an engine is asked what a program does; returns what shows the lines of the engine.
+            silent: whether a source of a program whose columns are known needs no sample.
+
+        Raises:
+            WrongUsage: the job does not exist, or its samples do not fit; LacksSamples if there is none for a function.
+            HarnessError: see `conformance.runner.resources.open_runtime`.
+        """
+        if self.kind == "a program":
+            program, where = self.program(where)
+            kept = stack.enter_context(where.keeping_engines())
+            seen = programs.survey(program, target, kept, files, where.concurrency.step_timeout, asking())
+            return JobQueries(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept))
+        query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
+        kept = stack.enter_context(where.keeping_engines())
+        return JobQueries(((query, samples),), replace(where, kept=kept), notes)
+
+    def _query(
+        self, where: EngineUse, files: SampleFiles, own_code: OwnCode
+    ) -> tuple[OwnQuery, tuple[Sample, ...], tuple[str, ...]]:
+        if self.kind == "a file of SQL":
+            sql, samples = SqlFile.read(self.text, self.output_mode), files.all()
+            sql.check_streams([sample.stream for sample in samples])
+            sql = sql.with_watermarks(self.watermarks, samples)
+            return sql.query, samples, sql.notes()
+        function = function_or_method(self.text, self.output_mode, where.runtime.jars)
+        samples = files.all()
+        if not samples:
+            raise LacksSamples(
+                "a function needs one of each stream, in the order of its parameters: --sample orders=orders.jsonl"
+            )
+        if ":" in self.text:
+            streams = [sample.stream for sample in samples]
+            return function, samples, check_function(self.text, streams, own_code.folders)
+        return function, samples, ()

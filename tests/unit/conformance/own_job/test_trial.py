@@ -1,0 +1,87 @@
+"""A query tried on two miniature engines: what it writes and says, with what repeated rows show beside the sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance.own_job.job_run import own_function
+from conformance.own_job.sample import read_sample
+from conformance.own_job.trial import Known, Trial
+from conformance.own_job.verdict import JobVerdict
+from conformance.runner.resources import EngineUse
+from harness.scheduling.kept_engines import KeptEngines
+from reports.results.reading import Results
+from reports.results.status import Statement
+from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
+from tests.unit.conformance.own_job.test_job_run import ROWS, Silent
+
+
+class Progress(Silent):
+    cells = 0
+
+    def add(self, cells: int, steps: int = 0) -> None:
+        self.cells += cells
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, int, Path]] = []
+        self.shown = Progress()
+
+    def begins(self, query, case, samples, folder: Path) -> None:
+        self.begun.append((query.title, len(case.steps), folder))
+
+    @contextmanager
+    def progress(self, *, many_rows: bool) -> Iterator[Progress]:
+        yield self.shown
+
+
+class Published:
+    """What is published: one bug."""
+
+    def statements(self) -> Sequence[Statement]:
+        return (Statement("bug", "▲", "1 known bug"),)
+
+    def record(self) -> dict[str, object]:
+        return {"known_bugs": ["a bug"], "known_changes": []}
+
+
+@pytest.mark.parametrize("repeat_rows", [True, False])
+def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_rows: bool) -> None:
+    (tmp_path / "events.jsonl").write_text(
+        "".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS)
+    )
+    asked: list[JobVerdict] = []
+
+    def known(verdict: JobVerdict) -> Known:
+        asked.append(verdict)
+        return Published()
+
+    output, listener = tmp_path / "check", Listener()
+    with closing(KeptEngines(TwoVersions(tmp_path, {NEW.name: "keeps-late-rows"}))) as kept:
+        where = EngineUse(kept=kept)
+        trial = Trial(OLD, NEW, where, 3, True, repeat_rows, "files", known, listener)
+        sample = read_sample("events", tmp_path / "events.jsonl")
+        answer = trial.answer(own_function("jobs:build"), [sample], output, "conformance check")
+    assert listener.begun == [("jobs:build", 5 + repeat_rows, output)]
+    assert listener.shown.cells > 2
+    assert asked == [answer.verdict]
+    assert (answer.verdict.answer, answer.exit_code) == ("same", int(repeat_rows))
+    texts = [statement.text for statement in answer.statements]
+    assert texts[0].startswith("same rows, watermarks and state")
+    # What is published follows the sample, and what rows under another condition show comes last.
+    stressed = [text for text in texts if text.startswith("with repeated and late rows: 1 more row than before")]
+    assert texts[-1 - len(stressed) :] == ["1 known bug", *stressed]
+    assert len(stressed) == repeat_rows
+    record = answer.record()
+    assert record["known_bugs"] == ["a bug"]
+    assert (record["repeated_rows"] is None, record["silent_streams"]) == (not repeat_rows, None)
+    # The case and the results are those of the sample as it is: five steps, without the rows that come again.
+    cells = Results.read(output / "results.jsonl").cells
+    assert [(cell.status, len(cell.observation.steps)) for cell in cells if cell.observation] == [("conforms", 5)] * 2
+    assert record["case"] == str(answer.verdict.case.path) == str(output / "jobs.build.yaml")
