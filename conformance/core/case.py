@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
 
 from conformance.core.data import Json
@@ -124,7 +124,7 @@ class Change(Frozen):
     conf: Mapping[str, str] | None = None
     output_mode: OutputMode | None = None
     trigger: Trigger | None = None
-    query: Pipeline | None = None
+    query: InstanceOf[Pipeline] | None = None
     partitions: Mapping[str, int] = {}
     """Stream → the partitions that its topic has from here on."""
 
@@ -353,7 +353,7 @@ class Case(AnyCase):
     """The streams that are read from a table."""
     in_memory: frozenset[str] = frozenset()
     """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
-    query: Pipeline
+    query: InstanceOf[Pipeline]
     steps: tuple[Step, ...]
     expansion: str = ""
     """The name that ``matrix`` gives the case; empty for a file with one case."""

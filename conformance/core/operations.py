@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast, dataclass_transform, get_args
 
 from pydantic.alias_generators import to_camel
 
-from conformance.core import roles
 from conformance.core.data import Json
-from conformance.core.roles import Role
+from conformance.core.roles import IN_SQL, PIPELINES, Part, Role, chooses, holds
 
 STATE_FUNCTIONS = (
     "count_until_watermark",
@@ -62,33 +61,27 @@ JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
 TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
-NullCheck: TypeAlias = Literal["any", "all"]
-
-_OF_FUNCTION = roles.Choice("What the function emits.", "output mode", get_args(OutputMode))
-_GROUPING = roles.Columns("the grouping columns", at_least=1)
-
-
-class Part(NamedTuple):
-    """A field of an operation as it is written."""
-
-    name: str
-    key: str
-    role: Role
-    default: object
-    """``MISSING`` if it must be written."""
-
-    @property
-    def required(self) -> bool:
-        return self.default is MISSING
+Form: TypeAlias = Literal["keys", "list", "mapping"]
+"""How an operation is written: its first field under its name and each other one under its own key; or all fields in order as a list, or as
+a mapping, under its name."""
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(holds, chooses, field))
 class Written:
     """A frozen class whose fields are written as the keys of a mapping; a field that has its default is left out."""
 
+    name: ClassVar[str]
+    """The name of an operation in the language, that of the DataFrame method."""
+    form: ClassVar[Form] = "mapping"
+
+    def __init_subclass__(cls) -> None:
+        cls.name = cls.__name__[:1].lower() + cls.__name__[1:]
+        dataclass(frozen=True, kw_only=True)(cls)
+
     @classmethod
-    def parts(cls) -> tuple[Part, ...]:
-        """Give the fields that have a role, in order."""
-        return _parts(cast(Any, cls))
+    def parts(cls, *roles: Role) -> tuple[Part, ...]:
+        """Give the fields that are written, in order, or those in some roles."""
+        return _parts(cast(Any, cls), roles)
 
     @classmethod
     def description(cls) -> str:
@@ -100,64 +93,52 @@ class Written:
         """Read a valid mapping."""
         return cls(**{part.name: _read(part.role, written[part.key]) for part in cls.parts() if part.key in written})
 
-    def values(self) -> Iterator[tuple[Part, Any]]:
-        """Give the fields that have a role with their values."""
-        return ((part, getattr(self, part.name)) for part in self.parts())
+    def values(self, *roles: Role) -> Iterator[tuple[Part, Any]]:
+        """Give the fields that are written, or those in some roles, with their values."""
+        return ((part, getattr(self, part.name)) for part in self.parts(*roles))
 
     def with_values(self, **values: object) -> Self:
         """Replace the values of fields, which are given by name."""
-        return replace(cast(Any, self), **values) if values else self
+        return replace(self, **values) if values else self  # type: ignore[type-var]
 
     def keys(self) -> dict[str, Json]:
         """Structure it like the YAML."""
         return {part.key: _written(value) for part, value in self.values() if value != part.default}
 
 
-Form: TypeAlias = Literal["keys", "list", "mapping"]
-"""How an operation is written: its first field under its name and each other one under its own key; or all fields in order as a list, or as
-a mapping, under its name."""
-
-
 class _Operation(Written):
-    name: ClassVar[str]
-    """Its name in the language, that of the DataFrame method."""
     form: ClassVar[Form] = "keys"
     may_keep_state: ClassVar[bool] = False
     """Whether it keeps state between micro-batches, or may."""
-
-    def __init_subclass__(cls, form: Form = "keys") -> None:
-        cls.name = cls.__name__[:1].lower() + cls.__name__[1:]
-        cls.form = form
 
     @property
     def nested(self) -> tuple[Pipeline, ...]:
         """The pipelines whose DataFrames it gets besides the one so far, in the order in which they are written."""
         found: list[Pipeline] = []
-        for part, value in self.values():
+        for part, value in self.values(*PIPELINES, Role.STREAMS):
             match part.role:
-                case roles.OtherPipeline():
+                case Role.OTHER_PIPELINE:
                     found.append(value)
-                case roles.Views():
+                case Role.VIEWS:
                     found += value.values()
-                case roles.Streams():
-                    found += (Pipeline((From(stream),)) for stream in value)
+                case Role.STREAMS:
+                    found += (Pipeline((From(stream=stream),)) for stream in value)
         return tuple(found)
-
-    def wire(self) -> dict[str, Json]:
-        """Structure it like the YAML, as the driver reads it."""
-        if self.form == "mapping":
-            return {self.name: self.keys()}
-        if self.form == "list":
-            return {self.name: [value for _, value in self.values()]}
-        return self.keys() if self.parts() else {self.name: True}
 
     def texts(self) -> Iterator[str]:
         """Give what it passes to Spark as SQL, without that of nested pipelines."""
-        for part, value in self.values():
-            if isinstance(part.role, roles.Expression | roles.Statement) and value is not None:
-                yield value
-            elif isinstance(part.role, roles.Expressions | roles.SortOrders):
-                yield from value
+        for _, value in self.values(*IN_SQL):
+            yield from (value,) if isinstance(value, str) else value or ()
+
+    def wire(self) -> dict[str, Json]:
+        """Structure it like the YAML, as the driver reads it."""
+        match self.form:
+            case "keys":
+                return self.keys() if self.parts() else {self.name: True}
+            case "mapping":
+                return {self.name: self.keys()}
+            case "list":
+                return {self.name: [value for _, value in self.values()]}
 
 
 class KeepsColumns(_Operation):
@@ -179,8 +160,10 @@ class Deduplication(KeepsColumns):
 class PythonState(_Operation):
     """An operation with state that Python code manages."""
 
-    by: tuple[str, ...]
+    form = "mapping"
     may_keep_state = True
+    by: tuple[str, ...] = holds(Role.COLUMNS, "the grouping columns")
+    output_mode: OutputMode = chooses(get_args(OutputMode), "output mode", "What the function emits.", default="append")
 
 
 class Opaque(_Operation):
@@ -192,201 +175,173 @@ class Opaque(_Operation):
 # The classes, in the order in which messages and the schema list them.
 
 
-@dataclass(frozen=True)
 class From(_Operation):
     """The stream to read; naming it twice in a query reads one DataFrame twice."""
 
-    stream: Annotated[str, roles.Stream()]
-    source_name: Annotated[
-        str | None,
-        roles.Text(
-            "The name of the source, `DataStreamReader.name` (4.2+), under which the checkpoint keeps its offsets.",
-            "the name of a source, such as orders",
-        ),
-    ] = field(default=None, metadata={"key": "name"})
+    stream: str = holds(Role.STREAM)
+    source_name: str | None = holds(
+        Role.TEXT,
+        "The name of the source, `DataStreamReader.name` (4.2+), under which the checkpoint keeps its offsets.",
+        "the name of a source, such as orders",
+        key="name",
+        default=None,
+    )
 
 
-@dataclass(frozen=True)
-class WithWatermark(KeepsColumns, form="list"):
+class WithWatermark(KeepsColumns):
     """`[column, delay]`: the event-time column and the delay of the watermark."""
 
-    column: Annotated[str, roles.Column(may_be_empty=True)]
-    delay: Annotated[str, roles.Delay()]
+    form = "list"
+    column: str = holds(Role.COLUMN, least=0)
+    delay: str = holds(Role.DELAY)
 
 
-@dataclass(frozen=True)
 class Where(Filter):
     """Keep the rows for which the expression is true."""
 
-    condition: Annotated[str, roles.Expression()]
+    condition: str = holds(Role.EXPRESSION)
 
 
-@dataclass(frozen=True)
 class Select(_Operation):
     """The columns, as expressions; a plain `window(...)` is named `window`."""
 
-    columns: Annotated[tuple[str, ...], roles.Expressions(at_least=1)]
+    columns: tuple[str, ...] = holds(Role.EXPRESSIONS)
 
 
-@dataclass(frozen=True)
-class WithColumn(_Operation, form="list"):
+class WithColumn(_Operation):
     """`[name, expression]`: add a column or replace it."""
 
-    column: Annotated[str, roles.NewColumn()] = field(metadata={"key": "name"})
-    expression: Annotated[str, roles.Expression()]
+    form = "list"
+    column: str = holds(Role.NEW_COLUMN, key="name")
+    expression: str = holds(Role.EXPRESSION)
 
 
-@dataclass(frozen=True)
 class Drop(_Operation):
     """Columns to drop."""
 
-    columns: Annotated[tuple[str, ...], roles.Columns(at_least=1)]
+    columns: tuple[str, ...] = holds(Role.COLUMNS)
 
 
-@dataclass(frozen=True)
 class Alias(KeepsColumns):
     """A name for the DataFrame, to qualify columns with."""
 
-    alias: Annotated[str, roles.Alias()]
+    alias: str = holds(Role.ALIAS)
 
 
-@dataclass(frozen=True)
 class GroupBy(_Operation):
     """Grouping expressions, including `window(...)` and `session_window(...)`."""
 
-    by: Annotated[tuple[str, ...], roles.Expressions()]
-    agg: Annotated[tuple[str, ...], roles.Expressions("the aggregates, such as `sum(count) AS total`", at_least=1)]
     may_keep_state = True
+    by: tuple[str, ...] = holds(Role.EXPRESSIONS, least=0)
+    agg: tuple[str, ...] = holds(Role.EXPRESSIONS, "the aggregates, such as `sum(count) AS total`")
 
 
-@dataclass(frozen=True)
 class Join(_Operation):
     """Join with another pipeline."""
 
-    other: Annotated[Pipeline, roles.OtherPipeline()]
-    on: Annotated[str, roles.Expression("the join condition, an expression")]
-    how: Annotated[
-        JoinType | None, roles.Choice("The join type; `inner` if absent.", "join type", get_args(JoinType))
-    ] = None
     may_keep_state = True
+    other: Pipeline = holds(Role.OTHER_PIPELINE)
+    on: str = holds(Role.EXPRESSION, "the join condition, an expression")
+    how: JoinType | None = chooses(get_args(JoinType), "join type", "The join type; `inner` if absent.", default=None)
 
 
-@dataclass(frozen=True)
 class Union(_Operation):
     """The rows of this pipeline and of another one."""
 
-    other: Annotated[Pipeline, roles.OtherPipeline()]
+    other: Pipeline = holds(Role.OTHER_PIPELINE)
 
 
-@dataclass(frozen=True)
 class Distinct(Deduplication):
     """Drop rows that are equal in every column."""
 
     columns: tuple[str, ...] = field(default=(), init=False)
 
 
-@dataclass(frozen=True)
 class DropDuplicates(Deduplication):
     """Drop rows that are equal in these columns; an empty list means all columns."""
 
-    columns: Annotated[tuple[str, ...], roles.Columns()]
+    columns: tuple[str, ...] = holds(Role.COLUMNS, least=0)
 
 
-@dataclass(frozen=True)
 class DropDuplicatesWithinWatermark(Deduplication):
     """Drop rows that are equal in these columns within the watermark delay (3.5+); an empty list means all columns."""
 
-    columns: Annotated[tuple[str, ...], roles.Columns()]
     within_watermark = True
+    columns: tuple[str, ...] = holds(Role.COLUMNS, least=0)
 
 
-@dataclass(frozen=True)
 class Sql(Opaque):
     """A SQL query over the DataFrame so far, and over the DataFrames of `views`."""
 
-    statement: Annotated[str, roles.Statement()]
-    as_: Annotated[str, roles.Alias("the name of the view that the query reads", "a view name")]
-    views: Annotated[
-        Mapping[str, Pipeline], roles.Views("Other views that the query reads: name → the pipeline of its DataFrame.")
-    ] = field(default_factory=dict)
+    statement: str = holds(Role.STATEMENT)
+    as_: str = holds(Role.VIEW, "the name of the view that the query reads")
+    views: Mapping[str, Pipeline] = holds(
+        Role.VIEWS, "Other views that the query reads: name → the pipeline of its DataFrame.", default_factory=dict
+    )
 
 
-@dataclass(frozen=True)
 class OrderBy(KeepsColumns):
     """Sort by these expressions, each followed by ASC or DESC if wanted; Spark sorts complete mode only."""
 
-    orders: Annotated[tuple[str, ...], roles.SortOrders()]
+    orders: tuple[str, ...] = holds(Role.SORT_ORDERS)
 
 
-@dataclass(frozen=True)
 class Limit(KeepsColumns):
     """Keep that many rows: of the stream, in complete mode of each result."""
 
-    rows: Annotated[int, roles.Number()]
     may_keep_state = True
+    rows: int = holds(Role.NUMBER)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApplyInPandasWithState(PythonState, form="mapping"):
+class ApplyInPandasWithState(PythonState):
     """A named state function over pandas DataFrames (3.4+)."""
 
-    by: Annotated[tuple[str, ...], _GROUPING]
-    output_mode: Annotated[OutputMode, _OF_FUNCTION] = "append"
-    with_: Annotated[str, roles.Choice("a state function that ships with the suite", "state function", STATE_FUNCTIONS)]
-    timeout: Annotated[
-        Timeout,
-        roles.Choice("The timeout of a group's state; `NoTimeout` if absent.", "timeout", get_args(Timeout)),
-    ] = "NoTimeout"
+    with_: str = chooses(STATE_FUNCTIONS, "state function", "a state function that ships with the suite")
+    timeout: Timeout = chooses(
+        get_args(Timeout), "timeout", "The timeout of a group's state; `NoTimeout` if absent.", default="NoTimeout"
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformWithState(PythonState, form="mapping"):
+class TransformWithState(PythonState):
     """A named stateful processor (4.0+); needs the RocksDB state store."""
 
-    by: Annotated[tuple[str, ...], _GROUPING]
-    output_mode: Annotated[OutputMode, _OF_FUNCTION] = "append"
-    with_: Annotated[
-        str, roles.Choice("a stateful processor that ships with the suite", "stateful processor", STATEFUL_PROCESSORS)
-    ]
-    in_pandas: Annotated[
-        bool,
-        roles.Only("`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames.", False),
-    ] = True
-    time_mode: Annotated[
-        TimeMode, roles.Choice("The time that its timers use; `None` if absent.", "time mode", get_args(TimeMode))
-    ] = "None"
-    event_time_column: Annotated[str | None, roles.NewColumn("The event-time column of its output.")] = None
-    state: Annotated[
-        str | None,
-        roles.SchemaOfState(
-            "The columns in which a processor that numbers rows keeps a number: in `count`, or in the first if none has that name; "
-            "the others stay null. `count BIGINT` if absent."
-        ),
-    ] = None
-    initial_state: Annotated[
-        str | None,
-        roles.Statement(
-            "A SQL query over constants, or over the view `state` after `restart: {checkpoint: new}`; its rows are the initial "
-            "state of the groups.",
-            reads_state=True,
-        ),
-    ] = None
+    with_: str = chooses(STATEFUL_PROCESSORS, "stateful processor", "a stateful processor that ships with the suite")
+    in_pandas: bool = holds(
+        Role.ONLY,
+        "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames.",
+        value=False,
+        default=True,
+    )
+    time_mode: TimeMode = chooses(
+        get_args(TimeMode), "time mode", "The time that its timers use; `None` if absent.", default="None"
+    )
+    event_time_column: str | None = holds(Role.NEW_COLUMN, "The event-time column of its output.", default=None)
+    state: str | None = holds(
+        Role.SCHEMA_OF_STATE,
+        "The columns in which a processor that numbers rows keeps a number: in `count`, or in the first if none has that name; "
+        "the others stay null. `count BIGINT` if absent.",
+        default=None,
+    )
+    initial_state: str | None = holds(
+        Role.INITIAL_STATE,
+        "A SQL query over constants, or over the view `state` after `restart: {checkpoint: new}`; its rows are the initial "
+        "state of the groups.",
+        default=None,
+    )
 
 
-@dataclass(frozen=True)
 class Call(Opaque):
     """`module:function`: your own `function(spark, DataFrame) -> DataFrame`; or `{program: job.py}`: your own program, with the streams
     that it reads in `with`; or `{sql: [...]}`: your own statements; or `{jvm: package.Class.method, jar: jobs.jar}`; needs
     `--allow-code`."""
 
-    called: Annotated[Called, roles.Called()]
-    with_: Annotated[
-        tuple[str, ...],
-        roles.Streams(
-            "The streams that the function gets, in this order, where it starts a pipeline: `function(spark, orders, clicks) -> "
-            "DataFrame`; of a program or SQL, those that it reads."
-        ),
-    ] = ()
+    called: Called = holds(Role.CALLED)
+    with_: tuple[str, ...] = holds(
+        Role.STREAMS,
+        "The streams that the function gets, in this order, where it starts a pipeline: `function(spark, orders, clicks) -> "
+        "DataFrame`; of a program or SQL, those that it reads.",
+        default=(),
+    )
 
     @property
     def jars(self) -> tuple[str, ...]:
@@ -397,86 +352,82 @@ class Call(Opaque):
 
 # What an operation calls.
 
-_ARGUMENT = roles.Text(kind="an argument", may_be_empty=True)
-_STARTED = roles.Number("Which of the queries that it starts: the first is 1, also if absent.")
-_JARS = roles.Jars(
-    "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that is "
-    "built for this version of Scala. Absent: those of `--jar`."
-)
+
+def _arguments(description: str) -> Any:
+    return holds(Role.TEXTS, description, "an argument", least=0, default=())
 
 
-@dataclass(frozen=True)
+def _number_of_query() -> Any:
+    return holds(Role.NUMBER, "Which of the queries that it starts: the first is 1, also if absent.", default=1)
+
+
+def _jars() -> Any:
+    return holds(
+        Role.JARS,
+        "Its jar, relative to a folder of your code, or several, as `--jar` names them: `2.12=jobs_2.12.jar` is only for a Spark that is "
+        "built for this version of Scala. Absent: those of `--jar`.",
+        default=(),
+    )
+
+
 class Program(Written):
     """Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case."""
 
-    program: Annotated[
-        str,
-        roles.Text(
-            "your own program: its file, relative to a folder of your code, or its module",
-            "a file ending in .py, or a module: jobs/clicked.py",
-            r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.py)$",
-        ),
-    ]
-    arguments: Annotated[
-        tuple[str, ...], roles.Texts("Its arguments, `sys.argv[1:]`.", "a list of arguments", _ARGUMENT)
-    ] = ()
-    query: Annotated[int, _STARTED] = 1
-    sinks: Annotated[
-        bool,
-        roles.Only("Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time."),
-    ] = False
+    program: str = holds(
+        Role.TEXT,
+        "your own program: its file, relative to a folder of your code, or its module",
+        "a file ending in .py, or a module: jobs/clicked.py",
+        r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.py)$",
+    )
+    arguments: tuple[str, ...] = _arguments("Its arguments, `sys.argv[1:]`.")
+    query: int = _number_of_query()
+    sinks: bool = holds(
+        Role.ONLY,
+        "Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time.",
+        default=False,
+    )
 
 
-@dataclass(frozen=True)
 class Main(Written):
     """A main method of your jars, unchanged: it reads the streams of `with`, and a query that it starts is that of the case."""
 
-    main: Annotated[
-        str,
-        roles.Text(
-            "your own program of Java or Scala: a class of your jars with the method `main`",
-            "package.Class",
-            r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$",
-        ),
-    ]
-    arguments: Annotated[tuple[str, ...], roles.Texts("Its arguments.", "a list of arguments", _ARGUMENT)] = ()
-    query: Annotated[int, _STARTED] = 1
-    jar: Annotated[str | tuple[str, ...], _JARS] = ()
+    main: str = holds(
+        Role.TEXT,
+        "your own program of Java or Scala: a class of your jars with the method `main`",
+        "package.Class",
+        r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$",
+    )
+    arguments: tuple[str, ...] = _arguments("Its arguments.")
+    query: int = _number_of_query()
+    jar: str | tuple[str, ...] = _jars()
 
 
-@dataclass(frozen=True)
 class Statements(Written):
     """Your own SQL: temporary views, settings, and at the end a query."""
 
-    sql: Annotated[
-        tuple[str, ...],
-        roles.Texts(
-            "your own statements in order, over temporary views of the streams; the last one is the query",
-            "a list of SQL statements",
-            roles.Text(kind="a SQL statement"),
-            at_least=1,
-        ),
-    ]
-    watermarks: Annotated[
-        Mapping[str, tuple[str, str]],
-        roles.Watermarks("Stream → `[column, delay]`, its watermark before it becomes a view."),
-    ] = field(default_factory=dict)
+    sql: tuple[str, ...] = holds(
+        Role.TEXTS,
+        "your own statements in order, over temporary views of the streams; the last one is the query",
+        "a SQL statement",
+    )
+    watermarks: Mapping[str, tuple[str, str]] = holds(
+        Role.WATERMARKS,
+        "Stream → `[column, delay]`, its watermark before it becomes a view.",
+        default_factory=dict,
+    )
 
 
-@dataclass(frozen=True)
 class Method(Written):
     """A method of your jars."""
 
-    jvm: Annotated[
-        str,
-        roles.Text(
-            "`package.Class.method` of your jars, `--jar`: a static method or one of a Scala object that takes the session, or not, and "
-            "DataFrames, and returns a DataFrame",
-            "package.Class.method",
-            r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$",
-        ),
-    ]
-    jar: Annotated[str | tuple[str, ...], _JARS] = ()
+    jvm: str = holds(
+        Role.TEXT,
+        "`package.Class.method` of your jars, `--jar`: a static method or one of a Scala object that takes the session, or not, and "
+        "DataFrames, and returns a DataFrame",
+        "package.Class.method",
+        r"^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$",
+    )
+    jar: str | tuple[str, ...] = _jars()
 
 
 Called: TypeAlias = str | Program | Main | Statements | Method
@@ -536,11 +487,11 @@ class Pipeline:
 
 def _with_nested(operation: Operation, change: Callable[[Operation], Operation]) -> Operation:
     changed: dict[str, Any] = {}
-    for part, value in operation.values():
-        if isinstance(part.role, roles.OtherPipeline):
-            changed[part.name] = value.changed(change)
-        elif isinstance(part.role, roles.Views):
-            changed[part.name] = {name: view.changed(change) for name, view in value.items()}
+    for part, value in operation.values(*PIPELINES):
+        views = part.role is Role.VIEWS
+        changed[part.name] = (
+            {name: view.changed(change) for name, view in value.items()} if views else value.changed(change)
+        )
     return operation.with_values(**changed)
 
 
@@ -563,18 +514,16 @@ def read_operation(written: Mapping[str, Json]) -> Operation:
 
 def _read(role: Role, written: Json) -> Json:
     match role:
-        case roles.OtherPipeline():
+        case Role.OTHER_PIPELINE:
             return read_pipeline(written)
-        case roles.Views():
+        case Role.VIEWS:
             return {name: read_pipeline(view) for name, view in written.items()}
-        case roles.Watermarks():
+        case Role.WATERMARKS:
             return {stream: tuple(watermark) for stream, watermark in written.items()}
-        case roles.Called() if isinstance(written, Mapping):
+        case Role.CALLED if isinstance(written, Mapping):
             return next(kind for kind in CALLED if kind.parts()[0].key in written).from_keys(written)
-        case _ if isinstance(written, list):
-            return tuple(written)
         case _:
-            return written
+            return tuple(written) if isinstance(written, list) else written
 
 
 def _written(value: Json) -> Json:
@@ -588,13 +537,15 @@ def _written(value: Json) -> Json:
 
 
 @cache
-def _parts(kind: Any) -> tuple[Part, ...]:
-    hints = get_type_hints(kind, include_extras=True)
+def _parts(kind: Any, roles: tuple[Role, ...]) -> tuple[Part, ...]:
+    if roles:
+        return tuple(part for part in _parts(kind, ()) if part.role in roles)
     parts: list[Part] = []
     for given in fields(kind):
-        for role in getattr(hints[given.name], "__metadata__", ()):
-            first = not parts and getattr(kind, "form", None) == "keys"
-            key = kind.name if first else given.metadata.get("key") or to_camel(given.name.rstrip("_"))
-            default = given.default if given.default_factory is MISSING else given.default_factory()
-            parts.append(Part(given.name, key, role, default))
+        if (declared := given.metadata.get(Part)) is None:
+            continue
+        first = kind.form == "keys" and not parts
+        key = kind.name if first else declared.key or to_camel(given.name.rstrip("_"))
+        default = given.default if given.default_factory is MISSING else given.default_factory()
+        parts.append(replace(declared, key=key, name=given.name, default=default))
     return tuple(parts)

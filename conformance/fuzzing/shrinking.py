@@ -12,10 +12,10 @@ from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
 
-from conformance.core import roles
 from conformance.core.case import Case
 from conformance.core.intervals import parse_interval
 from conformance.core.operations import GroupBy, Join, Operation, read_operation, read_pipeline
+from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import NotAValue, canonical, show
 from conformance.language import case_from
@@ -122,12 +122,12 @@ def _simpler(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
         for smaller in _simpler_operation(operation):
             yield [*pipeline[:place], smaller.wire(), *pipeline[place + 1 :]]
         for part, value in operation.values():
-            if isinstance(part.role, roles.OtherPipeline):
+            if part.role is Role.OTHER_PIPELINE:
                 # Keep only the other side.
                 yield [*value.wire(), *pipeline[place + 1 :]]
                 for nested in _simpler(value.wire()):
                     yield [*pipeline[:place], {**written, part.key: nested}, *pipeline[place + 1 :]]
-            elif isinstance(part.role, roles.Views):
+            elif part.role is Role.VIEWS:
                 for name, view in value.items():
                     for nested in _simpler(view.wire()):
                         views = {**written[part.key], name: nested}
@@ -136,9 +136,9 @@ def _simpler(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
 
 def _simpler_operation(operation: Operation) -> Iterator[Operation]:
     for part, value in operation.values():
-        if not isinstance(part.role, roles.Columns | roles.Expressions | roles.SortOrders):
+        if part.role not in (Role.COLUMNS, Role.EXPRESSIONS, Role.SORT_ORDERS):
             continue
-        may_be_empty = isinstance(part.role, roles.Expressions) and not part.role.at_least
+        may_be_empty = part.role is Role.EXPRESSIONS and not part.least
         if len(value) > 1 or (value and may_be_empty):
             for place in range(len(value)):
                 yield operation.with_values(**{part.name: (*value[:place], *value[place + 1 :])})
@@ -222,9 +222,7 @@ def _moved_to_epoch(written: Written) -> Iterator[Written]:
 
 def _simpler_delays(written: Written) -> Iterator[Written]:
     """Replace a delay; also move the rows that were one delay behind others to the new distance."""
-    for delay in sorted(
-        {value for each in _operations(written) for part, value in each.values() if isinstance(part.role, roles.Delay)}
-    ):
+    for delay in sorted({value for operation in _operations(written) for _, value in operation.values(Role.DELAY)}):
         for simpler in _DELAYS:
             if simpler == delay:
                 continue
@@ -243,8 +241,8 @@ def _simpler_delays(written: Written) -> Iterator[Written]:
 
 
 def _with_delay(delay: str, other: str, operation: Operation) -> Operation:
-    for part, value in operation.values():
-        if isinstance(part.role, roles.Delay) and value == delay:
+    for part, value in operation.values(Role.DELAY):
+        if value == delay:
             operation = operation.with_values(**{part.name: other})
     return operation
 

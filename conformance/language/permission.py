@@ -15,10 +15,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.core import roles
 from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
-from conformance.core.operations import Deduplication, Sql
-from conformance.core.roles import Role
+from conformance.core.operations import Deduplication
+from conformance.core.roles import IN_SQL, STATEMENTS, Role
 from conformance.language.confs import refusal_of
 from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of
 from conformance.language.shape import CONF_VALUE
@@ -294,7 +293,7 @@ class SqlText(NamedTuple):
 
     @property
     def statement(self) -> bool:
-        return isinstance(self.role, roles.Statement)
+        return self.role in STATEMENTS
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
@@ -318,20 +317,10 @@ def _texts(pipeline: Node | None, views: list[str]) -> Iterator[SqlText]:
     for operation in items_of(pipeline):
         for nested in nested_pipelines(operation):
             yield from _texts(nested, views)
-        written = [*parts_of(operation)]
-        for part, node in written:
-            if isinstance(part.role, roles.Views):
-                views += [str(entry.key.value) for entry in entries_of(node)]
-            elif isinstance(part.role, roles.Alias) and kind_of(operation) is Sql:
-                views.append(text_of(node) or "")
-        for part, node in written:
-            match part.role:
-                case roles.Expression() | roles.Expressions() | roles.SortOrders():
-                    known = tuple(views)
-                case roles.Statement(reads_state=reads_state):
-                    known = (*views, STATE_VIEW) if reads_state else tuple(views)
-                case _:
-                    continue
+        for _, node in parts_of(operation, Role.VIEW, Role.VIEWS):
+            views += [str(entry.key.value) for entry in entries_of(node)] or [text_of(node) or ""]
+        for part, node in parts_of(operation, *IN_SQL):
+            known = (*views, STATE_VIEW) if part.role is Role.INITIAL_STATE else tuple(views)
             scalars = (item for item in each_of(node) if isinstance(item, Scalar))
             yield from (SqlText(scalar, str(scalar.value), part.role, known) for scalar in scalars)
 

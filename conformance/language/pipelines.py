@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from conformance.core import roles
 from conformance.core.data import Json
 from conformance.core.operations import (
     CALLED,
@@ -14,13 +13,12 @@ from conformance.core.operations import (
     Call,
     From,
     Operation,
-    Part,
     Pipeline,
     WithWatermark,
     Written,
     read_pipeline,
 )
-from conformance.core.roles import Role
+from conformance.core.roles import PIPELINES, Part, Role
 from conformance.language.shape import (
     Alternatives,
     ByKind,
@@ -44,6 +42,7 @@ from conformance.language.streams import IDENTIFIER, NAME, Ddl
 MAX_OPERATIONS = 1_000
 FUNCTION = Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
 _EXPRESSION = Text("a Spark SQL expression")
+_VIEW = Text("a view name", IDENTIFIER)
 
 
 class _Pipeline(Shape):
@@ -91,56 +90,57 @@ class _Pipeline(Shape):
 PIPELINE = Definition(_Pipeline(), "pipeline")
 
 
-def _shape(role: Role) -> Shape:
+def _shape(part: Part) -> Shape:
     """Give the grammar of a field."""
-    match role:
-        case roles.Stream():
+    match part.role:
+        case Role.STREAM:
             return NAME
-        case roles.Streams():
+        case Role.STREAMS:
             return ListOf(NAME, "a list of streams", at_least=1)
-        case roles.Column(may_be_empty=empty):
-            return Text("a column name", empty=empty)
-        case roles.Columns(at_least=least):
-            return ListOf(Text("a column name"), "a list of column names", at_least=least)
-        case roles.NewColumn():
-            return Text("a column name")
-        case roles.Delay():
+        case Role.COLUMN | Role.NEW_COLUMN:
+            return Text("a column name", empty=not part.least)
+        case Role.COLUMNS:
+            return ListOf(Text("a column name"), "a list of column names", at_least=part.least)
+        case Role.DELAY:
             # Cases test that `withWatermark` rejects an empty column and an empty delay.
             return Text("a delay such as '10 minutes'", empty=True)
-        case roles.Expression():
+        case Role.EXPRESSION:
             return _EXPRESSION
-        case roles.Expressions(at_least=least):
-            return ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=least)
-        case roles.SortOrders():
+        case Role.EXPRESSIONS:
+            return ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=part.least)
+        case Role.SORT_ORDERS:
             item = Text("a Spark SQL expression, such as total DESC")
             return ListOf(item, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1)
-        case roles.Statement():
+        case Role.STATEMENT | Role.INITIAL_STATE:
             return Text("a SQL query")
-        case roles.Alias(kind=kind):
-            return Text(kind, IDENTIFIER)
-        case roles.OtherPipeline():
+        case Role.ALIAS:
+            return Text("an alias", IDENTIFIER)
+        case Role.VIEW:
+            return _VIEW
+        case Role.OTHER_PIPELINE:
             return PIPELINE
-        case roles.Views():
+        case Role.VIEWS:
             kind = "a mapping from view name to pipeline: {payments: [{from: payments}]}"
-            return MapOf(Text("a view name", IDENTIFIER), PIPELINE, kind, at_least=1)
-        case roles.Choice(kind=kind, words=words):
-            return Choice(kind, words)
-        case roles.Number():
+            return MapOf(_VIEW, PIPELINE, kind, at_least=1)
+        case Role.CHOICE:
+            return Choice(part.kind, part.words)
+        case Role.NUMBER:
             return integer(1)
-        case roles.Only(value=value):
-            return constant(value)
-        case roles.SchemaOfState():
+        case Role.ONLY:
+            return constant(part.value)
+        case Role.SCHEMA_OF_STATE:
             return Ddl()
-        case roles.Text(kind=kind, pattern=pattern, may_be_empty=empty):
-            return Text(kind, pattern, empty=empty)
-        case roles.Texts(kind=kind, item=text, at_least=least):
-            return ListOf(_shape(text), kind, at_least=least)
-        case roles.Jars():
+        case Role.TEXT:
+            return Text(part.kind, part.pattern)
+        case Role.TEXTS:
+            plural = f"a list of {part.kind.partition(' ')[2]}s"
+            return ListOf(Text(part.kind, empty=not part.least), plural, at_least=part.least)
+        case Role.JARS:
             jar = Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$")
             return one_or_many(jar, "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar")
-        case roles.Watermarks():
+        case Role.WATERMARKS:
             return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
-        case roles.Called():
+        case Role.CALLED:
             kinds = {
                 kind.parts()[0].key: Record("`call`", _keys(kind), description=kind.description()) for kind in CALLED
             }
@@ -150,16 +150,16 @@ def _shape(role: Role) -> Shape:
                 entries=Alternatives("`call`", "key", kinds, listed=False),
             )
         case _:
-            assert_never(role)
+            assert_never(part.role)
 
 
 def _keys(kind: type[Written]) -> dict[str, Key]:
-    return {part.key: Key(_shape(part.role), part.role.description, part.required) for part in kind.parts()}
+    return {part.key: Key(_shape(part), part.description, part.required) for part in kind.parts()}
 
 
 def _listed_parts(kind: type[Written]) -> TupleOf:
     parts = kind.parts()
-    return TupleOf(tuple(_shape(part.role) for part in parts), f"[{', '.join(part.key for part in parts)}]")
+    return TupleOf(tuple(_shape(part) for part in parts), f"[{', '.join(part.key for part in parts)}]")
 
 
 def _record(kind: type[Operation]) -> Record:
@@ -235,18 +235,13 @@ def _listed(pipeline: Node) -> Node:
     if isinstance(pipeline, Entries) and pipeline.get("call") is not None:
         return Items(pipeline.line, pipeline.column, (pipeline,))
     if isinstance(pipeline, Items):
-        for path in _NESTED:
-            pipeline = changed(pipeline, ("*", *path), _listed)
+        for key, role in _PIPELINES.items():
+            pipeline = changed(pipeline, ("*", key, "*") if role is Role.VIEWS else ("*", key), _listed)
     return pipeline
 
 
-_NESTED = [
-    (part.key, *(("*",) if isinstance(part.role, roles.Views) else ()))
-    for kind in OPERATIONS.values()
-    for part in kind.parts()
-    if isinstance(part.role, roles.OtherPipeline | roles.Views)
-]
-"""Where an operation has other pipelines."""
+_PIPELINES = {part.key: part.role for kind in OPERATIONS.values() for part in kind.parts(*PIPELINES)}
+"""Under which keys an operation has other pipelines."""
 
 
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
@@ -268,27 +263,35 @@ def operations_in(pipeline: Node | None) -> Iterator[Node]:
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:
     """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
-    for part, node in parts_of(operation):
-        if isinstance(part.role, roles.OtherPipeline):
-            yield node
-        elif isinstance(part.role, roles.Views):
-            yield from (view.value for view in entries_of(node))
+    for entry in entries_of(operation):
+        match _PIPELINES.get(str(entry.key.value)):
+            case Role.OTHER_PIPELINE:
+                yield entry.value
+            case Role.VIEWS:
+                yield from (view.value for view in entries_of(entry.value))
 
 
 def kind_of(operation: Node | None) -> type[Operation] | None:
     """The class of an operation as written; None if it has no name of one."""
-    names = (entry.key.value for entry in entries_of(operation))
-    return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
+    for entry in operation.entries if isinstance(operation, Entries) else ():
+        if isinstance(entry.key.value, str) and (kind := OPERATIONS.get(entry.key.value)) is not None:
+            return kind
+    return None
 
 
-def parts_of(operation: Node | None) -> Iterator[tuple[Part, Node]]:
-    """The fields of an operation that are written, each with its node."""
-    if (kind := kind_of(operation)) is None:
+def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]]:
+    """The fields of an operation that are written, or those in some roles, each with its node."""
+    kind = kind_of(operation)
+    if kind is None or not (parts := kind.parts(*roles)):
         return
-    value = child(operation, kind.name)
     if kind.form == "list":
-        yield from zip(kind.parts(), items_of(value), strict=False)
+        yield from (
+            (part, node)
+            for part, node in zip(kind.parts(), items_of(child(operation, kind.name)), strict=False)
+            if part in parts
+        )
         return
-    for part in kind.parts():
-        if (node := child(value if kind.form == "mapping" else operation, part.key)) is not None:
+    keys = child(operation, kind.name) if kind.form == "mapping" else operation
+    for part in parts:
+        if (node := child(keys, part.key)) is not None:
             yield part, node

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeAlias, assert_never
 
-from conformance.core import operations, roles
-from conformance.core.operations import read_operation, sort_order
+from conformance.core import operations
+from conformance.core.operations import Operation, Pipeline, TransformWithState, read_pipeline, sort_order
+from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
 from conformance.language.pipelines import operations_in, parts_of, queries_of
 from conformance.language.source import (
-    Entries,
+    Items,
     Node,
     Report,
     Scalar,
@@ -86,15 +87,13 @@ class _Follower:
     silent: bool
     """Whether to report nothing, since the case expects the query to be refused."""
 
-    def pipeline(self, node: Node | None) -> Frame:
+    def pipeline(self, node: Node | None, pipeline: Pipeline) -> Frame:
         frame = Frame(None)
-        for operation in items_of(node):
-            if isinstance(operation, Entries):
-                frame = self._operation(operation, frame)
+        for written, operation in zip(items_of(node), pipeline.operations, strict=True):
+            frame = self._operation(operation, {part.name: below for part, below in parts_of(written)}, frame)
         return frame
 
-    def _operation(self, node: Entries, frame: Frame) -> Frame:
-        operation, parts = read_operation(node.plain()), {part.name: below for part, below in parts_of(node)}
+    def _operation(self, operation: Operation, parts: Mapping[str, Node], frame: Frame) -> Frame:
         match operation:
             case operations.From(stream=stream):
                 schema = self.streams.get(stream)
@@ -115,10 +114,17 @@ class _Follower:
             case operations.GroupBy():
                 made = (self._made(items_of(parts[name]), frame, with_aliases=False) for name in ("by", "agg"))
                 return frame.making(_together(*made))
-            case operations.Join(how=how):
-                return self._joined(parts["other"], parts["on"], frame, one_sided=how == "leftSemi")
-            case operations.Union():
-                ours, theirs = frame.columns, self.pipeline(parts["other"]).columns
+            case operations.Join(other=pipeline, how=how):
+                other = self.pipeline(parts["other"], pipeline)
+                joined = Frame(
+                    _together(frame.columns, other.columns),
+                    frame.qualifiers | other.qualifiers,
+                    frame.below | other.below,
+                )
+                self._check(parts["on"], joined)
+                return replace(joined, columns=frame.columns) if how == "leftSemi" else joined
+            case operations.Union(other=pipeline):
+                ours, theirs = frame.columns, self.pipeline(parts["other"], pipeline).columns
                 if ours is None or theirs is None or len(ours) != len(theirs):
                     return replace(frame, columns=None)
                 # Names are those of the first, types where both agree.
@@ -126,15 +132,12 @@ class _Follower:
                 both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
                 return replace(frame, columns=tuple(both))
             case operations.Sql(as_=name):
-                nested = entries_of(parts.get("views"))
-                views = {str(entry.key.value).lower(): self.pipeline(entry.value) for entry in nested}
+                nested = zip(entries_of(parts.get("views")), operation.views.items(), strict=True)
+                views = {view.lower(): self.pipeline(entry.value, pipeline) for entry, (view, pipeline) in nested}
                 views[name.lower()] = frame
                 return Frame(self._statement(parts["statement"], views))
-            case operations.PythonState(with_=function):
+            case operations.PythonState():
                 self._names(items_of(parts["by"]), frame)
-                if not function.startswith("number_rows"):
-                    message = "`state` requires a processor that numbers rows: `with: number_rows`"
-                    self.report.forbid(child(node, operation.name), "state", message)
                 return Frame(None)
             case operations.Call():
                 return Frame(None)
@@ -149,13 +152,13 @@ class _Follower:
         for part, _ in operation.values():
             node = parts.get(part.name)
             match part.role:
-                case roles.Column():
+                case Role.COLUMN:
                     self._names(each_of(node), frame)
-                case roles.Columns():
+                case Role.COLUMNS:
                     self._names(items_of(node), frame)
-                case roles.Expression():
+                case Role.EXPRESSION:
                     self._check(node, frame, frame.below)
-                case roles.SortOrders():
+                case Role.SORT_ORDERS:
                     for item in items_of(node):
                         self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
 
@@ -169,13 +172,6 @@ class _Follower:
             return frame.making((*frame.columns, added))
         same = (column.name.lower() == name.lower() for column in frame.columns)
         return frame.making(tuple(added if it else column for it, column in zip(same, frame.columns, strict=True)))
-
-    def _joined(self, pipeline: Node, on: Node, frame: Frame, *, one_sided: bool) -> Frame:
-        other = self.pipeline(pipeline)
-        both = _together(frame.columns, other.columns)
-        joined = Frame(both, frame.qualifiers | other.qualifiers, frame.below | other.below)
-        self._check(on, joined)
-        return replace(joined, columns=frame.columns) if one_sided else joined
 
     def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
         """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
@@ -312,18 +308,19 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
     calls_code = any(child(operation, "call") is not None for query, _ in queries for operation in operations_in(query))
     results: list[Columns | None] = []
     for query, step in queries:
-        if not report.is_valid(query):
+        if not isinstance(query, Items) or not report.is_valid(query):
             results.append(None)
             continue
         refused = child(step, "expect", "error") is not None
         for operation in operations_in(query):
             _check_views(operation, report)
-            for part, node in () if refused else parts_of(operation):
-                if isinstance(part.role, roles.Delay) and isinstance(node, Scalar):
+            _check_state(operation, report)
+            for _, node in () if refused else parts_of(operation, Role.DELAY):
+                if isinstance(node, Scalar):
                     _check_duration(str(node.value), node, 0, report, negative=False)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
-        results.append(_Follower(streams, report, refused).pipeline(query).columns)
+        results.append(_Follower(streams, report, refused).pipeline(query, read_pipeline(query.plain())).columns)
     return results
 
 
@@ -340,12 +337,18 @@ def _check_views(operation: Node, report: Report) -> None:
         seen.setdefault(name.lower(), f"{name!r} of `views`")
 
 
+def _check_state(operation: Node, report: Report) -> None:
+    processor = child(operation, TransformWithState.name)
+    if not (text_of(child(processor, "with")) or "").startswith("number_rows"):
+        report.forbid(processor, "state", "`state` requires a processor that numbers rows: `with: number_rows`")
+
+
 def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> None:
     for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
         unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
-        text = sort_order(sql.text).expression if isinstance(sql.role, roles.SortOrders) else sql.text
-        alias = isinstance(sql.role, roles.Expressions)
+        text = sort_order(sql.text).expression if sql.role is Role.SORT_ORDERS else sql.text
+        alias = sql.role is Role.EXPRESSIONS
         mistakes = list(syntax_mistakes(text, alias=alias, statement=sql.statement, part=unknown_kind))
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(sql.text)

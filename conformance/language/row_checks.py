@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from conformance.core import roles
 from conformance.core.case import TABLE_FORMATS, WRITTEN_SINKS
 from conformance.core.data import Json
 from conformance.core.operations import Opaque
+from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
@@ -336,8 +336,5 @@ def _most_operators(query: Node | None) -> int | None:
 
 def _streams_of(operation: Node) -> Iterator[Node]:
     """The streams that an operation reads."""
-    for part, node in parts_of(operation):
-        if isinstance(part.role, roles.Stream):
-            yield node
-        elif isinstance(part.role, roles.Streams):
-            yield from items_of(node)
+    for part, node in parts_of(operation, Role.STREAM, Role.STREAMS):
+        yield from (node,) if part.role is Role.STREAM else items_of(node)

@@ -101,10 +101,7 @@ MONOTONE = (
 )
 """Functions that, of one operand between two values, are between their values for these two."""
 
-NULL_TOLERANT = frozenset(
-    {"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>", "concat", "round", "hash"}
-)
-"""Functions that may not be NULL if an operand is."""
+NULL_TOLERANT = frozenset(name for name, function in FUNCTIONS.items() if function.tolerates_null)
 
 
 def column(of: Attribute) -> Expression:

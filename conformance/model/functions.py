@@ -77,6 +77,8 @@ class ScalarFunction:
 
     value: Callable[..., Value]
     type: DataType | Callable[[Sequence[DataType]], DataType]
+    tolerates_null: bool = False
+    """Whether it takes NULL as an operand; any other function of NULL is NULL."""
 
 
 def _same(kinds: Sequence[DataType]) -> DataType:
@@ -295,30 +297,37 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "<=": ScalarFunction(lambda a, b: a <= b, _compared),
     ">": ScalarFunction(lambda a, b: a > b, _compared),
     ">=": ScalarFunction(lambda a, b: a >= b, _compared),
-    "<=>": ScalarFunction(lambda a, b: a == b, _compared),
+    "<=>": ScalarFunction(lambda a, b: a == b, _compared, tolerates_null=True),
     "+": ScalarFunction(_add, _sum_type),
     "-": ScalarFunction(_subtract, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
     "%": ScalarFunction(_remainder, _number),
     "/": ScalarFunction(_divided, lambda kinds: _number(kinds) and DOUBLE),
     "abs": ScalarFunction(abs, _number),
-    "round": ScalarFunction(_rounded, DOUBLE),
+    "round": ScalarFunction(_rounded, DOUBLE, tolerates_null=True),
     "like": ScalarFunction(_like, _compared),
-    "concat": ScalarFunction(_concat, _text),
-    "hash": ScalarFunction(spark_hash, _hash_type),
+    "concat": ScalarFunction(_concat, _text, tolerates_null=True),
+    "hash": ScalarFunction(spark_hash, _hash_type, tolerates_null=True),
     "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
     "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),
     "negative": ScalarFunction(lambda a: -a, _same),
-    "and": ScalarFunction(lambda *all: False if False in all else None if None in all else True, BOOLEAN),
-    "or": ScalarFunction(lambda *all: True if True in all else None if None in all else False, BOOLEAN),
+    "and": ScalarFunction(
+        lambda *all: False if False in all else None if None in all else True, BOOLEAN, tolerates_null=True
+    ),
+    "or": ScalarFunction(
+        lambda *all: True if True in all else None if None in all else False, BOOLEAN, tolerates_null=True
+    ),
     "not": ScalarFunction(lambda a: not a, BOOLEAN),
-    "is null": ScalarFunction(lambda a: a is None, BOOLEAN),
-    "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN),
-    "case": ScalarFunction(_case, lambda kinds: _same([*kinds[1::2], kinds[-1]])),
-    "coalesce": ScalarFunction(lambda *all: next((value for value in all if value is not None), None), _same),
+    "is null": ScalarFunction(lambda a: a is None, BOOLEAN, tolerates_null=True),
+    "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN, tolerates_null=True),
+    "case": ScalarFunction(_case, lambda kinds: _same([*kinds[1::2], kinds[-1]]), tolerates_null=True),
+    "coalesce": ScalarFunction(
+        lambda *all: next((value for value in all if value is not None), None), _same, tolerates_null=True
+    ),
     "struct": ScalarFunction(
         lambda *all: all,
         lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),
+        tolerates_null=True,
     ),
     "size": ScalarFunction(len, INT),
     "array_sort": ScalarFunction(lambda array: tuple(sorted(array)), _same),

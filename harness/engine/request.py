@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from conformance.core import roles
 from conformance.core.case import (
     Action,
     Add,
@@ -24,6 +23,7 @@ from conformance.core.case import (
 )
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.operations import Operation, Pipeline, Program
+from conformance.core.roles import Role
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.language.sql_expression import window_called
@@ -173,8 +173,7 @@ def _wire(query: Pipeline) -> list[dict[str, Json]]:
 def _with_named_windows(operation: Operation) -> Operation:
     named = {
         part.name: tuple(f"{text} AS {name}" if (name := window_called(text)) else text for text in value)
-        for part, value in operation.values()
-        if isinstance(part.role, roles.Expressions)
+        for part, value in operation.values(Role.EXPRESSIONS)
     }
     return operation.with_values(**named)
 

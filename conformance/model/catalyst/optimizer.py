@@ -305,7 +305,7 @@ def _place_on_join(condition: Expression, join: logical.Join, rules: Rules) -> P
         join = _with_conditions_placed(narrowed, rules)
     for side in ("left", "right"):
         inside = condition.references <= {attribute.id for attribute in getattr(join, side).columns}
-        if inside and (join.how in ("inner", "leftSemi") or side in PRESERVED[join.how]):
+        if inside and (join.how in ("inner", "leftSemi") or PRESERVED[join.how] == (side,)):
             below: Plan = _place(condition, getattr(join, side), rules)
             return _with_inferred(replace(join, left=below) if side == "left" else replace(join, right=below), rules)
     if join.how not in ("inner", "leftSemi"):

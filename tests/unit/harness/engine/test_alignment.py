@@ -233,7 +233,7 @@ def test_damaged_checkpoints_are_for_spark_to_read() -> None:
 
 
 def named(stream: str, name: str | None) -> Pipeline:
-    return Pipeline((From(stream, name),))
+    return Pipeline((From(stream=stream, source_name=name),))
 
 
 @pytest.mark.parametrize(

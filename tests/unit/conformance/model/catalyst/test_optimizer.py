@@ -115,9 +115,10 @@ def test_a_filter_that_no_null_row_passes_narrows_an_outer_join(how, condition, 
     assert [node.how for node in walk(plan) if isinstance(node, Join)] == [narrowed]
 
 
-def test_a_filter_that_null_rows_may_pass_stays_above_an_outer_join() -> None:
+@pytest.mark.parametrize(("how", "condition"), [("leftOuter", "nb IS NULL"), ("fullOuter", "na IS NULL")])
+def test_a_filter_that_null_rows_may_pass_stays_above_an_outer_join(how, condition) -> None:
     with pytest.raises(Unpredictable, match="above an outer join"):
-        optimized(joined("leftOuter").where("nb IS NULL").plan, RULES)
+        optimized(joined(how).where(condition).plan, RULES)
 
 
 @pytest.mark.parametrize(("condition", "is_below"), [("ka = 'x'", True), ("ta IS NOT NULL", False)])
