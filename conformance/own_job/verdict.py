@@ -22,7 +22,7 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
+from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, emits, with_expectations
@@ -35,7 +35,7 @@ from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import ALWAYS, UNSEEN, features_of_job, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
-from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
+from reports.results.checkpoint_status import combined, exit_code, phrase, severity, statement
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
@@ -304,9 +304,9 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
     for cut, verdict in handoffs:
         differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
         about = (verdict.error.title, *differences) if verdict.error is not None else (verdict.reason,)
-        groups.setdefault((met(verdict), about), []).append((cut, verdict))
+        groups.setdefault((phrase(verdict), about), []).append((cut, verdict))
     if len(groups) > 1:
-        groups.pop((met(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
+        groups.pop((phrase(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
     together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
@@ -558,8 +558,8 @@ def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
         *(("columns", each) for each in verdict.columns),
     }
     rows.discard(("same", ""))
-    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if met(group.verdict) != "resumed")
-    return rows | {(met(of), error.title if error is not None else of.reason) for of, error in errors}
+    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if group.verdict.outcome != "resumed")
+    return rows | {(phrase(of), error.title if error is not None else of.reason) for of, error in errors}
 
 
 def _details(verdict: JobVerdict) -> Iterator[str]:
@@ -717,7 +717,8 @@ def record(verdict: JobVerdict, about: Known | None) -> dict[str, Any]:
 def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Any]:
     verdict = group.verdict
     return {
-        "met": met(verdict),
+        "outcome": verdict.outcome,
+        "fails_anyway": verdict.fails_anyway,
         "before_steps": list(group.steps),
         "error": verdict.error.name if verdict.error is not None else None,
         "because": list(reasons(verdict.error, awaiting_changes(), to)) if verdict.error is not None else [],

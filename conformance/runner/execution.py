@@ -26,7 +26,7 @@ from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListen
 from harness.scheduling.kept_engines import KeptEngines
 from harness.scheduling.scheduler import LaterCells, Scheduler
 from harness.targets.targets import Target
-from reports.results.records import Cell, Header, UpgradeCell
+from reports.results.records import Cell, Header
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
 
@@ -269,7 +269,7 @@ class _Judging(Generic[V]):
     def reuse(self, task: CellTask, answer: CachedAnswer) -> None:
         for target, (identity, place) in zip(task.targets, answer.engines, strict=True):
             self.sink.introduce(target, identity, place)
-        run = CellRun(task, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
+        run = CellRun(task, (answer.observation,), None, seconds=answer.seconds, reused=True)
         self.keep(task, self.judge.verdict(run), run)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
@@ -348,7 +348,7 @@ class ResultsSink(Generic[V]):
     path: Path
     """An error or an interruption leaves the file without its footer."""
     header: Header
-    record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
+    record: Callable[[CellTask, V, CellRun | None], Cell]
     """Makes the record of a judged cell; its run is None if it needed none."""
     answered: Iterable[Cell] = ()
     """Cells that need no engine are written last."""

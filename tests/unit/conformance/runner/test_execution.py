@@ -12,9 +12,9 @@ import pytest
 from conformance.runner.cases import JudgeCases, cells_of
 from conformance.runner.execution import DuplicateCell, Plan, run_cells
 from conformance.suite import discovery
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling import answer_cache
 from harness.scheduling.answer_cache import AnswerCache, answer_key, question_digest
-from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
