@@ -17,24 +17,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.core.case import Case, Interface, Upgrade
+from conformance.core.case import Case, Interface
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
-    UpgradeStatus,
     VersionPair,
+    documented_outcome,
     judge_upgrade,
-    without_answer,
+    no_handoff,
 )
 from conformance.judging.checkpoint_verdict import not_applicable as outside_of
 from conformance.judging.step_comparison import needs_progress
-from conformance.judging.verdict import judge, not_applicable, not_run
+from conformance.judging.verdict import as_documented, judge, no_answer, not_applicable
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
-from reports.results.checkpoint_status import EXPECTED
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedUpgrade, UpgradeCell
-from reports.results.status import DOES_NOT_CONFORM
+from reports.results.records import Cell, DocumentedDifference
+from reports.results.status import DOES_NOT_CONFORM, GREEN
 
 NOT_KEPT = "The case has changed since, and too little of the answer was kept to judge it again."
 
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{folder / file.name}: {len(changes)} of {len((*before.cells, *before.upgrades))} cells changed")
         print("".join(f"  {change}\n" for change in changes), end="")
         wrong |= any(cell.status in DOES_NOT_CONFORM for cell in today.cells)
-        wrong |= any(cell.status not in {*EXPECTED, "not-run", "not-applicable"} for cell in today.upgrades)
+        wrong |= any(cell.status not in {*GREEN, "not-run"} for cell in today.upgrades)
     return 1 if wrong else 0
 
 
@@ -86,14 +85,14 @@ def judged(results: Results, suite: Suite) -> Results:
 
 def changed(before: Results, after: Results) -> Iterator[str]:
     """Each new cell, and each with another status, and both."""
-    known = {
-        **{cell.key: str(cell.status) for cell in before.cells},
-        **{cell.key: str(cell.status) for cell in before.upgrades},
-    }
-    for cell in (*after.cells, *after.upgrades):
-        assert isinstance(cell, Cell | UpgradeCell)
-        if cell.status != known.get(cell.key):
-            yield f"{' · '.join(map(str, cell.key))}: {known.get(cell.key, 'new')} → {cell.status}"
+    known = {cell.key: _answer(cell) for cell in before.all_cells()}
+    for cell in after.all_cells():
+        if _answer(cell) != known.get(cell.key):
+            yield f"{' · '.join(cell.key)}: {known.get(cell.key, 'new')} → {_answer(cell)}"
+
+
+def _answer(cell: Cell) -> str:
+    return cell.status if cell.outcome is None else f"{cell.status} ({cell.outcome})"
 
 
 def cell_again(cell: Cell, case: Case, version: SparkVersion) -> Cell | None:
@@ -111,26 +110,26 @@ def cell_again(cell: Cell, case: Case, version: SparkVersion) -> Cell | None:
     return cell if cell.case_digest == case.digest else None
 
 
-def upgrade_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
+def upgrade_again(cell: Cell, case: Case) -> Cell | None:
     """The same of a checkpoint. Entries of ``upgrades.yaml`` are not in the digest of a case.
 
     Where only the status was kept, it is too little if the case has changed, or documents something else.
     """
-    names = cell.origin, cell.to
-    pair, handoff = pair_of(names), CheckpointHandoff(case, cell.cut)
+    pair, handoff = pair_of(cell.pair), _handoff(cell, case)
     if (outside := outside_of(handoff, pair)) is not None:
-        return UpgradeCell.of(case, names, outside)
+        return Cell.of(case, cell.target, outside, origin=cell.origin)
     same = cell.case_digest == case.digest
     if cell.observation is None:
-        entry = case.upgrade_between(pair.origin, pair.to, cell.cut, pair.interfaces)
-        return cell if same and _as_documented(cell.status, entry) else None
+        return cell if same and _is_as_documented(cell, handoff, pair) else None
     verdict = judge_upgrade(handoff, pair, cell.observation)
     # What the query did with the workaround is not kept, only whether it was right.
-    verdict = replace(verdict, proven=verdict.entry is not None and cell.entry is not None and cell.entry.proven)
-    if cell.status in EXPECTED and verdict.findings and all(map(needs_progress, verdict.findings)):
-        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry, proven=verdict.proven)
-        return cell if same and cell.entry == entry_of_today else None
-    return UpgradeCell.of(case, names, verdict, cell.observation, cell.duration_ms)
+    verdict = replace(verdict, proven=verdict.differs is not None and cell.differs is not None and cell.differs.proven)
+    if cell.status in GREEN and verdict.findings and all(map(needs_progress, verdict.findings)):
+        entry_of_today = verdict.differs and DocumentedDifference.of(verdict.differs, proven=verdict.proven)
+        return cell if same and cell.differs == entry_of_today else None
+    return Cell.of(
+        case, cell.target, verdict, [cell.observation], cell.duration_ms, origin=cell.origin, reused=cell.reused
+    )
 
 
 def pair_of(names: tuple[str, str]) -> VersionPair:
@@ -143,27 +142,31 @@ def _interface(name: str) -> Interface:
     return "connect" if name.endswith("-connect") else "classic"
 
 
-def _as_documented(status: UpgradeStatus, entry: Upgrade | None) -> bool:
-    """Whether a cell with the status does as the entry says; true of a status that does not depend on one."""
-    refused = entry is not None and entry.error is not None
-    return {"resumes": entry is None, "differs": entry is not None and not refused, "refused": refused}.get(
-        status, True
-    )
+def _handoff(cell: Cell, case: Case) -> CheckpointHandoff:
+    assert cell.cut is not None
+    return CheckpointHandoff(case, cell.cut)
+
+
+def _is_as_documented(cell: Cell, handoff: CheckpointHandoff, pair: VersionPair) -> bool:
+    """Whether a cell does as the entry of its case says; true of a status that does not depend on one."""
+    if cell.status not in ("conforms", "differs", "bug"):
+        return True
+    entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut, pair.interfaces)
+    return (cell.status, cell.outcome) == (as_documented(entry), documented_outcome(handoff, pair))
 
 
 def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:
-    again = cell_again(cell, case, version) or Cell.of(case, cell.target, not_run(case, version, NOT_KEPT))
+    again = cell_again(cell, case, version) or Cell.of(case, cell.target, no_answer(case, version, "not-run", NOT_KEPT))
     # A published column keeps no findings, and needs none.
     return cell if (again.status, again.case_digest) == (cell.status, cell.case_digest) else again
 
 
-def _upgrade(cell: UpgradeCell, case: Case) -> UpgradeCell:
+def _upgrade(cell: Cell, case: Case) -> Cell:
     again = upgrade_again(cell, case)
     if again is not None:
         return again
-    names = cell.origin, cell.to
-    verdict = without_answer(CheckpointHandoff(case, cell.cut), pair_of(names), "not-run", NOT_KEPT)
-    return UpgradeCell.of(case, names, verdict)
+    verdict = no_handoff(_handoff(cell, case), pair_of(cell.pair), "not-run", NOT_KEPT)
+    return Cell.of(case, cell.target, verdict, origin=cell.origin)
 
 
 if __name__ == "__main__":

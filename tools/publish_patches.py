@@ -21,7 +21,7 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.judging.verdict import not_applicable, not_run
+from conformance.judging.verdict import no_answer, not_applicable
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from reports.results.published import PATCHES, patch_file, patch_results, published_results
@@ -103,7 +103,7 @@ def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
     outside = not_applicable(case, version)
     if outside is not None:
         return Cell.of(case, target.name, outside)
-    unknown = Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
+    unknown = Cell.of(case, target.name, no_answer(case, version, "not-run", NOT_COVERED))
     if known is None or known.observation is None:
         return unknown
     found = cell_again(known, case, version)

@@ -22,15 +22,16 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
     handoffs,
+    no_handoff,
     not_applicable,
-    without_answer,
 )
 from conformance.suite import discovery
-from reports.results.checkpoint_status import EXPECTED
+from reports.results.checkpoint_status import colour_of
 from reports.results.errors import CellKey
 from reports.results.published import UPGRADES
 from reports.results.reading import Results
-from reports.results.records import Header, Target, UpgradeCell
+from reports.results.records import Cell, Header, Target
+from reports.results.status import GREEN
 from reports.results.writing import ResultsWriter
 from tools.judge_again import pair_of, upgrade_again
 
@@ -49,12 +50,10 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{UPGRADES}: {len(cells)} cells")
 
 
-def publish(
-    cells: Iterable[UpgradeCell], runs: Sequence[Results], cases: Mapping[str, Case], suite: str, path: Path
-) -> None:
+def publish(cells: Iterable[Cell], runs: Sequence[Results], cases: Mapping[str, Case], suite: str, path: Path) -> None:
     """Write the cells, completed by those that did not run."""
-    found = {(cell.case, cell.origin, cell.to, cell.cut): cell for cell in cells}
-    pairs = tuple(dict.fromkeys((cell.origin, cell.to) for cell in found.values()))
+    found = {(cell.case, *cell.pair, cell.cut): cell for cell in cells if cell.cut is not None}
+    pairs = tuple(dict.fromkeys(cell.pair for cell in found.values()))
     cuts: dict[str, tuple[int, ...]] = {}
     for case, cut in (*((one.case.id, one.cut) for one in handoffs(cases.values())), *((at[0], at[3]) for at in found)):
         cuts[case] = tuple(sorted({*cuts.get(case, ()), cut}))
@@ -79,7 +78,7 @@ def publish(
         writer.finish(max(run.footer.finished for run in runs))
 
 
-def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[UpgradeCell]:
+def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Cell]:
     """The answers of all runs as the cases of today judge them, without what was observed."""
     for run in runs:
         for cell in run.upgrades:
@@ -91,10 +90,15 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Upg
                 continue
             found = upgrade_again(cell, case)
             if found is None:
-                print(f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.to}", file=sys.stderr)
+                print(
+                    f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.target}", file=sys.stderr
+                )
                 continue
-            if found.status not in EXPECTED:
-                print(f"not as the case says: {cell.case}, {cell.origin} to {cell.to}: {found.status}", file=sys.stderr)
+            if found.status not in GREEN:
+                print(
+                    f"not as the case says: {cell.case}, {cell.origin} to {cell.target}: {found.status}",
+                    file=sys.stderr,
+                )
             yield slim(found)
 
 
@@ -104,14 +108,14 @@ def disproved(in_rocksdb: Iterable[Results]) -> set[CellKey]:
         cell.key
         for run in in_rocksdb
         for cell in run.upgrades
-        if cell.entry is not None and cell.entry.way_round is not None and not cell.entry.proven
+        if cell.differs is not None and cell.differs.workaround is not None and not cell.differs.proven
     }
 
 
-def unproven(cell: UpgradeCell) -> UpgradeCell:
+def unproven(cell: Cell) -> Cell:
     """The cell without a proof of its workaround."""
-    entry = cell.entry and cell.entry.model_copy(update={"proven": False})
-    return cell.model_copy(update={"entry": entry})
+    entry = cell.differs and cell.differs.model_copy(update={"proven": False})
+    return cell.model_copy(update={"differs": entry})
 
 
 _OF_THE_RUN = re.compile(
@@ -123,19 +127,20 @@ _OF_THE_RUN = re.compile(
 _LONGEST = 200
 
 
-def slim(cell: UpgradeCell) -> UpgradeCell:
+def slim(cell: Cell) -> Cell:
     """The cell without what was observed, and of the message of its error only what a refusal says first, whatever the machine."""
-    line = cell.error.first_line if cell.error is not None and cell.status == "refused" else ""
+    refused = colour_of(cell.status, cell.outcome) == "refused"
+    line = cell.error.first_line if cell.error is not None and refused else ""
     message = _OF_THE_RUN.sub(lambda found: "" if found.start() == 0 and "Query [" in found[0] else "…", line)
     error = cell.error and cell.error.model_copy(update={"message": message[:_LONGEST]})
     return cell.model_copy(update={"observation": None, "error": error})
 
 
-def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:
+def _not_run(case: Case, names: tuple[str, str], cut: int) -> Cell:
     pair = pair_of(names)
     handoff = CheckpointHandoff(case, cut)
-    verdict = not_applicable(handoff, pair) or without_answer(handoff, pair, "not-run", "no published run covers it")
-    return UpgradeCell.of(case, names, verdict)
+    verdict = not_applicable(handoff, pair) or no_handoff(handoff, pair, "not-run", "no published run covers it")
+    return Cell.of(case, names[1], verdict, origin=names[0])
 
 
 if __name__ == "__main__":

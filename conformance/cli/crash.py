@@ -26,7 +26,7 @@ from conformance.core.wording import counted
 from conformance.runner.crash import CrashPoint, CrashRequest, plan_crashes, run_crashes
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.targets.targets import Target
-from reports.results.checkpoint_status import CRASHES
+from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord
 from reports.terminal.crashes import show
 
@@ -117,8 +117,8 @@ class _Images(ProgressBar):
     def judged(self, record: CrashRecord) -> None:
         self._done += 1
         self.progress.update(self.all, advance=1, doing=record.operation)
-        loud = record.status in {"violates", "broken"}
+        loud = record.outcome in {"other rows", "no answer"}
         if self.on_terminal and loud:
-            self.progress.console.print(str(record), style=CRASHES[record.status].style, markup=False)
+            self.progress.console.print(str(record), style=OUTCOMES[record.outcome].style, markup=False)
         elif not self.on_terminal and (loud or self._done % _IMAGES_PER_LINE == 0):
             print_error(f"[{self._done}/{self._images}] {record}")

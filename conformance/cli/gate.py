@@ -20,13 +20,14 @@ from conformance.core.wording import counted
 from conformance.judging.comparison import MEANINGS, OF_ROWS
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
-from reports.analysis.checkpoints import Checkpoints
+from reports.analysis.checkpoints import Checkpoints, DocumentedCheckpoint
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
-from reports.results.checkpoint_status import UPGRADES_WORST_FIRST
+from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
 from reports.results.published import left_out, published_results
 from reports.results.reading import Results
+from reports.results.records import Cell, DocumentedDifference
 from reports.results.status import MARKS, final_style
 from reports.terminal.upgrades import group_lines
 
@@ -228,22 +229,25 @@ def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]
     """The records of checkpoints that were tried, or that a case documents, worst first."""
     if checkpoints is None:
         return []
-    worst = UPGRADES_WORST_FIRST.index
-    tried = sorted(checkpoints.cells, key=lambda cell: (worst(cell.status), cell.case, cell.cut))
-    entries = [
-        *((cell.case, cell.status, cell.error.name if cell.error else None, cell.entry) for cell in tried),
-        *((handoff.case, f"{handoff.status}, not run", None, handoff.entry) for handoff in checkpoints.documented),
+    tried = sorted(
+        checkpoints.cells,
+        key=lambda cell: (WORST_FIRST.index(colour_of(cell.status, cell.outcome)), cell.case, cell.cut),
+    )
+    entries: list[tuple[Cell | DocumentedCheckpoint, str, str | None, DocumentedDifference | None]] = [
+        *((cell, cell.status, cell.error.name if cell.error else None, cell.differs) for cell in tried),
+        *((known, f"{known.status}, not run", None, known.entry) for known in checkpoints.documented),
     ]
     return [
         {
-            "case": case,
+            "case": about.case,
             "status": status,
+            "outcome": about.outcome,
             "error": error,
-            "because": entry.because if entry else None,
+            "because": entry.reason if entry else None,
             "link": entry.link if entry else None,
-            "way_round": entry.workaround if entry else None,
+            "workaround": entry.proven_workaround if entry else None,
         }
-        for case, status, error, entry in entries
+        for about, status, error, entry in entries
     ]
 
 

@@ -13,12 +13,13 @@ from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import ConnectSides
-from conformance.judging.checkpoint_verdict import UpgradeVerdict
-from conformance.runner.upgrade import Cuts, UpgradeOptions, plan_upgrades, run_plan
+from conformance.judging.verdict import Verdict
+from conformance.runner.upgrade import Cuts, UpgradeOptions, handoff_of, plan_upgrades, run_plan
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import PairPolicy
-from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
+from reports.results.checkpoint_status import colour_of, mark_of
 from reports.results.reading import Results
+from reports.results.status import GREEN, exit_code_of
 from reports.terminal.upgrades import show
 
 
@@ -88,11 +89,11 @@ def upgrade(
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
     show(results, SafeConsole())
-    raise typer.Exit(of_upgrades(cell.status for cell in results.upgrades))
+    raise typer.Exit(exit_code_of(cell.status for cell in results.upgrades))
 
 
-def _answer_line(_: CellTask, verdict: UpgradeVerdict, seconds: float) -> AnswerLine:
-    mark = UPGRADES[verdict.status]
-    line = f"{verdict.pair} {mark.glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
-    loud = None if verdict.status in EXPECTED else line
-    return AnswerLine(line, f"{verdict.pair} {verdict.case}", loud, mark.style)
+def _answer_line(task: CellTask, verdict: Verdict, seconds: float) -> AnswerLine:
+    _, pair = handoff_of(task)
+    mark, colour = mark_of(verdict.status, verdict.outcome), colour_of(verdict.status, verdict.outcome)
+    line = f"{pair} {mark.glyph} {colour:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
+    return AnswerLine(line, f"{pair} {verdict.case}", None if verdict.status in GREEN else line, mark.style)

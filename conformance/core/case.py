@@ -226,26 +226,34 @@ class Step(Frozen):
 # Versions that differ: exactly one of `unsupported`, `expect` and `steps`.
 
 
-class Differs(Frozen):
-    """A range of versions that behaves differently, with the reason."""
+class Documented(Frozen):
+    """A difference between versions that a case documents, with the reason."""
 
-    spark: VersionRange
-    source: Source | None = None
-    """The source with which they behave so; None if it does not matter."""
+    because: str | None = None
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
     introduced_by: str | None = None
     """The ticket that introduced a bug without a ticket of its own, if known."""
-    because: str | None = None
-    unsupported: str | None = None
-    """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
     error: ExpectedError | None = None
-    """How the versions of ``unsupported`` refuse the query. Without it, only a missing method counts."""
-    expect: Expectation | None = None
-    """What is expected of the start, in place of all expectations of steps."""
+    """How these versions refuse the query or the checkpoint."""
     steps: Mapping[int, ExpectationChange] = {}
     """Step number (names are resolved when the case is read) → what changes in its expectation."""
+
+
+class Differs(Documented):
+    """A range of versions that behaves differently.
+
+    Without ``error``, versions that ``unsupported`` is about refuse the query with the error of a missing method.
+    """
+
+    spark: VersionRange
+    source: Source | None = None
+    """The source with which they behave so; None if it does not matter."""
+    unsupported: str | None = None
+    """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
+    expect: Expectation | None = None
+    """What is expected of the start, in place of all expectations of steps."""
 
 
 # A checkpoint that another version resumes.
@@ -254,7 +262,7 @@ class Differs(Frozen):
 _SETTING = re.compile(r"(spark\.[\w.]+)=(\S+)")
 
 
-class Upgrade(Frozen):
+class Upgrade(Documented):
     """What differs if one version resumes the checkpoint of another: exactly one of ``error`` and ``steps``."""
 
     from_: VersionRange | None = Field(None, alias="from")
@@ -266,20 +274,13 @@ class Upgrade(Frozen):
     cuts: tuple[int, ...] = ()
     """The steps before which the version changes; empty means any."""
     because: str
-    link: str | None = None
-    bug: bool = False
-    introduced_by: str | None = None
-    way_round: str | None = None
+    workaround: str | None = None
     """The documented workaround: a setting, ``key=value``, which every run of the upgrade tries, or a sentence."""
-    error: ExpectedError | None = None
-    """The resuming version rejects the checkpoint with this error."""
-    steps: Mapping[int, ExpectationChange] = {}
-    """Number of a step after the version change → what changes in its expectation."""
 
     @property
-    def workaround(self) -> Mapping[str, str]:
-        """The setting with which the checkpoint resumes as if the resuming version had written it; empty if there is none."""
-        setting = _SETTING.fullmatch(self.way_round or "")
+    def setting(self) -> Mapping[str, str]:
+        """The workaround as a Spark setting; empty if it is a sentence or there is none."""
+        setting = _SETTING.fullmatch(self.workaround or "")
         return {setting[1]: setting[2]} if setting is not None else {}
 
     def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC) -> bool:

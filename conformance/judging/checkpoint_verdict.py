@@ -25,29 +25,23 @@ from conformance.core.wording import counted
 from conformance.judging.comparison import divergences
 from conformance.judging.consistency import behaviour
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
-from conformance.judging.finding import Finding, StaleEntry
+from conformance.judging.finding import StaleEntry
 from conformance.judging.verdict import (
+    Outcome,
+    Verdict,
     another_refusal,
+    as_documented,
     compare_steps,
     error_differs,
     judgement,
     lacks_the_feature,
     mismatching,
     mistake_of_the_author,
+    no_answer,
     stale_entry,
     why_incoherent,
+    with_judgement,
 )
-
-Outcome: TypeAlias = Literal["resumed", "other rows", "refused", "fails later", "unclear", "no answer"]
-"""What became of a checkpoint.
-
-- ``resumed``: the query went on, with the same rows as the query it is compared with, if there is one.
-- ``other rows``: it went on with other rows, or lost some.
-- ``refused``: it ended before any micro-batch, with an error that says what is wrong.
-- ``fails later``: it ended with such an error after a micro-batch, or the author's own code failed.
-- ``unclear``: it ended, at any time, with an error that does not say what is wrong.
-- ``no answer``: nothing ran that would tell.
-"""
 
 Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
 """Micro-batch → its rows as JSON, sorted."""
@@ -266,11 +260,6 @@ def _rows(restart: Restarted, reference: Emitted, id: int) -> str:
     return "; ".join(f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in sides if rows)
 
 
-UpgradeStatus: TypeAlias = Literal[
-    "resumes", "differs", "refused", "unsupported", "violates", "broken", "not-applicable", "not-run"
-]
-
-
 @dataclass(frozen=True)
 class CheckpointHandoff:
     case: Case
@@ -286,23 +275,6 @@ class VersionPair:
     def __str__(self) -> str:
         sides = zip((self.origin, self.to), self.interfaces, strict=True)
         return " → ".join(f"{version}{' through Connect' * (by == 'connect')}" for version, by in sides)
-
-
-@dataclass(frozen=True)
-class UpgradeVerdict:
-    case: str
-    pair: VersionPair
-    cut: int
-    status: UpgradeStatus
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    entry: Upgrade | None = None
-    """The entry of the case that covers it."""
-    proven: bool = False
-    """Whether the workaround of the entry was tried, and the query went on with it as the case expects."""
-    error: ErrorSeen | None = None
-    """The error of the resuming version, if it ended with one."""
-    behaviour: str | None = None
 
 
 def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
@@ -324,10 +296,17 @@ def handoffs(cases: Iterable[Case], *, each: bool = False) -> tuple[CheckpointHa
     return tuple(CheckpointHandoff(case, cut) for case in cases if case.keeps_state for cut in cuts(case, each=each))
 
 
-def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> UpgradeVerdict | None:
+def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> Verdict | None:
     """The verdict if one version writes no checkpoint or the case is not about one of them; None if the cell needs to run."""
     reason = _why_not_applicable(handoff, pair)
-    return without_answer(handoff, pair, "not-applicable", reason) if reason is not None else None
+    return no_handoff(handoff, pair, "not-applicable", reason) if reason is not None else None
+
+
+def no_handoff(
+    handoff: CheckpointHandoff, pair: VersionPair, status: Literal["broken", "not-applicable", "not-run"], reason: str
+) -> Verdict:
+    """The verdict on a checkpoint that was not handed over, or without an answer."""
+    return no_answer(handoff.case, pair.to, status, reason, origin=pair.origin, cut=handoff.cut)
 
 
 def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | None:
@@ -342,16 +321,9 @@ def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | 
     return None
 
 
-def without_answer(
-    handoff: CheckpointHandoff, pair: VersionPair, status: Literal["broken", "not-applicable", "not-run"], reason: str
-) -> UpgradeVerdict:
-    """The verdict on a cell that no engine answered: the harness failed, there is nothing to hand over, or it did not run."""
-    return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
-
-
 def judge_upgrade(
     handoff: CheckpointHandoff, pair: VersionPair, observation: Observation, with_workaround: Observation | None = None
-) -> UpgradeVerdict:
+) -> Verdict:
     """Judge what two engines did with a case, one before the cut and the other from there on.
 
     Never raises for what an engine did.
@@ -362,36 +334,37 @@ def judge_upgrade(
     case = handoff.case
     if (verdict := not_applicable(handoff, pair)) is not None:
         return verdict
-    verdict = UpgradeVerdict(case.id, pair, handoff.cut, "resumes", behaviour=behaviour(case, observation))
+    broken = replace(no_handoff(handoff, pair, "broken", ""), behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
-        return replace(verdict, status="broken", notes=(incoherent,))
+        return replace(broken, notes=(incoherent,))
     try:
-        judged = _judged(verdict, handoff, observation)
-        if judged.entry is None or with_workaround is None:
+        judged = _judged(broken, handoff, pair, observation)
+        judged = replace(judged, outcome=_outcome(judged, handoff, pair, observation))
+        if with_workaround is None or not isinstance(judged.differs, Upgrade):
             return judged
-        return _with_workaround(judged, handoff, with_workaround)
+        return _with_workaround(judged, judged.differs, handoff, pair, with_workaround)
     except PatternTooSlow as problem:
-        return replace(verdict, status="broken", notes=(str(problem),))
+        return replace(broken, notes=(str(problem),))
 
 
-def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
-    case, cut, pair = handoff.case, handoff.cut, verdict.pair
+def _judged(verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, observation: Observation) -> Verdict:
+    case, cut = handoff.case, handoff.cut
     last = observation.steps[-1]
-    verdict = replace(verdict, error=last.error if last.number >= cut else None)
+    verdict = replace(verdict, notes=(), error=last.error if last.number >= cut else None)
     entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
     refusal = entry is not None and entry.error is not None
     to = expected(case, pair.to)
     # If only the steps before the cut need what the version lacks, it starts the query and may refuse the checkpoint.
     if isinstance(to, Unsupported) and (not refusal or lacks_the_feature(to, verdict.error)):
         if lacks_the_feature(to, verdict.error):
-            return replace(verdict, status="unsupported", notes=(to.reason,))
+            return replace(verdict, status="unsupported", differs=to.entry)
         if mistake := mistake_of_the_author(last):
-            return replace(verdict, status="broken", notes=mistake)
+            return replace(verdict, notes=mistake)
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
     if entry is not None and refusal:
-        return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
+        return _judge_refusal(entry, wanted, handoff, pair, verdict, observation)
     compared = partial(
         compare_steps,
         case=case,
@@ -403,26 +376,64 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
         saw = "it goes on as if it had written the checkpoint itself"
         stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
     if entry is not None:
-        changes = {number: change for number, change in entry.steps.items() if number >= cut}
-        steps = (
-            overlaid(step, changes[step.step.number], case) if step.step.number in changes else step
-            for step in wanted.steps
-        )
-        wanted = Steps(until_the_end(steps))
-    results = compared(wanted)
-    result = judgement(case, observation, results, stale)
-    status: UpgradeStatus = result.failure or ("resumes" if entry is None else "differs")
-    documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=result.findings, notes=result.notes, entry=documented)
+        wanted = _changed(wanted, entry, handoff)
+    return with_judgement(verdict, judgement(case, observation, compared(wanted), stale), entry)
+
+
+def _outcome(
+    verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, observation: Observation
+) -> Outcome | None:
+    """What the query did with the checkpoint: as the case says it if the verdict is so, else as it was observed."""
+    if verdict.status == "broken":
+        return "no answer"
+    if verdict.status == "unsupported":
+        return "refused"
+    if verdict.status != "violates":
+        return documented_outcome(handoff, pair)
+    outcome = resumed_at(handoff.cut, observation).outcome
+    rows_differ = any(finding.aspect == "rows" for finding in verdict.findings)
+    return "other rows" if rows_differ and outcome in ("resumed", "no answer") else outcome
+
+
+def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome:
+    """What becomes of a checkpoint according to its case, of which no version lacks a feature."""
+    case, cut = handoff.case, handoff.cut
+    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
+    if entry is None:
+        return "resumed"
+    if entry.error is not None:
+        return "refused"
+    plain = _expected_over(handoff, pair)
+    outcome: Outcome = "resumed"
+    for step in _changed(plain, entry, handoff).steps[cut - 1 :]:
+        if step.ends_the_case:
+            return "fails later" if step.changed else outcome
+        as_if_written = plain.of(step.step.number)
+        rows = () if as_if_written is None or as_if_written.ends_the_case else as_if_written.expectation.rows
+        if "rows" in step.checked and step.expectation.rows != rows:
+            outcome = "other rows"
+    return outcome
+
+
+def _changed(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
+    """What each step must show, with what an entry changes from the cut on."""
+    changes = {number: change for number, change in entry.steps.items() if number >= handoff.cut}
+    steps = (
+        overlaid(step, changes[step.step.number], handoff.case) if step.step.number in changes else step
+        for step in wanted.steps
+    )
+    return Steps(until_the_end(steps))
 
 
 _OF_A_RESTART = frozenset({"batches", "watermark", "state", "dropped"})
 """What a restart alone may change: after it, a query with several watermarks waits until every stream has passed the watermark again."""
 
 
-def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
+def _with_workaround(
+    verdict: Verdict, entry: Upgrade, handoff: CheckpointHandoff, pair: VersionPair, observation: Observation
+) -> Verdict:
     """The verdict, saying whether the query emitted the right rows with the workaround: those of one of the two versions."""
-    case, pair = handoff.case, verdict.pair
+    case = handoff.case
     origin = expected(case, pair.origin)
     for wanted in (_expected_over(handoff, pair), *([origin] if isinstance(origin, Steps) else [])):
         results = compare_steps(
@@ -430,8 +441,7 @@ def _with_workaround(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observ
         )
         if results.broken is None and all(finding.aspect in _OF_A_RESTART for finding in results.findings):
             return replace(verdict, proven=True)
-    assert verdict.entry is not None
-    note = f"the workaround {verdict.entry.way_round} was tried and is none: with it, the query does not emit the right rows"
+    note = f"the workaround {entry.workaround} was tried and is none: with it, the query does not emit the right rows"
     return replace(verdict, notes=(*verdict.notes, note))
 
 
@@ -452,24 +462,30 @@ def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
 
 
 def _judge_refusal(
-    entry: Upgrade, wanted: Steps, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
-) -> UpgradeVerdict:
+    entry: Upgrade,
+    wanted: Steps,
+    handoff: CheckpointHandoff,
+    pair: VersionPair,
+    verdict: Verdict,
+    observation: Observation,
+) -> Verdict:
     """The second version must refuse the checkpoint with the error of the entry, before it has done anything."""
     case, cut = handoff.case, handoff.cut
     assert entry.error is not None
+    violates = replace(verdict, status="violates", differs=entry)
     written = observation.model_copy(update={"steps": observation.steps[: cut - 1]})
-    before = compare_steps(wanted, case, written, lambda _: verdict.pair.origin)
+    before = compare_steps(wanted, case, written, lambda _: pair.origin)
     if before.findings:
-        return replace(verdict, status="violates", findings=before.findings)
+        return replace(violates, findings=before.findings)
     if verdict.error is None:
         saw = "the checkpoint is resumed to the end of the case"
-        stale = stale_entry(case, entry, str(verdict.pair), f"refused, {entry.because}", saw)
-        return replace(verdict, status="violates", findings=(stale,))
+        stale = stale_entry(case, entry, str(pair), f"refused, {entry.because}", saw)
+        return replace(violates, findings=(stale,))
     ran = resumed_at(cut, observation).batch is not None
     refused = not ran and not tuple(mismatching(entry.error, verdict.error))
-    if not refused and (mistake := mistake_of_the_author(observation.steps[-1])):
-        return replace(verdict, status="broken", notes=mistake, entry=None)
-    if not refused:
-        wrong = error_differs(case, observation.steps[-1], entry.error)
-        return replace(verdict, status="violates", findings=(wrong,))
-    return replace(verdict, status="refused")
+    if refused:
+        return replace(verdict, status=as_documented(entry), differs=entry)
+    if mistake := mistake_of_the_author(observation.steps[-1]):
+        return replace(verdict, notes=mistake)
+    wrong = error_differs(case, observation.steps[-1], entry.error)
+    return replace(violates, findings=(wrong,))

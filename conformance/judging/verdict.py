@@ -1,4 +1,4 @@
-"""The verdict on a cell of the matrix: what one engine showed, judged by what the case expects of its version.
+"""The verdict on a cell: what one engine showed, or two that handed a checkpoint over, judged by what the case expects of them.
 
 The statuses are those of ``docs/case-language/statuses.md``.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Case, Differs, ExpectedError, Upgrade
+from conformance.core.case import Case, Differs, Documented, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
 from conformance.core.versions import SparkVersion
@@ -171,8 +171,13 @@ def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[Er
     return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
-def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
-    entries: Sequence[object]
+def reason_of(entry: Differs | Upgrade) -> str:
+    """Why versions differ, as their entry says it."""
+    return entry.because or (entry.unsupported if isinstance(entry, Differs) else None) or ""
+
+
+def stale_entry(case: Case, entry: Documented, spark: str, documented: str, observed: str) -> StaleEntry:
+    entries: Sequence[Documented]
     aspect: Section
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
     number = next(at for at, other in enumerate(entries, 1) if other is entry)
@@ -212,22 +217,47 @@ Status: TypeAlias = Literal[
 AS_THE_CASE_SAYS: frozenset[Status] = frozenset({"conforms", "differs", "bug", "unsupported"})
 """The statuses of a version that does what its case says about it, known bugs included."""
 
+Outcome: TypeAlias = Literal["resumed", "other rows", "refused", "fails later", "unclear", "no answer"]
+"""What a query did with a checkpoint, compared with another query, with what a case expects, or with nothing but its own error.
+
+- ``resumed``: it went on as what it is compared with does, with the same rows.
+- ``other rows``: it went on with other rows, or lost some.
+- ``refused``: it ended before any micro-batch, with an error that says what is wrong.
+- ``fails later``: it ended with such an error after a micro-batch, or the author's own code failed.
+- ``unclear``: it ended, at any time, with an error that does not say what is wrong.
+- ``no answer``: nothing ran that would tell.
+"""
+
 AS_THE_NEWEST = "this version behaves as the newest does"
 
 
 @dataclass(frozen=True)
 class Verdict:
+    """The verdict on a cell: a case, and the engines that ran it in order, one or two."""
+
     case: str
     version: SparkVersion
+    """Of the engine that ran the last step."""
     status: Status
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     """What was not compared, and why; for ``broken`` and ``not-run``, what happened."""
-    differs: Differs | None = None
+    differs: Differs | Upgrade | None = None
+    """The entry of the case that covers the cell."""
     behaviour: str | None = None
     """Digest of what was observed: equal digests, equal behaviour. None if nothing was observed."""
     runs: tuple[Verdict, ...] = field(default=(), repr=False)
     """If the cell ran more than once: the verdict on each run, in order."""
+    origin: SparkVersion | None = None
+    """Of the engine that ran the steps before the cut; None if one engine ran all."""
+    cut: int | None = None
+    """The number of the step before which the engines change."""
+    outcome: Outcome | None = None
+    """What the query did with the checkpoint; None if there was none to resume."""
+    error: ErrorSeen | None = None
+    """The error of the query that resumed a checkpoint, if it ended with one."""
+    proven: bool = False
+    """Whether the workaround of the entry was tried, and the query went on with it as the case expects."""
 
     def describe(self) -> str:
         return "\n".join([f"{self.case} on {self.version}: {self.status}", *self._lines()])
@@ -236,7 +266,7 @@ class Verdict:
         if self.differs is not None and self.status in ("differs", "bug", "unsupported"):
             link = ticket(self.differs.link, self.differs.introduced_by, bug=self.differs.bug)
             known = "known bug: " if self.status == "bug" else ""
-            yield f"{INDENT}{known}{self.differs.because or self.differs.unsupported}{link}"
+            yield f"{INDENT}{known}{reason_of(self.differs)}{link}"
         yield from (INDENT + line for line in described(self.findings))
         yield from (f"{INDENT}note: {note}" for note in self.notes)
         if self.status == "flaky":
@@ -253,7 +283,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     """
     wanted = expected(case, version)
     if isinstance(wanted, NotApplicable):
-        return beyond(case, version, f"the case is about Spark {wanted.spark}")
+        return no_answer(case, version, "not-applicable", f"the case is about Spark {wanted.spark}")
     verdict = Verdict(case.id, version, "conforms", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
@@ -284,29 +314,40 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     if entry is not None and _is_stale(wanted, newest, results, compared(newest)):
         saw = "this version behaves as the case says, without the bug" if entry.bug else AS_THE_NEWEST
         stale = (stale_entry(case, entry, str(entry.spark), entry.because or "it behaves otherwise", saw),)
-    result = judgement(case, observation, results, stale)
-    status: Status = result.failure or ("conforms" if entry is None else "bug" if entry.bug else "differs")
+    return with_judgement(verdict, judgement(case, observation, results, stale), entry)
+
+
+def with_judgement(verdict: Verdict, result: Judgement, entry: Differs | Upgrade | None) -> Verdict:
+    """The verdict with what findings amount to, where an entry of the case may cover the cell."""
+    status: Status = result.failure or as_documented(entry)
     documented = None if status == "broken" else entry
     return replace(verdict, status=status, findings=result.findings, notes=result.notes, differs=documented)
+
+
+def as_documented(entry: Documented | None) -> Status:
+    """The status of a cell that does what its entry says, or without an entry what the case says."""
+    return "conforms" if entry is None else "bug" if entry.bug else "differs"
 
 
 def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
     """The verdict on a cell that does not need to run, None if it does."""
     if case.spark is None or version in case.spark:
         return None
-    return beyond(case, version, f"the case is about Spark {case.spark}")
+    return no_answer(case, version, "not-applicable", f"the case is about Spark {case.spark}")
 
 
-def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
-    return Verdict(case.id, version, "not-applicable", notes=(why,))
-
-
-def broken(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    return Verdict(case.id, version, "broken", notes=(reason,))
-
-
-def not_run(case: Case, version: SparkVersion, reason: str) -> Verdict:
-    return Verdict(case.id, version, "not-run", notes=(reason,))
+def no_answer(
+    case: Case,
+    version: SparkVersion,
+    status: Literal["broken", "not-applicable", "not-run"],
+    reason: str,
+    *,
+    origin: SparkVersion | None = None,
+    cut: int | None = None,
+) -> Verdict:
+    """The verdict on a cell that no engine answered: the harness failed, there is nothing to answer, or it did not run."""
+    outcome: Outcome | None = None if cut is None or status == "not-applicable" else "no answer"
+    return Verdict(case.id, version, status, notes=(reason,), origin=origin, cut=cut, outcome=outcome)
 
 
 def combine(verdicts: Sequence[Verdict]) -> Verdict:

@@ -233,7 +233,7 @@ _UPGRADE = {
     "because": Key(_REASON, "why the result differs", required=True),
     "link": Key(LINK, "The ticket or page that documents it."),
     "bug": _BUG,
-    "wayRound": Key(Text("a workaround"), "The documented workaround."),
+    "wayRound": Key(Text("a workaround"), "The documented workaround.", field="workaround"),
     "refused": Key(ERROR, "The resuming version rejects the checkpoint with this error.", field="error"),
 }
 

@@ -11,7 +11,6 @@ from conformance.core.versions import SparkVersion
 from conformance.own_job.statements import summary
 from conformance.own_job.verdict import Handoffs, JobVerdict
 from conformance.runner.cases import cell_record
-from reports.results.checkpoint_status import met
 from reports.results.records import Header
 from reports.results.writing import ResultsWriter
 
@@ -55,7 +54,8 @@ def record(verdict: JobVerdict, known: Mapping[str, Json] = NOTHING_KNOWN) -> di
 def _checkpoint(group: Handoffs, to: SparkVersion) -> dict[str, Json]:
     verdict = group.verdict
     return {
-        "met": met(verdict),
+        "outcome": verdict.outcome,
+        "fails_anyway": verdict.fails_anyway,
         "before_steps": list(group.steps),
         "error": verdict.error.name if verdict.error is not None else None,
         "because": list(reasons(verdict.error, changes(), to)) if verdict.error is not None else [],

@@ -10,7 +10,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.judging.comparison import MEANINGS
 from conformance.own_job.verdict import Handoffs, JobVerdict, Stress
-from reports.results.checkpoint_status import OUTCOMES, met, phrase, statement
+from reports.results.checkpoint_status import OUTCOMES, phrase, statement
 from reports.results.status import MARKS, Statement
 
 NOT_FIXED = "the sample does not fix this; it did the same in two runs, which proves nothing of others:"
@@ -52,8 +52,8 @@ def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
         *(("columns", column) for column in verdict.columns),
     }
     rows.discard(("same", ""))
-    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if met(group.verdict) != "resumed")
-    return rows | {(met(handoff), error.title if error is not None else handoff.reason) for handoff, error in errors}
+    errors = ((group.verdict, group.verdict.error) for group in verdict.handoffs if group.verdict.outcome != "resumed")
+    return rows | {(phrase(handoff), error.title if error is not None else handoff.reason) for handoff, error in errors}
 
 
 def _details(verdict: JobVerdict) -> Iterator[str]:

@@ -16,8 +16,8 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.judging.checkpoint_verdict import Outcome as CheckpointOutcome
 from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, has_behaviour
+from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import JobRun, Outcome, emits
@@ -26,7 +26,7 @@ from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
 from harness.runtimes.tables import how_to_load
 from harness.scheduling.cell_run import CellRun, CellTask
-from reports.results.checkpoint_status import combined, exit_code, met, severity
+from reports.results.checkpoint_status import combined, exit_code, phrase, severity
 from reports.results.records import Target
 
 JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
@@ -108,7 +108,8 @@ class WholeRun:
 
     @property
     def differs(self) -> Differs | None:
-        return self.verdict.differs
+        entry = self.verdict.differs
+        return entry if isinstance(entry, Differs) else None
 
 
 @dataclass(frozen=True)
@@ -328,9 +329,9 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
     for cut, verdict in handoffs:
         differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
         about = (verdict.error.title, *differences) if verdict.error is not None else (verdict.reason,)
-        groups.setdefault((met(verdict), about), []).append((cut, verdict))
+        groups.setdefault((phrase(verdict), about), []).append((cut, verdict))
     if len(groups) > 1:
-        groups.pop((met(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
+        groups.pop((phrase(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
     together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 

@@ -14,7 +14,7 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.expected import expects_nothing_yet
-from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
+from conformance.judging.verdict import Verdict, combine, judge, no_answer, not_applicable
 from conformance.policies.case import PolicyCase
 from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.policy_columns import MODEL
@@ -182,10 +182,12 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
+    """The record of a judged cell; its run is None if it needed none."""
+    origin = task.origin.name if task.cut is not None else None
     if run is None:
-        return Cell.of(task.case, task.target.name, verdict)
-    milliseconds = int(run.seconds * 1000)
-    return Cell.of(task.case, task.target.name, verdict, run.observations, milliseconds, reused=run.reused)
+        return Cell.of(task.case, task.target.name, verdict, origin=origin)
+    observations, milliseconds = run.observations, int(run.seconds * 1000)
+    return Cell.of(task.case, task.target.name, verdict, observations, milliseconds, origin=origin, reused=run.reused)
 
 
 def _names_cases(options: RunOptions) -> bool:
@@ -245,15 +247,13 @@ class JudgeCases:
     def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
         verdict = not_applicable(task.case, task.target.version)
         if verdict is None and lacking is not None:
-            verdict = beyond(task.case, task.target.version, lacking)
+            verdict = no_answer(task.case, task.target.version, "not-applicable", lacking)
         return verdict
 
     def verdict(self, run: CellRun) -> Verdict:
         case, version = run.case, run.task.target.version
-        if not run.runnable:
-            return not_run(case, version, run.failure or "")
         if run.failure is not None:
-            return broken(case, version, run.failure)
+            return no_answer(case, version, "not-run" if run.not_run else "broken", run.failure)
         return combine([_judged(case, version, observation) for observation in run.observations])
 
 

@@ -7,6 +7,7 @@ itself (pytest, crash, a case that Python code runs), has ``Engines``.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListen
 from harness.scheduling.kept_engines import KeptEngines
 from harness.scheduling.scheduler import LaterCells, Scheduler
 from harness.targets.targets import Target
-from reports.results.records import Cell, Header, UpgradeCell
+from reports.results.records import Cell, Header
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
 
@@ -34,6 +35,21 @@ V_co = TypeVar("V_co", covariant=True)
 V_contra = TypeVar("V_contra", contravariant=True)
 Cached: TypeAlias = Literal["never", "reused", "renewed"]
 """What becomes of answers of earlier runs: neither read nor kept; used instead of an engine; or only replaced by new ones."""
+
+
+class DuplicateCell(ValueError):
+    """Two cells of a plan have one key, so one would take the place of the other."""
+
+    def __init__(self, key: CellKey) -> None:
+        self.key = key
+        super().__init__(f"{key[0]} on {' → '.join(key[1])} is planned twice")
+
+
+def check_keys(cells: Iterable[CellTask]) -> None:
+    """Raise DuplicateCell if two cells that are planned together have one key."""
+    for key, count in Counter(task.key for task in cells).items():
+        if count > 1:
+            raise DuplicateCell(key)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,10 @@ class Plan:
     """Engines of other runs of the same command, used instead of new ones; None to end engines with the run."""
     later: LaterCells | None = None
     """More cells, which depend on answers."""
+
+    def __post_init__(self) -> None:
+        """Raises DuplicateCell."""
+        check_keys(self.cells)
 
     @classmethod
     def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
@@ -191,7 +211,9 @@ class _Judging(Generic[V]):
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def to_run(self, cells: Iterable[CellTask]) -> tuple[CellTask, ...]:
-        """The cells that need an engine; the others are judged."""
+        """The cells that need an engine; the others are judged. Raises DuplicateCell."""
+        cells = tuple(cells)
+        check_keys(cells)
         to_run: dict[CellKey, CellTask] = {}
         for task in cells:
             lacking = next(filter(None, (self.runtime.unsupported(task.case, each) for each in task.targets)), None)
@@ -247,7 +269,7 @@ class _Judging(Generic[V]):
     def reuse(self, task: CellTask, answer: CachedAnswer) -> None:
         for target, (identity, place) in zip(task.targets, answer.engines, strict=True):
             self.sink.introduce(target, identity, place)
-        run = CellRun(task, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
+        run = CellRun(task, (answer.observation,), None, seconds=answer.seconds, reused=True)
         self.keep(task, self.judge.verdict(run), run)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
@@ -326,7 +348,7 @@ class ResultsSink(Generic[V]):
     path: Path
     """An error or an interruption leaves the file without its footer."""
     header: Header
-    record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
+    record: Callable[[CellTask, V, CellRun | None], Cell]
     """Makes the record of a judged cell; its run is None if it needed none."""
     answered: Iterable[Cell] = ()
     """Cells that need no engine are written last."""

@@ -12,13 +12,14 @@ from conformance.core.case import Case, Source
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
-    UpgradeVerdict,
     VersionPair,
     handoffs,
     judge_upgrade,
+    no_handoff,
     not_applicable,
-    without_answer,
 )
+from conformance.judging.verdict import Verdict
+from conformance.runner.cases import cell_record
 from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
@@ -28,7 +29,7 @@ from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import PairPolicy, Target, TargetChoice, TargetPair, Targets, between, pairs, runs_anywhere
 from harness.targets.targets import having as having_store
-from reports.results.records import Header, UpgradeCell
+from reports.results.records import Header
 
 Cuts: TypeAlias = Literal["first", "each"]
 ConnectSide: TypeAlias = Literal["from", "to"]
@@ -135,12 +136,12 @@ def _without_handoff(cases: Sequence[Case]) -> tuple[str, ...]:
     )
 
 
-def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> Reuse:
+def run_plan(plan: UpgradePlan, display: Display[Verdict]) -> Reuse:
     """Run a plan and write its results: see ``execute``."""
     options = plan.options
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
-    sink = ResultsSink(options.output, plan.header, _record)
+    sink = ResultsSink(options.output, plan.header, cell_record)
     return execute(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
 
 
@@ -156,27 +157,26 @@ def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetP
 def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, str]:
     versions, interfaces = (pair[0].version, pair[1].version), (pair[0].interface, pair[1].interface)
     entry = handoff.case.upgrade_between(*versions, handoff.cut, interfaces)
-    return entry.workaround if entry is not None else {}
+    return entry.setting if entry is not None else {}
 
 
 class JudgeUpgrades:
-    def without_run(self, task: CellTask, lacking: str | None) -> UpgradeVerdict | None:
-        handoff, pair = _handoff_of(task)
+    def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
+        handoff, pair = handoff_of(task)
         verdict = not_applicable(handoff, pair)
         if verdict is None and lacking is not None:
-            verdict = without_answer(handoff, pair, "not-applicable", lacking)
+            verdict = no_handoff(handoff, pair, "not-applicable", lacking)
         return verdict
 
-    def verdict(self, run: CellRun) -> UpgradeVerdict:
-        handoff, pair = _handoff_of(run.task)
-        if not run.runnable:
-            return without_answer(handoff, pair, "not-run", run.failure or "")
+    def verdict(self, run: CellRun) -> Verdict:
+        handoff, pair = handoff_of(run.task)
         if run.failure is not None:
-            return without_answer(handoff, pair, "broken", run.failure)
+            return no_handoff(handoff, pair, "not-run" if run.not_run else "broken", run.failure)
         return judge_upgrade(handoff, pair, *run.observations)
 
 
-def _handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
+def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
+    """The handoff of a cell with a cut, and the versions between which it happens."""
     assert task.cut is not None
     return CheckpointHandoff(task.case, task.cut), VersionPair(
         task.origin.version, task.target.version, (task.origin.interface, task.target.interface)
@@ -216,10 +216,3 @@ def _pairs_with_connect(
         raise NoConnect(server[0])
     through = (replace(server[0], through_connect=True),)
     return between(through, after.targets) if side == "from" else between(before.targets, through)
-
-
-def _record(task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> UpgradeCell:
-    names = task.origin.name, task.target.name
-    observation = next(iter(run.observations), None) if run else None
-    milliseconds = int(run.seconds * 1000) if run else 0
-    return UpgradeCell.of(task.case, names, verdict, observation, milliseconds)

@@ -289,10 +289,10 @@ class CellRun:
     observations: tuple[Observation, ...]
     failure: str | None
     """Why the harness has no answer; None if it has one."""
-    runnable: bool
-    """False if the case was not tried, because it needs ``--allow-code``; ``failure`` says where and why."""
     seconds: float
     """How long it took; with a cut, without the steps before it, unless those failed."""
+    not_run: bool = False
+    """Whether the case did not run, because it needs ``--allow-code``; ``failure`` says where and why."""
     reused: bool = False
     """Whether the answer comes from an earlier run."""
     kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
@@ -349,7 +349,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
         first, more = case.needs_code[0], len(case.needs_code) - 1
         others = f", and {counted(more, 'other reason')}" if more else ""
         why = f"not run: {case.file}:{first.line}:{first.column}: {first.reason}{others}; --allow-code runs it"
-        return CellRun(task, (), why, False, time.monotonic() - began)
+        return CellRun(task, (), why, time.monotonic() - began, not_run=True)
     failure = None
     try:
         for run in runs:
@@ -358,7 +358,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
         failure = str(error).encode(errors="backslashreplace").decode()  # a path need not be valid text
         if isinstance(error, EngineDied) and (case.own_sink or any(case.calls())):
             failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
-    return CellRun(task, tuple(observations), failure, True, time.monotonic() - began)
+    return CellRun(task, tuple(observations), failure, time.monotonic() - began)
 
 
 def run_and_keep(task: CellTask, slot: EngineSlot, limits: Limits) -> tuple[Observation, Mapping[int, SavedCheckpoint]]:

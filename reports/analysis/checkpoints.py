@@ -9,21 +9,24 @@ from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import UpgradeStatus, VersionPair, handoffs, not_applicable
+from conformance.judging.checkpoint_verdict import VersionPair, documented_outcome, handoffs, not_applicable
 from conformance.judging.finding import described
-from reports.results.checkpoint_status import EXPECTED, NORMAL, UPGRADES_WORST_FIRST
-from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
+from conformance.judging.verdict import Outcome, Status, as_documented
+from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
+from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.status import GREEN
 
 
 @dataclass(frozen=True)
 class CheckpointGroup:
     """Checkpoints that meet the same for the same reason."""
 
-    status: UpgradeStatus
+    status: Status
+    outcome: Outcome | None
     error: str
     """The class of the error, to search for; empty if there is none."""
     because: str
-    entry: DocumentedUpgrade | None
+    entry: DocumentedDifference | None
     cases: Mapping[str, tuple[int, ...]]
     """Maps the id of a case to the steps before which its versions changed; no steps if it was not run between these versions."""
 
@@ -37,8 +40,9 @@ class DocumentedCheckpoint:
     """What a case documents about its checkpoint between two versions without a result."""
 
     case: str
-    status: UpgradeStatus
-    entry: DocumentedUpgrade
+    status: Status
+    outcome: Outcome
+    entry: DocumentedDifference
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Checkpoints:
 
     before: Target
     after: Target
-    cells: tuple[UpgradeCell, ...]
+    cells: tuple[Cell, ...]
     """The checkpoints that were tried, or that the results announce."""
     documented: tuple[DocumentedCheckpoint, ...] = ()
 
@@ -59,15 +63,17 @@ class Checkpoints:
     @cached_property
     def documented_groups(self) -> tuple[CheckpointGroup, ...]:
         """What the cases document, whichever the two versions; refusals first."""
-        entries = ((known, known.entry.model_copy(update={"from_": None, "to": None})) for known in self.documented)
-        return _grouped((known.status, "", entry.because, entry, known.case, None) for known, entry in entries)
+        entries = ((known, known.entry.model_copy(update={"spark": "", "origin": None})) for known in self.documented)
+        return _grouped(
+            ((known.status, known.outcome, "", entry.reason, entry), known.case, None) for known, entry in entries
+        )
 
     @property
     def tried(self) -> int:
         return len(self.cells) - self.count("not-applicable", "not-run")
 
-    def count(self, *statuses: UpgradeStatus) -> int:
-        return sum(cell.status in statuses for cell in self.cells)
+    def count(self, *colours: Colour) -> int:
+        return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
 
     def summary(self) -> str:
         """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not tried``"""
@@ -92,14 +98,12 @@ class Checkpoints:
         return summary
 
 
-def checkpoints(
-    cells: Iterable[UpgradeCell], cases: Iterable[Case], before: Target, after: Target
-) -> Checkpoints | None:
+def checkpoints(cells: Iterable[Cell], cases: Iterable[Case], before: Target, after: Target) -> Checkpoints | None:
     """Returns what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
     ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
-    own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
+    own = tuple(cell for cell in cells if cell.pair == (before.name, after.name))
     answered = {cell.case for cell in own if cell.status != "not-run"}
     documented = tuple(known for known in _documented(cases, before, after) if known.case not in answered)
     return Checkpoints(before, after, own, documented) if own or documented else None
@@ -112,21 +116,24 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
     for handoff in handoffs([case for case in cases if case.upgrades]):
         entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
         if entry is not None and not_applicable(handoff, pair) is None:
-            status: UpgradeStatus = "refused" if entry.error is not None else "differs"
-            yield DocumentedCheckpoint(handoff.case.id, status, DocumentedUpgrade.of(entry))
+            outcome = documented_outcome(handoff, pair)
+            yield DocumentedCheckpoint(handoff.case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
 
 
-def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
+def groups_of(cells: Iterable[Cell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
     """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
     ``findings``: whether the findings of an unexpected cell are a reason.
     """
     return _grouped(
         (
-            cell.status,
-            cell.error.name if cell.error is not None else "",
-            _because(cell, findings=findings),
-            cell.entry,
+            (
+                cell.status,
+                cell.outcome,
+                cell.error.name if cell.error is not None else "",
+                _because(cell, findings=findings),
+                cell.differs,
+            ),
             cell.case,
             cell.cut,
         )
@@ -135,20 +142,23 @@ def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[C
     )
 
 
-Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None, str, int | None]
-"""The first four fields of a group, the case, and the cut if the case was run."""
+_Reason: TypeAlias = tuple[Status, Outcome | None, str, str, DocumentedDifference | None]
+"""The first five fields of a group."""
 
 
-def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
-    cuts_of_cases: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
-    for status, error, because, entry, case, cut in checkpoints:
-        cuts = cuts_of_cases.setdefault((status, error, because, entry), {})
+def _grouped(checkpoints: Iterable[tuple[_Reason, str, int | None]]) -> tuple[CheckpointGroup, ...]:
+    """Group checkpoints by reason; each comes with its case, and the cut if the case was run."""
+    cuts_of_cases: dict[_Reason, dict[str, tuple[int, ...]]] = {}
+    for reason, case, cut in checkpoints:
+        cuts = cuts_of_cases.setdefault(reason, {})
         cuts[case] = (*cuts.get(case, ()), *(() if cut is None else (cut,)))
-    groups = (CheckpointGroup(*about, cuts) for about, cuts in cuts_of_cases.items())
-    return tuple(sorted(groups, key=lambda group: (UPGRADES_WORST_FIRST.index(group.status), -group.count)))
+    groups = (CheckpointGroup(*reason, cuts) for reason, cuts in cuts_of_cases.items())
+    return tuple(
+        sorted(groups, key=lambda group: (WORST_FIRST.index(colour_of(group.status, group.outcome)), -group.count))
+    )
 
 
-def _because(cell: UpgradeCell, *, findings: bool) -> str:
-    if cell.entry is not None:
-        return cell.entry.because
-    return "; ".join([*described(cell.findings), *cell.notes]) if findings or cell.status in EXPECTED else ""
+def _because(cell: Cell, *, findings: bool) -> str:
+    if cell.differs is not None:
+        return cell.differs.reason
+    return "; ".join([*described(cell.findings), *cell.notes]) if findings or cell.status in GREEN else ""

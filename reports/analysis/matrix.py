@@ -15,7 +15,7 @@ from reports.results.evidence import answers_policies
 from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
-from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
+from reports.results.status import GREEN, MARKS, exit_code_of
 
 
 @dataclass(frozen=True)
@@ -189,16 +189,8 @@ class Matrix:
 
     @property
     def exit_code(self) -> int:
-        """0 if everything conforms, 1 if something does not, 3 if results are missing.
-
-        1 takes precedence over 3: a violation is certain even if something is missing. An empty matrix is never green.
-        """
-        statuses = {status for status, count in self.totals.items() if count}
-        if statuses & DOES_NOT_CONFORM:
-            return 1
-        if statuses & NO_RESULT or self.is_empty:
-            return 3
-        return 0
+        """As `exit_code_of`: an empty matrix is never green."""
+        return exit_code_of(status for status, count in self.totals.items() if count)
 
 
 def summary(matrix: Matrix) -> str:

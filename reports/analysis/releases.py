@@ -127,7 +127,7 @@ def with_checkpoints(report: Report, target: Target) -> Target:
     """Returns the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
-    tried = {name for cell in report.results.upgrades for name in (cell.origin, cell.to)}
+    tried = {name for cell in report.results.upgrades for name in cell.pair}
     version = target.version
     if target.name in tried or version is None:
         return target

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
-from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.comparison import MEANINGS, OF_ROWS, Divergence, Meaning, MeaningText
+from conformance.judging.verdict import Outcome, Status
 from conformance.suite.features import FEATURES, STATEFUL
 from reports.analysis.change import Change, Changes, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
@@ -20,7 +20,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
-from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
+from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
 from reports.results.records import Target
 
@@ -155,26 +155,24 @@ def _instant(match: re.Match[str]) -> str:
     return show(micros)
 
 
-_KINDS = {"resumes": "conforms", "not-run": "not-run"}
 _LONGEST = 600
 
 
 @dataclass(frozen=True)
-class CheckpointStatus:
-    kind: str
-    """The status of a cell that is drawn the same way."""
+class CheckpointSign:
+    kind: Colour
     glyph: str
     word: str
 
     @classmethod
-    def of(cls, status: UpgradeStatus) -> CheckpointStatus:
-        mark = UPGRADES[status]
-        return cls(_KINDS.get(status, status), mark.glyph, mark.word)
+    def of(cls, status: Status, outcome: Outcome | None) -> CheckpointSign:
+        mark = mark_of(status, outcome)
+        return cls(colour_of(status, outcome), mark.glyph, mark.word)
 
 
 @dataclass(frozen=True)
 class CheckpointReason:
-    status: CheckpointStatus
+    status: CheckpointSign
     error: str
     because: str
     source: SourceLink | None
@@ -192,7 +190,7 @@ class CheckpointSection:
     """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
     """What cases without a result between these versions document for them."""
-    tried: tuple[tuple[str, UpgradeStatus, int], ...]
+    tried: tuple[tuple[str, Colour, int], ...]
     """The features of a query, separated by ``|``, what became of tried checkpoints, and of how many with exactly these features."""
 
     @property
@@ -206,8 +204,10 @@ class CheckpointSection:
                 yield kind, sum(count for _, count in own), refused, others
 
     @property
-    def counts(self) -> Iterator[tuple[CheckpointStatus, int]]:
-        return ((CheckpointStatus.of(status), count) for status in UPGRADES if (count := self.found.count(status)))
+    def counts(self) -> Iterator[tuple[CheckpointSign, int]]:
+        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.found.cells)
+        words = [mark.word for mark in CHECKPOINT_MARKS]
+        return iter(sorted(counts.items(), key=lambda item: words.index(item[0].word)))
 
     @property
     def abnormal(self) -> int:
@@ -222,7 +222,7 @@ def checkpoint_section(report: Report, origin: Target, to: Target) -> Checkpoint
         return None
     groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
     tried = Counter(
-        ("|".join(report.features.get(cell.case, ())), cell.status)
+        ("|".join(report.features.get(cell.case, ())), colour_of(cell.status, cell.outcome))
         for cell in found.cells
         if cell.status not in ("not-run", "not-applicable")
     )
@@ -235,11 +235,11 @@ def _reason(group: CheckpointGroup) -> CheckpointReason:
     if entry is not None and entry.bug:
         because = f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
     return CheckpointReason(
-        CheckpointStatus.of(group.status),
+        CheckpointSign.of(group.status, group.outcome),
         group.error,
         cut(because, _LONGEST),
         SourceLink.of(entry.link) if entry is not None and entry.link else None,
-        (entry.workaround or "") if entry is not None else "",
+        (entry.proven_workaround or "") if entry is not None else "",
         group.cases,
     )
 
@@ -257,17 +257,19 @@ class CaseCheckpoint:
 def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
     """Yields what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
-    tried = UPGRADES.keys() - {"not-run", "not-applicable"}
-    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in tried]
+    untried = ("not-run", "not-applicable")
+    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status not in untried]
     for cell in sorted(cells, key=lambda cell: cell.status in NORMAL):
-        because = cell.entry.because if cell.entry is not None else ""
+        because = cell.differs.reason if cell.differs is not None else ""
         error = cell.error.name if cell.error is not None else ""
-        reason = _reason(CheckpointGroup(cell.status, error, because, cell.entry, {}))
-        refusal = cell.error.first_line if cell.error is not None and cell.status == "refused" else ""
+        reason = _reason(CheckpointGroup(cell.status, cell.outcome, error, because, cell.differs, {}))
+        refused = colour_of(cell.status, cell.outcome) == "refused"
+        refusal = cell.error.first_line if cell.error is not None and refused else ""
+        origin, to = cell.pair
         yield CaseCheckpoint(
-            titles.get(cell.origin, cell.origin),
-            titles.get(cell.to, cell.to),
-            cell.cut,
+            titles.get(origin, origin),
+            titles.get(to, to),
+            cell.cut or 0,
             reason,
             cut(refusal, _LONGEST),
         )

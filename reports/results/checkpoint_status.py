@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, Outcome, UpgradeStatus
-from reports.results.status import MARKS as OF_A_CELL
-from reports.results.status import Mark, Statement
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
+from conformance.judging.verdict import Outcome, Status
+from reports.results.status import MARKS, Mark, Statement
 
 OUTCOMES: Mapping[Outcome, Mark] = {
-    "resumed": Mark("●", "resumed with the same rows", "green"),
-    "refused": Mark("⊘", "refused with a named error", "yellow"),
+    "resumed": Mark("●", "resumed", "green"),
+    "refused": Mark("⊘", "refused", "yellow"),
     "fails later": Mark("✗", "resumed, then failed", "bold red"),
     "unclear": Mark("▲", "failed with an error that does not say what is wrong", "magenta"),
     "other rows": Mark("✗", "resumed with other rows, or lost rows", "bold red"),
@@ -20,47 +20,65 @@ OUTCOMES: Mapping[Outcome, Mark] = {
 }
 """Every outcome, in display order."""
 
-UPGRADES: Mapping[UpgradeStatus, Mark] = {
-    "resumes": replace(OUTCOMES["resumed"], word="resumed"),
-    "differs": Mark("◆", "resumed with other results, as documented", "cyan"),
-    "refused": replace(OUTCOMES["refused"], word="refused, as documented"),
-    "unsupported": Mark("–", "unsupported, as documented", "blue"),
-    "violates": replace(OUTCOMES["other rows"], word="not as expected"),
-    "broken": replace(OUTCOMES["no answer"], word="broken: the harness or your code failed"),
-    "not-applicable": Mark("·", "no checkpoint", "dim"),
-    "not-run": Mark("?", "not run", "yellow"),
-}
-"""What a case expects of an upgrade, and whether it is so: every status, in display order."""
+BUG = MARKS["bug"]
+"""The mark of a cell whose entry names a known bug, whatever the outcome."""
 
-BUG = OF_A_CELL["bug"]
-"""The mark of a cell whose entry names a known bug, with any status."""
+Colour: TypeAlias = Status | Literal["refused"]
+"""How a cell with a checkpoint is drawn and counted: by its status, but ``refused`` if the case documents that it is."""
 
-UPGRADES_WORST_FIRST: Sequence[UpgradeStatus] = (
+WORST_FIRST: Sequence[Colour] = (
     "violates",
+    "flaky",
     "refused",
     "differs",
+    "bug",
     "broken",
     "unsupported",
-    "resumes",
+    "conforms",
     "not-run",
     "not-applicable",
 )
-NORMAL: frozenset[UpgradeStatus] = frozenset({"resumes", "not-applicable", "not-run"})
-EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
+NORMAL: frozenset[Status] = frozenset({"conforms", "not-applicable", "not-run"})
 
-CrashStatus: TypeAlias = Literal["continues", "refused", "unclear", "violates", "broken"]
-"""An outcome in the words of a file of crashes. There, an error that says what is wrong is ``refused`` whenever it comes."""
-OF_A_CRASH: Mapping[Outcome, CrashStatus] = {
-    "resumed": "continues",
-    "refused": "refused",
-    "fails later": "refused",
-    "unclear": "unclear",
-    "other rows": "violates",
-    "no answer": "broken",
+_AS_DOCUMENTED: Mapping[Outcome, Mark] = {
+    outcome: replace(mark if outcome == "refused" else MARKS["differs"], word=f"{mark.word}, as documented")
+    for outcome, mark in OUTCOMES.items()
+} | {"resumed": replace(MARKS["differs"], word="resumed with the same rows, otherwise as documented")}
+_OF_A_STATUS: Mapping[Status, Mark] = {
+    **MARKS,
+    "conforms": OUTCOMES["resumed"],
+    "unsupported": replace(MARKS["unsupported"], word="unsupported, as documented"),
+    "violates": replace(MARKS["violates"], word="not as expected"),
+    "not-applicable": replace(MARKS["not-applicable"], word="no checkpoint"),
 }
-CRASHES: Mapping[CrashStatus, Mark] = {
-    status: OUTCOMES[outcome] for outcome, status in OF_A_CRASH.items() if outcome != "fails later"
-}
+
+
+def is_documented(status: Status, outcome: Outcome | None) -> bool:
+    """Whether the query did otherwise with the checkpoint, and the case documents it."""
+    return outcome is not None and status in ("differs", "bug")
+
+
+def mark_of(status: Status, outcome: Outcome | None) -> Mark:
+    """The mark of a cell with a checkpoint: of the outcome that its case documents, else of its status."""
+    if outcome is not None and is_documented(status, outcome):
+        return _AS_DOCUMENTED[outcome]
+    return _OF_A_STATUS[status]
+
+
+def colour_of(status: Status, outcome: Outcome | None) -> Colour:
+    if not is_documented(status, outcome):
+        return status
+    return "refused" if outcome == "refused" else "differs"
+
+
+CHECKPOINT_MARKS: Sequence[Mark] = tuple(
+    dict.fromkeys(
+        mark
+        for status in MARKS
+        for mark in (_AS_DOCUMENTED.values() if status in ("differs", "bug") else [_OF_A_STATUS[status]])
+    )
+)
+"""Every mark of a cell with a checkpoint, in display order."""
 
 _WORST_FIRST: tuple[Outcome, ...] = ("refused", "unclear", "fails later", "other rows", "no answer", "resumed")
 
@@ -72,7 +90,6 @@ _PHRASES: Mapping[Outcome, str] = {
     "other rows": "the checkpoint resumes{on} with other rows",
     "no answer": "no answer about the checkpoint{on}",
 }
-_MET: Mapping[Outcome, str] = {"fails later": "fails", "no answer": "unknown"}
 
 
 def phrase(verdict: CheckpointVerdict, on: str = "") -> str:
@@ -105,33 +122,15 @@ def severity(verdict: CheckpointVerdict) -> tuple[int, int]:
     return get_args(Kind).index(kind(verdict)), _WORST_FIRST.index(verdict.outcome)
 
 
-def met(verdict: CheckpointVerdict) -> str:
-    """The verdict as the JSON of ``conformance check`` has it."""
-    if verdict.fails_anyway:
-        return "fails everywhere"
-    if verdict.outcome == "unclear":
-        return "refused" if verdict.batch is None else "fails"
-    return _MET.get(verdict.outcome, verdict.outcome)
-
-
 def exit_code(verdict: CheckpointVerdict) -> int:
     """What a verdict adds to the exit code where nothing but the same rows is right: 1 if a change of version breaks the query, 3
     without an answer."""
     return {"conforms": 0, "bug": 0, "violates": 1, "broken": 3}[kind(verdict)]
 
 
-def of_upgrades(statuses: Iterable[UpgradeStatus]) -> int:
-    """The exit code of an upgrade run: 0 if everything is as the cases say, 1 if something is not, 3 if that is unknown."""
-    return combined(
-        1 if status == "violates" else 0 if status in EXPECTED else 3
-        for status in statuses
-        if status != "not-applicable"
-    )
-
-
-def of_crashes(statuses: Iterable[CrashStatus]) -> int:
+def of_crashes(outcomes: Iterable[Outcome]) -> int:
     """The exit code of crashes: 0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
-    return combined({"violates": 1, "broken": 3}.get(status, 0) for status in statuses)
+    return combined({"other rows": 1, "no answer": 3}.get(outcome, 0) for outcome in outcomes)
 
 
 def combined(codes: Iterable[int]) -> int:

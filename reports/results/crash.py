@@ -10,9 +10,10 @@ from conformance.checkpoints.crash_images import CrashImage, Fault
 from conformance.core.observation import FrozenRecord
 from conformance.core.output_file import FileKind
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from reports.results.checkpoint_status import CRASHES, OF_A_CRASH, CrashStatus, of_crashes
+from conformance.judging.verdict import Outcome
+from reports.results.checkpoint_status import OUTCOMES, of_crashes
 
-CRASH_RECORDS = FileKind("the records of crashes", lambda start: start.startswith(b'{"format":1,"kind":"crashes"'))
+CRASH_RECORDS = FileKind("the records of crashes", lambda start: start.startswith(b'{"format":2,"kind":"crashes"'))
 
 
 class _Line(FrozenRecord):
@@ -24,7 +25,7 @@ class _Line(FrozenRecord):
 class CrashHeader(_Line):
     """The first line."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     kind: Literal["crashes"] = "crashes"
     command: str
 
@@ -41,7 +42,7 @@ class CrashRecord(_Line):
     """The number of file operations of the micro-batch that are done."""
     operation: str
     """The last operation that is done, or the one that was lost."""
-    status: CrashStatus
+    outcome: Outcome
     error: str
     why: str
 
@@ -64,7 +65,7 @@ class CrashRecord(_Line):
             fault=image.fault if image is not None else None,
             number=image.number if image is not None else 0,
             operation=image.operation if image is not None else "",
-            status=OF_A_CRASH[verdict.outcome],
+            outcome=verdict.outcome,
             error=verdict.error.name if verdict.error is not None else "",
             why=verdict.why,
         )
@@ -73,7 +74,7 @@ class CrashRecord(_Line):
         where = f"{self.fault} at {self.operation}" if self.fault else "not recorded"
         named = f"{self.error}: " if self.error and not self.why.startswith(f"[{self.error}") else ""
         why = f": {named}{self.why}" if self.why else ""
-        return f"{CRASHES[self.status].glyph} {self.target} {self.state_store} {self.case}, {where}{why}"
+        return f"{OUTCOMES[self.outcome].glyph} {self.target} {self.state_store} {self.case}, {where}{why}"
 
 
 @dataclass(frozen=True)
@@ -92,4 +93,4 @@ class CrashRecords:
     @property
     def exit_code(self) -> int:
         """0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
-        return of_crashes(record.status for record in self.records)
+        return of_crashes(record.outcome for record in self.records)

@@ -14,12 +14,11 @@ from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
-from reports.results.records import Cell, Target, UpgradeCell
+from reports.results.records import Cell, Run, Target
 from reports.results.status import NO_RESULT
 
 _OUTSIDE = re.compile(r"the case is about Spark (.+)")
 """The note of a case that does not apply to a version, as the judge writes it."""
-_GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
 def answers_policies(target: Target) -> bool:
@@ -28,7 +27,7 @@ def answers_policies(target: Target) -> bool:
 
 
 def contradiction_in(
-    path: Path, line: int, cell: Cell | UpgradeCell, targets: Mapping[str, Target], *, condensed: bool = False
+    path: Path, line: int, cell: Cell, targets: Mapping[str, Target], *, condensed: bool = False
 ) -> UnusableResults | None:
     """Returns the error of a cell whose status or digest says what its evidence denies.
 
@@ -40,7 +39,7 @@ def contradiction_in(
     return None if why is None else denied(path, line, cell, why)
 
 
-def denied(path: Path | None, line: int | None, cell: Cell | UpgradeCell, why: str) -> UnusableResults:
+def denied(path: Path | None, line: int | None, cell: Cell, why: str) -> UnusableResults:
     case, target = cell.key
     problem = f"line {line or '?'} says that {case} on {target} has the status {cell.status}, but {why}"
     return UnusableResults(path, problem, "the line was changed after it was written; run again")
@@ -55,27 +54,31 @@ def contradiction_with(case: Case, version: SparkVersion, cell: Cell) -> str | N
     return f"the case is about Spark {case.spark}" if answered else None
 
 
-def _contradictions(cell: Cell | UpgradeCell, targets: Mapping[str, Target], condensed: bool) -> Iterator[str]:
-    condensed = condensed and isinstance(cell, UpgradeCell)
-    runs = cell.runs if isinstance(cell, Cell) else ()
-    if isinstance(cell, Cell) and cell.status == "not-applicable":
-        yield from _applicable(cell, targets[cell.target].version)
-    if cell.status in (AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES):
+def _contradictions(cell: Cell, targets: Mapping[str, Target], condensed: bool) -> Iterator[str]:
+    condensed = condensed and cell.origin is not None
+    if cell.status == "not-applicable":
+        yield from _applicable(cell, targets[cell.target].version if cell.origin is None else None)
+    if cell.status in AS_THE_CASE_SAYS:
         if cell.findings:
             yield "it has findings"
         if cell.observation is None and not _may_be_without(cell, targets, condensed):
             yield "nothing was observed"
         if cell.observation is not None and cell.behaviour is None:
             yield "it has no digest of what was observed"
-        if isinstance(cell, Cell) and cell.status != "conforms" and cell.differs is None:
+        if (cell.outcome is None) != (cell.origin is None):
+            yield (
+                "it does not say what the query did with the checkpoint" if cell.origin else "no checkpoint was resumed"
+            )
+        if cell.status != "conforms" and cell.differs is None:
             yield "no entry of the case says so"
-        if isinstance(cell, Cell) and cell.status == "bug" and cell.differs is not None and not cell.differs.bug:
+        if cell.status == "bug" and cell.differs is not None and not cell.differs.bug:
             yield "the entry of the case names no bug"
-        if any(run.status != cell.status for run in runs):
+        if any(run.status != cell.status for run in cell.runs):
             yield "its runs have other statuses"
-        if len({run.behaviour for run in runs}) > 1:
+        if len({run.behaviour for run in cell.runs}) > 1:
             yield "its runs showed different behaviours"
-    if not condensed and any(not _is_observed(each.behaviour, each.observation) for each in (cell, *runs)):
+    answers: tuple[Cell | Run, ...] = (cell, *cell.runs)
+    if not condensed and any(not _is_observed(each.behaviour, each.observation) for each in answers):
         yield "its digest is not that of what was observed"
 
 
@@ -99,9 +102,9 @@ def _range(text: str) -> VersionRange:
     return VersionRange.parse(text.split(" or "))
 
 
-def _may_be_without(cell: Cell | UpgradeCell, targets: Mapping[str, Target], condensed: bool) -> bool:
+def _may_be_without(cell: Cell, targets: Mapping[str, Target], condensed: bool) -> bool:
     """Tells whether a green cell may have no observation."""
-    if isinstance(cell, UpgradeCell):
+    if cell.origin is not None:
         return condensed and cell.behaviour is not None
     return cell.status == "conforms" and answers_policies(targets[cell.target])
 

@@ -122,7 +122,7 @@ def beside(own: Results, published: Results) -> Results:
         *(same.get((case, target.name)) or _absent(ran[case], target.name) for target in targets for case in ran),
     )
     header = own.header.model_copy(update={"targets": (*own.header.targets, *targets)})
-    footer = own.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})
+    footer = own.footer.model_copy(update={"counts": Counter(cell.status for cell in (*cells, *own.upgrades))})
     return Results(header, cells, footer, own.paths, own.upgrades)
 
 
@@ -143,7 +143,7 @@ def in_common(results: Results, more: Results, names: Collection[str]) -> Result
     cells = tuple(cell for cell in (*results.cells, *added.values()) if cell.case in kept)
     targets = (*results.header.targets, *(target for target in more.header.targets if target.name in names))
     header = results.header.model_copy(update={"cases": cases, "targets": targets})
-    footer = results.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})
+    footer = results.footer.model_copy(update={"counts": Counter(cell.status for cell in (*cells, *results.upgrades))})
     return Results(header, cells, footer, (*results.paths, *more.paths), results.upgrades)
 
 

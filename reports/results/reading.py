@@ -49,12 +49,10 @@ from reports.results.records import (
     Header,
     Introduction,
     Target,
-    UpgradeCell,
     cells_digest,
 )
 from reports.results.writing import ResultsWriter
 
-AnyCell: TypeAlias = Cell | UpgradeCell
 _Identity: TypeAlias = tuple[int, int, int, int]
 
 _READ_AGAIN = ("observation", "runs")
@@ -68,8 +66,6 @@ _SHARED = (
     "behaviour",
     "differs",
     "origin",
-    "to",
-    "entry",
 )
 """The values that are the same in many cells, which share them."""
 _KEPT = 64
@@ -94,7 +90,7 @@ class ResultsFile:
         except OSError as error:
             raise not_readable(path, error.strerror or str(error)) from None
 
-    def keep(self, line: RecordLine, cell: AnyStored) -> None:
+    def keep(self, line: RecordLine, cell: StoredCell) -> None:
         """Take the observations of a cell of this file from memory."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
@@ -145,7 +141,7 @@ class ResultsFile:
 
 
 class _Stored:
-    """What cells of both matrices share whose observations stay in their file."""
+    """What makes a cell one whose observations stay in its file: apart from it, as pydantic keeps private fields elsewhere."""
 
     _place: tuple[ResultsFile, int, int]
     _line: int
@@ -193,19 +189,14 @@ class StoredCell(_Stored, Cell):
     """A cell whose observations stay in its file."""
 
 
-class StoredUpgradeCell(_Stored, UpgradeCell):
-    """A cell of the upgrade matrix whose observation stays in its file."""
-
-
-AnyStored: TypeAlias = StoredCell | StoredUpgradeCell
-ReadRecord: TypeAlias = Header | Introduction | AnyStored | Footer
+ReadRecord: TypeAlias = Header | Introduction | StoredCell | Footer
 _READ: TypeAdapter[ReadRecord] = TypeAdapter(Annotated[ReadRecord, Field(discriminator="record")])
 
 
 @lru_cache(maxsize=_KEPT)
-def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
+def _read_again(file: ResultsFile, offset: int, length: int) -> Cell:
     record = RECORD.validate_json(file.text(offset, length))
-    assert isinstance(record, AnyCell)
+    assert isinstance(record, Cell)
     return record
 
 
@@ -262,7 +253,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
                 raise interrupted(path, cells, len(header.expected_cells())) from None
             raise NotARecord(path, line.number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
-        cells += isinstance(record, AnyStored)
+        cells += isinstance(record, StoredCell)
         yield line, record
     if header is None:
         raise UnusableResults(
@@ -343,7 +334,7 @@ class Results:
     cells: tuple[Cell, ...]
     footer: Footer
     paths: tuple[Path, ...] = ()
-    upgrades: tuple[UpgradeCell, ...] = ()
+    upgrades: tuple[Cell, ...] = ()
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
@@ -354,25 +345,25 @@ class Results:
         read = records(path)
         header = next(read)[1]
         assert isinstance(header, Header)
-        cells: dict[CellKey, AnyStored] = {}
+        cells: dict[CellKey, StoredCell] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         file = ResultsFile(path)
-        counted: Counter[tuple[str, str]] = Counter()
+        counts: Counter[str] = Counter()
         contradiction: UnusableResults | None = None
         footer: Footer | None = None
         for line, record in read:
             if footer is not None:
                 raise NotARecord(path, line.number, "the footer is the last line")
             match record:
-                case StoredCell() | StoredUpgradeCell():
+                case StoredCell():
                     key = record.key
                     if key in cells:
                         raise duplicate_cell(path, *key, line=line.number)
                     if key not in announced:
                         problem = f"line {line.number} is about {key[0]} on {key[1]}, which is not in the header"
                         raise UnusableResults(path, problem, "the file was assembled by hand; run again")
-                    counted[record.record, record.status] += 1
+                    counts[record.status] += 1
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
                         path, line.number, record, targets, condensed=condensed
@@ -391,10 +382,8 @@ class Results:
             raise interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
             raise missing_cells(path, absent)
-        for kind, expected in (("cell", Counter[str](footer.counts)), ("upgrade", Counter[str](footer.upgrades))):
-            counts = Counter({status: count for (of, status), count in counted.items() if of == kind})
-            if expected != counts:
-                raise counts_do_not_match(path, expected, counts)
+        if (expected := Counter[str](footer.counts)) != counts:
+            raise counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
         if footer.digest not in (None, cells_digest(cells.values())):
@@ -420,7 +409,7 @@ class Results:
                 writer.discard()
                 raise
 
-    def all_cells(self) -> Iterator[AnyCell]:
+    def all_cells(self) -> Iterator[Cell]:
         yield from self.cells
         yield from self.upgrades
 
@@ -468,7 +457,7 @@ def together(results: Sequence[Results]) -> Results:
         problem = f"the results are of different suites: {each}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
-    cells: dict[CellKey, AnyCell] = {}
+    cells: dict[CellKey, Cell] = {}
     for part in results:
         for target in part.header.targets:
             known, where = targets.setdefault(target.name, (target, part))
@@ -498,12 +487,11 @@ def together(results: Sequence[Results]) -> Results:
     return _complete(header, cells, max(part.footer.finished for part in results), paths)
 
 
-def _complete(header: Header, cells: Mapping[CellKey, AnyCell], finished: datetime, paths: tuple[Path, ...]) -> Results:
-    # Not isinstance, which takes pydantic longer than all the rest of this.
-    runs = tuple([cell for cell in cells.values() if cell.record == "cell"])
-    upgrades = tuple([cell for cell in cells.values() if cell.record == "upgrade"])
-    counts = Counter(cell.status for cell in runs), Counter(cell.status for cell in upgrades)
-    return Results(header, runs, Footer(counts=counts[0], upgrades=counts[1], finished=finished), paths, upgrades)
+def _complete(header: Header, cells: Mapping[CellKey, Cell], finished: datetime, paths: tuple[Path, ...]) -> Results:
+    runs = tuple([cell for cell in cells.values() if cell.origin is None])
+    upgrades = tuple([cell for cell in cells.values() if cell.origin is not None])
+    counts = Counter(cell.status for cell in cells.values())
+    return Results(header, runs, Footer(counts=counts, finished=finished), paths, upgrades)
 
 
 def _check_shards(results: Sequence[Results]) -> None:

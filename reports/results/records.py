@@ -13,23 +13,20 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from conformance.core.case import Case, file_of
-from conformance.core.case import Differs as DiffersEntry
-from conformance.core.case import Upgrade as UpgradesEntry
+from conformance.core.case import Case, Differs, Upgrade, file_of
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
-from conformance.judging.checkpoint_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.finding import Finding
-from conformance.judging.verdict import Status, Verdict
+from conformance.judging.verdict import Outcome, Status, Verdict
 from conformance.variants.catalogue import MARK, VariedCase
 from reports.results.errors import CellKey
 
-FORMAT = 3
+FORMAT = 4
 """The version of the format that this code writes and reads."""
 
 
-def handoff_name(origin: str, to: str, cut: int) -> str:
+def handoff_name(origin: str, to: str, cut: int | None) -> str:
     return f"{origin} → {to} before step {cut}"
 
 
@@ -152,35 +149,46 @@ class Introduction(_Record):
     target: Target
 
 
-class _Documented(_Record):
+class DocumentedDifference(_Record):
+    """The entry of the case, of ``differs`` or of ``upgrades``, that covers a cell."""
+
+    spark: str
+    """The versions of the target; empty for any that resumes a checkpoint."""
+    origin: str | None = None
+    """Of an entry about checkpoints: the versions that wrote them; None for any."""
+    because: str | None = None
+    unsupported: str | None = None
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions."""
     introduced_by: str | None = None
     """The ticket that introduced a bug without a ticket of its own."""
+    workaround: str | None = None
+    """The workaround that the entry documents: a setting, or a sentence."""
+    proven: bool = False
+    """Whether the workaround, a setting, was tried on this checkpoint, and every later micro-batch was right."""
+
+    @property
+    def reason(self) -> str:
+        return self.because or self.unsupported or ""
 
     @property
     def ticket(self) -> str:
         return ticket(self.link, self.introduced_by, bug=self.bug)
 
-
-class DocumentedDifference(_Documented):
-    """The ``differs`` entry of the case that covers a cell's version."""
-
-    spark: str
-    because: str | None = None
-    unsupported: str | None = None
+    @property
+    def proven_workaround(self) -> str | None:
+        """The workaround to show: only what was tried on this checkpoint, so no sentence."""
+        return self.workaround if self.proven else None
 
     @classmethod
-    def of(cls, entry: DiffersEntry) -> DocumentedDifference:
-        return cls(
-            spark=str(entry.spark),
-            because=entry.because,
-            unsupported=entry.unsupported,
-            link=entry.link,
-            bug=entry.bug,
-            introduced_by=entry.introduced_by,
-        )
+    def of(cls, entry: Differs | Upgrade, *, proven: bool = False) -> DocumentedDifference:
+        """Record an entry; ``proven``: whether its workaround is."""
+        common = cls(spark="", because=entry.because, link=entry.link, bug=entry.bug, introduced_by=entry.introduced_by)
+        if isinstance(entry, Differs):
+            return common.model_copy(update={"spark": str(entry.spark), "unsupported": entry.unsupported})
+        about = {"spark": str(entry.to or ""), "origin": str(entry.from_) if entry.from_ else None}
+        return common.model_copy(update={**about, "workaround": entry.workaround, "proven": proven})
 
 
 class Run(_Record):
@@ -194,7 +202,7 @@ class Run(_Record):
 
 
 class Cell(_Record):
-    """One cell of the matrix."""
+    """One cell: a case, and the targets that ran it in order, one or two."""
 
     record: Literal["cell"] = "cell"
     case: Name
@@ -206,12 +214,21 @@ class Cell(_Record):
     family: Name
     case_digest: str
     target: Name
+    """The target that ran the last step."""
+    origin: Name | None = None
+    """The target that ran the steps before the cut, and wrote the checkpoint; None if one target ran all."""
+    cut: int | None = None
+    """The number of the step before which the targets change."""
     status: Status
+    outcome: Outcome | None = None
+    """What the query did with the checkpoint; None if there was none to resume."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     behaviour: str | None = None
     """The digest of what was observed: versions with the same digest behaved the same."""
     differs: DocumentedDifference | None = None
+    error: ErrorSeen | None = None
+    """The error, expected or not, of the query that resumed the checkpoint."""
     observation: Observation | None = None
     """What was observed, without the raw ``progress`` of its micro-batches."""
     runs: tuple[Run, ...] = ()
@@ -222,7 +239,17 @@ class Cell(_Record):
 
     @property
     def key(self) -> CellKey:
-        return self.case, self.target
+        return self.case, self.place
+
+    @property
+    def place(self) -> str:
+        """Where the case ran: the target, or both and the cut."""
+        return self.target if self.origin is None else handoff_name(self.origin, self.target, self.cut)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The targets that wrote the checkpoint and resumed it; the same one if it ran all."""
+        return self.origin or self.target, self.target
 
     @property
     def file(self) -> str:
@@ -242,12 +269,14 @@ class Cell(_Record):
         observations: Sequence[Observation | None] = (),
         duration_ms: int = 0,
         *,
+        origin: str | None = None,
         reused: bool = False,
     ) -> Cell:
         """Records a verdict on a case.
 
         Args:
             observations: one for each run, in order; None for a run without one.
+            origin: the target that wrote the checkpoint.
             duration_ms: of all runs together.
             reused: whether the observation is of an earlier run.
         """
@@ -271,102 +300,20 @@ class Cell(_Record):
             family=case.family,
             case_digest=case.digest,
             target=target,
+            origin=origin,
+            cut=verdict.cut,
             status=verdict.status,
+            outcome=verdict.outcome,
             findings=verdict.findings,
             notes=verdict.notes,
             behaviour=verdict.behaviour,
-            differs=DocumentedDifference.of(verdict.differs) if verdict.differs is not None else None,
+            differs=DocumentedDifference.of(verdict.differs, proven=verdict.proven) if verdict.differs else None,
+            error=verdict.error,
             observation=next((observation for observation in seen if observation is not None), None),
             runs=runs,
             duration_ms=duration_ms,
             reused=reused,
         )
-
-
-class DocumentedUpgrade(_Documented):
-    """The entry of ``upgrades`` that covers a cell."""
-
-    from_: str | None = Field(None, alias="from", serialization_alias="from")
-    to: str | None = None
-    because: str
-    way_round: str | None = None
-    proven: bool = False
-    """Whether the workaround, a setting, was tried on this checkpoint, and every later micro-batch was right."""
-
-    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
-
-    @property
-    def workaround(self) -> str | None:
-        """The workaround to show: only what was tried on this checkpoint, so no sentence."""
-        return self.way_round if self.proven else None
-
-    @classmethod
-    def of(cls, entry: UpgradesEntry, *, proven: bool = False) -> DocumentedUpgrade:
-        return cls(
-            from_=str(entry.from_) if entry.from_ else None,
-            to=str(entry.to) if entry.to else None,
-            because=entry.because,
-            link=entry.link,
-            bug=entry.bug,
-            introduced_by=entry.introduced_by,
-            way_round=entry.way_round,
-            proven=proven,
-        )
-
-
-class UpgradeCell(_Record):
-    """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another resumed."""
-
-    record: Literal["upgrade"] = "upgrade"
-    case: Name
-    family: Name
-    case_digest: str
-    origin: Name
-    """The target that ran the steps before the cut."""
-    to: Name
-    cut: int
-    """The number of the step before which the versions change."""
-    status: UpgradeStatus
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    behaviour: str | None = None
-    entry: DocumentedUpgrade | None = None
-    error: ErrorSeen | None = None
-    """The error of the second target, expected or not."""
-    observation: Observation | None = None
-    """What both targets showed together, without the raw ``progress`` of its micro-batches."""
-    duration_ms: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        case: Case,
-        names: tuple[str, str],
-        verdict: UpgradeVerdict,
-        observation: Observation | None = None,
-        duration_ms: int = 0,
-    ) -> UpgradeCell:
-        """Records a verdict; ``names``: of the targets, in the order in which they ran."""
-        return cls(
-            case=case.id,
-            family=case.family,
-            case_digest=case.digest,
-            origin=names[0],
-            to=names[1],
-            cut=verdict.cut,
-            status=verdict.status,
-            findings=verdict.findings,
-            notes=verdict.notes,
-            behaviour=verdict.behaviour,
-            entry=DocumentedUpgrade.of(verdict.entry, proven=verdict.proven) if verdict.entry is not None else None,
-            error=verdict.error,
-            observation=observation and observation.without_progress(),
-            duration_ms=duration_ms,
-        )
-
-    @property
-    def key(self) -> CellKey:
-        return self.case, handoff_name(self.origin, self.to, self.cut)
 
 
 class Footer(_Record):
@@ -375,20 +322,19 @@ class Footer(_Record):
     record: Literal["footer"] = "footer"
     counts: dict[Status, int]
     """The number of cells with each status; statuses without cells may be left out."""
-    upgrades: dict[UpgradeStatus, int] = {}
     finished: AwareDatetime
     digest: str | None = None
     """What ``cells_digest`` says of the cells before it; None in files of earlier releases."""
 
 
-def cells_digest(cells: Iterable[Cell | UpgradeCell]) -> str:
+def cells_digest(cells: Iterable[Cell]) -> str:
     """A digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
     return digest_of(sum(map(answer_hash, cells)))
 
 
-def answer_hash(cell: Cell | UpgradeCell) -> int:
+def answer_hash(cell: Cell) -> int:
     """SHA-256 of one cell as a number: these are added, so that their order does not count and none is kept."""
-    answer = "\n".join((*cell.key, cell.case_digest, cell.status, cell.behaviour or ""))
+    answer = "\n".join((*cell.key, cell.case_digest, cell.status, cell.outcome or "", cell.behaviour or ""))
     return int.from_bytes(hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest())
 
 
@@ -396,7 +342,7 @@ def digest_of(hashes: int) -> str:
     return f"{hashes % 2**256:064x}"
 
 
-AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer
+AnyRecord: TypeAlias = Header | Introduction | Cell | Footer
 Record: TypeAlias = Annotated[AnyRecord, Field(discriminator="record")]
 RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
 

@@ -5,7 +5,7 @@ Each has a glyph, a word and a colour; without colour, the first two identify it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Status
@@ -49,6 +49,17 @@ GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 
 DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})
 NO_RESULT: frozenset[Status] = frozenset({"broken", "not-run"})
+
+
+def exit_code_of(statuses: Iterable[Status]) -> int:
+    """Return the exit code of cells: 0 if all are as the cases say, 1 if one is not, 3 if results are missing or there are none.
+
+    1 takes precedence over 3: a violation is certain even if something is missing.
+    """
+    counted = {*statuses} - {"not-applicable"}
+    if counted & DOES_NOT_CONFORM:
+        return 1
+    return 3 if counted & NO_RESULT or not counted else 0
 
 
 def final_style(code: int) -> str:

@@ -10,7 +10,6 @@ from threading import Lock
 from types import TracebackType
 
 from conformance.core.output_file import FileKind, OutputFile
-from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
@@ -21,7 +20,6 @@ from reports.results.records import (
     Header,
     Introduction,
     Target,
-    UpgradeCell,
     answer_hash,
     digest_of,
 )
@@ -50,7 +48,6 @@ class ResultsWriter:
         self._hashes = 0
         self._targets = {target.name for target in header.targets}
         self._counts: Counter[Status] = Counter()
-        self._upgrades: Counter[UpgradeStatus] = Counter()
         self._lock = Lock()
         self._path = path
         self._file = OutputFile(path, COMPRESSED_RESULTS_FILE if is_compressed(path) else RESULTS_FILE)
@@ -67,7 +64,7 @@ class ResultsWriter:
         with self._lock:
             self._append(Introduction(target=target))
 
-    def write(self, cell: Cell | UpgradeCell) -> None:
+    def write(self, cell: Cell) -> None:
         """Appends a cell. Raises ValueError: the header does not announce it, or it is already there."""
         with self._lock:
             case, where = cell.key
@@ -79,10 +76,7 @@ class ResultsWriter:
             self._missing.discard(cell.key)
             self._written.add(cell.key)
             self._hashes += answer_hash(cell)
-            if isinstance(cell, Cell):
-                self._counts[cell.status] += 1
-            else:
-                self._upgrades[cell.status] += 1
+            self._counts[cell.status] += 1
 
     def missing(self) -> frozenset[CellKey]:
         with self._lock:
@@ -90,9 +84,8 @@ class ResultsWriter:
 
     def finish(self, finished: datetime | None = None) -> None:
         with self._lock:
-            counts, upgrades, digest = dict(self._counts), dict(self._upgrades), digest_of(self._hashes)
-            finished = finished or datetime.now(UTC)
-            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished, digest=digest))
+            counts, digest = dict(self._counts), digest_of(self._hashes)
+            self._append(Footer(counts=counts, finished=finished or datetime.now(UTC), digest=digest))
             self._file.complete()
 
     def discard(self) -> None:

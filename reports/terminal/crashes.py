@@ -11,7 +11,7 @@ from rich.text import Text
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.core.wording import counted
-from reports.results.checkpoint_status import CRASHES
+from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord, CrashRecords
 from reports.results.status import final_style
 
@@ -26,10 +26,10 @@ def show(records: CrashRecords, console: Console) -> None:
         fault: [record for record in records.records if record.fault == fault] for fault in FAULTS
     }
     console.print(_table("fault", records.records, by_fault))
-    for status in ("violates", "unclear", "broken"):
-        for line in _examples([record for record in records.records if record.status == status]):
-            console.print(Text(line, style=CRASHES[status].style), soft_wrap=True)
-    refused = Counter(record.error for record in records.records if record.status == "refused")
+    for outcome in ("other rows", "unclear", "no answer"):
+        for line in _examples([record for record in records.records if record.outcome == outcome]):
+            console.print(Text(line, style=OUTCOMES[outcome].style), soft_wrap=True)
+    refused = Counter(record.error for record in records.records if record.outcome in ("refused", "fails later"))
     if refused:
         named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
         console.print(Text(f"refused with: {named}", style="dim"), soft_wrap=True)
@@ -37,22 +37,23 @@ def show(records: CrashRecords, console: Console) -> None:
 
 
 def summary(records: CrashRecords) -> str:
-    """Counts the images: ``431 images: 402 resumed with the same rows, 29 refused with a named error``"""
-    counts = Counter(record.status for record in records.records)
-    parts = [f"{counts[status]} {CRASHES[status].word}" for status in CRASHES if counts[status]]
+    """Counts the images: ``431 images: 402 resumed, 29 refused``"""
+    counts = Counter(record.outcome for record in records.records)
+    parts = [f"{counts[outcome]} {mark.word}" for outcome, mark in OUTCOMES.items() if counts[outcome]]
     return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"
 
 
 def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[CrashRecord]]) -> Table:
-    statuses = [status for status in CRASHES if any(record.status == status for record in records)]
+    outcomes = [outcome for outcome in OUTCOMES if any(record.outcome == outcome for record in records)]
     table = Table(box=None, pad_edge=False)
     table.add_column(what, overflow="fold")
-    for heading in ("images", *statuses):
+    for heading in ("images", *outcomes):
         table.add_column(heading, justify="right")
     for name, group in groups.items():
-        counts = Counter(record.status for record in group)
+        counts = Counter(record.outcome for record in group)
         cells = [
-            Text(str(counts[status]), style=CRASHES[status].style if counts[status] else "dim") for status in statuses
+            Text(str(counts[outcome]), style=OUTCOMES[outcome].style if counts[outcome] else "dim")
+            for outcome in outcomes
         ]
         table.add_row(Text(name), str(len(group)), *cells)
     return table

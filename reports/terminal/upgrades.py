@@ -10,13 +10,12 @@ from rich.text import Text
 
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.finding import INDENT, described
 from reports.analysis.checkpoints import CheckpointGroup, groups_of
-from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, of_upgrades
+from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, OUTCOMES, mark_of
 from reports.results.reading import Results
-from reports.results.records import UpgradeCell
-from reports.results.status import final_style
+from reports.results.records import Cell
+from reports.results.status import GREEN, Mark, exit_code_of, final_style
 
 _MOST_CASES = 3
 
@@ -24,36 +23,40 @@ _MOST_CASES = 3
 def show(results: Results, console: Console) -> None:
     """Print the matrix, its legend, every unexpected result, and a summary for each pair of versions."""
     cells = results.upgrades
-    counts = Counter(cell.status for cell in cells)
+    counts = _counts(cells)
     legend = (
-        Text(f"{mark.glyph} {mark.word} {counts[status]}", style=mark.style)
-        for status, mark in UPGRADES.items()
-        if counts[status]
+        Text(f"{mark.glyph} {mark.word} {counts[mark]}", style=mark.style) for mark in CHECKPOINT_MARKS if counts[mark]
     )
-    last = Text(summary(results), style=final_style(of_upgrades(counts)))
+    last = Text(summary(results), style=final_style(exit_code_of(cell.status for cell in cells)))
     for line in (*_table(cells), Text(), *legend, *_unexpected(cells), *_by_pair(cells), Text(), last):
         console.print(line, soft_wrap=True, highlight=False)
 
 
 def summary(results: Results) -> str:
     """Summarizes the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
-    counts = Counter(cell.status for cell in results.upgrades)
+    good, bad = (
+        _counts(cell for cell in results.upgrades if (cell.status in GREEN) is green) for green in (True, False)
+    )
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
-    if not results.upgrades or set(counts) <= {"not-applicable"}:
+    if all(cell.status == "not-applicable" for cell in results.upgrades):
         return f"{size}: no checkpoint was handed over"
-    said = {status: f"{counts[status]} {mark.word}" for status, mark in UPGRADES.items() if counts[status]}
-    good = ", ".join(text for status, text in said.items() if status in EXPECTED)
-    bad = ", ".join(text for status, text in said.items() if status not in EXPECTED)
-    return f"{size}: {good}; {bad or '0 not as expected'}"
+    said = (
+        ", ".join(f"{counts[mark]} {mark.word}" for mark in CHECKPOINT_MARKS if counts[mark]) for counts in (good, bad)
+    )
+    return f"{size}: {next(said)}; {next(said) or '0 not as expected'}"
 
 
-def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    by_pair: dict[tuple[str, str], Counter[UpgradeStatus]] = {}
+def _counts(cells: Iterable[Cell]) -> Counter[Mark]:
+    return Counter(mark_of(cell.status, cell.outcome) for cell in cells)
+
+
+def _table(cells: Sequence[Cell]) -> Iterator[Text]:
+    by_pair: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        by_pair.setdefault((cell.origin, cell.to), Counter())[cell.status] += 1
+        by_pair.setdefault(cell.pair, []).append(cell)
     rows = sorted({origin for origin, _ in by_pair}, key=_by_version)
     columns = sorted({to for _, to in by_pair}, key=_by_version)
-    texts = {pair: _tally(counts) for pair, counts in by_pair.items()}
+    texts = {pair: _tally(own) for pair, own in by_pair.items()}
     widths = [max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns]
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
     yield Text(
@@ -70,24 +73,24 @@ def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
         yield line
 
 
-def _tally(counts: Counter[UpgradeStatus]) -> Text:
-    text = Text()
-    for status, mark in UPGRADES.items():
-        if counts[status] and status != "not-applicable":
-            text.append(" " if text else "").append(f"{counts[status]}{mark.glyph}", style=mark.style)
+def _tally(cells: Iterable[Cell]) -> Text:
+    text, counts = Text(), Counter[tuple[str, str]]()
+    for mark, count in _counts(cell for cell in cells if cell.status != "not-applicable").items():
+        counts[mark.glyph, mark.style] += count
+    for sign in dict.fromkeys((mark.glyph, mark.style) for mark in CHECKPOINT_MARKS):
+        if counts[sign]:
+            text.append(" " if text else "").append(f"{counts[sign]}{sign[0]}", style=sign[1])
     return text or Text("·", style="dim")
 
 
-def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
-    same_findings: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
+def _unexpected(cells: Iterable[Cell]) -> Iterator[Text]:
+    same_findings: dict[tuple[str, str, Mark, tuple[str, ...]], list[str]] = {}
     for cell in cells:
-        if cell.status not in EXPECTED:
+        if cell.status not in GREEN:
             evidence = (*described(cell.findings), *(f"note: {note}" for note in cell.notes))
-            same_findings.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(
-                f"{cell.case}, step {cell.cut},"
-            )
-    for (origin, to, status, evidence), which in same_findings.items():
-        mark = UPGRADES[status]
+            about = (*cell.pair, mark_of(cell.status, cell.outcome), evidence)
+            same_findings.setdefault(about, []).append(f"{cell.case}, step {cell.cut},")
+    for (origin, to, mark, evidence), which in same_findings.items():
         cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
         yield Text()
         yield Text(f"{mark.glyph} {cases} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
@@ -95,22 +98,20 @@ def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
             yield Text(INDENT + line)
 
 
-def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    pairs = sorted(
-        {(cell.origin, cell.to) for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))
-    )
+def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
+    pairs = sorted({cell.pair for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1])))
     for origin, to in pairs:
-        here = [cell for cell in cells if (cell.origin, cell.to) == (origin, to) and cell.status != "not-applicable"]
+        here = [cell for cell in cells if cell.pair == (origin, to) and cell.status != "not-applicable"]
         if not here:
             continue
         down = _by_version(to) < _by_version(origin)
         yield Text()
         yield Text(f"{_short(origin)} → {_short(to)}{' (back)' if down else ''}", style="bold")
-        resumed = [cell for cell in here if cell.status == "resumes"]
+        resumed = [cell for cell in here if cell.status == "conforms"]
         if resumed:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
-            yield Text(f"{INDENT}{UPGRADES['resumes'].glyph} {number} resumed: {families}")
+            yield Text(f"{INDENT}{OUTCOMES['resumed'].glyph} {number} resumed: {families}")
         # What was found on unexpected cells stands above.
         for group in groups_of(here, findings=False):
             yield from group_lines(group)
@@ -121,7 +122,7 @@ def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Te
 
     ``not_run``: whether a case documents it and no run covers it.
     """
-    mark, entry = UPGRADES[group.status], group.entry
+    mark, entry = mark_of(group.status, group.outcome), group.entry
     error = f" with {group.error}" if group.error else ""
     where = ", not run between these versions" if not_run else ""
     bug = f"{BUG.glyph} known bug: " if entry is not None and entry.bug else ""
@@ -131,9 +132,8 @@ def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Te
     cases = tuple(group.cases)
     more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
     yield Text(f"{INDENT * 3}{', '.join(cases[:_MOST_CASES])}{more}")
-    if entry is not None and entry.workaround:
-        tried = ", tried on each of them: same rows" if entry.proven else ""
-        yield Text(f"{INDENT * 3}workaround: {entry.workaround}{tried}")
+    if entry is not None and entry.proven_workaround:
+        yield Text(f"{INDENT * 3}workaround: {entry.proven_workaround}, tried on each of them: same rows")
 
 
 def _by_version(name: str) -> SparkVersion:

@@ -39,7 +39,7 @@ def cost(case: Case, resumes: Resumes = lambda _: True) -> int:
             seen = observed(*rows) if takes else observed(*rows[: first - 1], step(first, error=REFUSES))
             steps += len(case.steps) - first + 1 if takes else 1
             kept = {cut: SavedCheckpoint(seen, "run", f"run.before-{cut}") for cut in cell.keep}
-            outcomes.append(Outcome(cell, CellRun(cell, (seen,), None, runnable=True, seconds=0.1, kept=kept)))
+            outcomes.append(Outcome(cell, CellRun(cell, (seen,), None, seconds=0.1, kept=kept)))
         run = replace(run, outcomes=(*run.outcomes, *outcomes))
     return steps
 

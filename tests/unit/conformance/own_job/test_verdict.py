@@ -78,7 +78,7 @@ def outcome(seen: Observation, *targets: Target, cut: int | None = None, **worka
     conf = {f"spark.sql.{key.replace('__', '.')}": value for key, value in workaround.items()}
     task = CellTask(JOB, targets, cut, workaround=conf)
     kept = {2: SavedCheckpoint(seen, "run", "run.before-2")} if cut is None else {}
-    return Outcome(task, CellRun(task, (seen,), None, runnable=True, seconds=0.1, kept=kept))
+    return Outcome(task, CellRun(task, (seen,), None, seconds=0.1, kept=kept))
 
 
 JOB = case(expect(), expect())

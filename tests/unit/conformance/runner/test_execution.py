@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from conformance.runner.cases import JudgeCases, cells_of
-from conformance.runner.execution import run_cells
+from conformance.runner.execution import DuplicateCell, Plan, run_cells
 from conformance.suite import discovery
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling import answer_cache
 from harness.scheduling.answer_cache import AnswerCache, answer_key, question_digest
 from harness.scheduling.cell_run import Limits
@@ -66,6 +67,29 @@ def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, cache):
     assert [one.reused for one in (*first.runs.values(), *second.runs.values())] == [False, True]
     (before,), (after,) = ([run.seconds for run in seen.runs.values()] for seen in (first, second))
     assert after == before
+
+
+def test_a_second_cell_of_a_key_is_an_error(tmp_path):
+    """Also if its case is another: only one of the two would be kept."""
+    case, other = case_of(tmp_path, TEXT), case_of(tmp_path, TEXT.replace("dropped: 1", "dropped: 0"))
+    cells = cells_of([case, other], [SPARK_359])
+    limits = Limits(jobs=1, step_timeout=60.0)
+    with pytest.raises(DuplicateCell, match=r"^mine on spark-3\.5\.9 is planned twice$"):
+        Plan(cells, RuntimeOptions(), limits)
+    runtime, seen = MiniatureRuntime(tmp_path, "right"), Recorder()
+    with pytest.raises(DuplicateCell):
+        run_cells((), JudgeCases(), runtime, limits, display=seen, sink=seen, later=Later(cells))
+    assert not seen.verdicts
+
+
+class Later:
+    def __init__(self, cells):
+        self.cells = cells
+        self.cases = [cell.case for cell in cells]
+
+    def ready(self):
+        cells, self.cells = self.cells, ()
+        return cells
 
 
 def test_a_changed_expectation_is_judged_without_an_engine(tmp_path, cache):

@@ -60,7 +60,7 @@ def rows(of: Case, step: int = 1) -> tuple[tuple[object, ...], ...]:
 
 
 def judged(of: Case, observation: Observation) -> Verdict:
-    return JudgeCases().verdict(CellRun(CellTask(of, (NEWEST,)), (observation,), None, runnable=True, seconds=0.0))
+    return JudgeCases().verdict(CellRun(CellTask(of, (NEWEST,)), (observation,), None, seconds=0.0))
 
 
 def test_every_name_is_that_of_a_variant() -> None:

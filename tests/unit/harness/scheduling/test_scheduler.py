@@ -193,14 +193,14 @@ def test_a_case_that_needs_permission_starts_no_engine_without_it(tmp_path, allo
     runtime, seen = Counting(tmp_path), Recorder()
     Scheduler(runtime, Limits(1, 60.0), seen, allow_code=allow_code).run([CellTask(case, (SPARK_359,))])
     (run,) = seen.runs
-    assert run.runnable is allow_code
+    assert run.not_run is not allow_code
     assert len(runtime.engines) == (1 if allow_code else 0)
     if not allow_code:
         assert run.failure == (
             "not run: late-drops/0.yaml:7:3: the function reflect calls any static method of Java; --allow-code runs it"
         )
     slot = EngineSlot(runtime, SPARK_359, seen)
-    assert run_cell(case, slot, Limits(1, 60.0), allow_code).runnable is allow_code
+    assert run_cell(case, slot, Limits(1, 60.0), allow_code).not_run is not allow_code
     slot.close()
 
 
