@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, instant, is_window
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.observation import DROPPED_ROWS, BatchSeen, ErrorSeen, Observation
 from conformance.core.spark_types import DataType
 from conformance.core.values import show
@@ -27,7 +28,6 @@ from conformance.oracle.prediction import Prediction
 from conformance.oracle.simulation import wire
 from conformance.oracle.version_divergence import VersionDivergence
 
-Json: TypeAlias = Any
 Tone: TypeAlias = Literal[
     "head", "step", "plain", "arrives", "moves", "late", "closed", "emits", "kept", "error", "dim"
 ]

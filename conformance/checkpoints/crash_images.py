@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeAlias, get_args
 
-Kind: TypeAlias = Literal["create", "write", "rename", "remove", "make-folder"]
+FileOperationKind: TypeAlias = Literal["create", "write", "rename", "remove", "make-folder"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FileContent:
 class FileOperation:
     """One operation. Paths are relative to the recorded folder, with slashes."""
 
-    kind: Kind
+    kind: FileOperationKind
     """``create``: an empty file is there; ``write``: the file has all of its bytes and is closed; ``remove``: file or folder."""
     path: str
     file: FileContent | None = None

@@ -28,7 +28,7 @@ _VERSION = re.compile(r"(\d+)(?:_[\w-]+)?\.(delta|snapshot|zip|changelog)")
 
 
 @dataclass(frozen=True)
-class Field:
+class StateField:
     """A column of a schema, at any depth."""
 
     name: str
@@ -45,16 +45,16 @@ class StateSchema:
     format: int
     family: str
     """``default``, or the name of a state variable (``transformWithState``)."""
-    key: tuple[Field, ...]
-    value: tuple[Field, ...]
+    key: tuple[StateField, ...]
+    value: tuple[StateField, ...]
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[StateField, ...]:
         return self.key + self.value
 
 
 @dataclass(frozen=True)
-class StateStore:
+class StateStoreFiles:
     """One kind of state of an operator, in all partitions."""
 
     name: str
@@ -77,7 +77,7 @@ class StateOperator:
     """``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` … None if neither its metadata (4.0 and newer) nor its stores tell."""
     format: int | None
     """The version of its metadata; None if there is none (before 4.0)."""
-    stores: tuple[StateStore, ...]
+    stores: tuple[StateStoreFiles, ...]
 
     @property
     def size(self) -> int:
@@ -151,7 +151,7 @@ def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> Stat
     return StateOperator(number, name or _name_by(stores), format, stores)
 
 
-def _name_by(stores: Iterable[StateStore]) -> str | None:
+def _name_by(stores: Iterable[StateStoreFiles]) -> str | None:
     """The operator that keeps such state, if only one does: the names of stores and of Spark's own columns."""
     for store in stores:
         if store.name.startswith(("left-", "right-")):
@@ -190,7 +190,7 @@ def _age(path: PurePosixPath) -> tuple[int, str]:
     return (int(number[0]) if number else -1, str(path))
 
 
-def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> StateStore:
+def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> StateStoreFiles:
     partitions, versions, schemas, providers, size = set(), set(), [], set(), 0
     for path in paths:
         size += files.sizes[path]
@@ -208,7 +208,7 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.
     newest = max(schemas, key=_age, default=None)
     read = parse_schema(newest, files.read(newest)) if newest is not None else ()
-    return StateStore(name, len(partitions), provider, kept, size, read)
+    return StateStoreFiles(name, len(partitions), provider, kept, size, read)
 
 
 def parse_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
@@ -268,15 +268,15 @@ class _Reader(BytesIO):
         return "".join(self.text() for _ in range(pieces))
 
 
-def _fields(text: str) -> tuple[Field, ...]:
+def _fields(text: str) -> tuple[StateField, ...]:
     return tuple(_nested(json.loads(text), ()))
 
 
-def _nested(schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Field]:
+def _nested(schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[StateField]:
     for field in schema["fields"]:
         names = (*above, str(field["name"]))
         type_ = field["type"]
         nested = isinstance(type_, dict)
-        yield Field(".".join(names), str(type_["type"]) if nested else str(type_), bool(field["nullable"]))
+        yield StateField(".".join(names), str(type_["type"]) if nested else str(type_), bool(field["nullable"]))
         if nested and type_["type"] == "struct":
             yield from _nested(type_, names)

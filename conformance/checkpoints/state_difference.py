@@ -15,7 +15,7 @@ from conformance.checkpoints.state import JOIN
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
-Kind: TypeAlias = Literal["type", "nullability", "number of columns"]
+DifferenceKind: TypeAlias = Literal["type", "nullability", "number of columns"]
 Part: TypeAlias = Literal["key", "value"]
 
 _STORED = r"Existing {0}[_ ]schema(?:=|: )"
@@ -38,7 +38,7 @@ class StateDifference:
     part: Part
     column: str
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
-    kind: Kind
+    kind: DifferenceKind
     stored: str
     """What the checkpoint has: ``double``, ``NOT NULL``, ``3 columns``."""
     wanted: str
@@ -122,7 +122,7 @@ def _operator(columns: Sequence[str], *, has_value: bool) -> str:
 
 def _compared(
     stored: Sequence[_Column], wanted: Sequence[_Column], above: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Kind, str, str]]:
+) -> Iterator[tuple[tuple[str, ...], DifferenceKind, str, str]]:
     if len(stored) != len(wanted):
         yield above, "number of columns", _counted(stored), _counted(wanted)
         return

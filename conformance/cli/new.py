@@ -12,7 +12,7 @@ from conformance.cli import engine_options
 from conformance.cli.options import argument, option
 from conformance.core.output_file import FileKind, write_file
 
-Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
+NewCaseKind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 """The query of a new case: a file of ``conformance/suite/templates``, valid but without expectations."""
 
 _NEW = FileKind("empty", lambda _: False)
@@ -23,7 +23,7 @@ SCHEMA_FILE = "schema.json"
 
 def new(
     case: Path = argument(..., "The file to write, ending in .yaml.", "FILE"),
-    kind: Kind = option("window", "The query: window, session, deduplication, join or call.", "KIND"),
+    kind: NewCaseKind = option("window", "The query: window, session, deduplication, join or call.", "KIND"),
     call: str | None = option(
         None, "A case on your own function, module:function, with its streams. It is not executed.", "CODE"
     ),

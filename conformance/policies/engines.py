@@ -29,10 +29,10 @@ from conformance.policies.rules import (
     Lateness,
     Lowest,
     LowestOfActive,
-    Policy,
     PolicyParameter,
     SuppressDuplicates,
     Throttle,
+    WatermarkPolicy,
     wrapped,
 )
 from conformance.policies.trace import MIN, NANOS_PER_MILLI, ClockUnit, in_unit
@@ -41,7 +41,7 @@ from conformance.policies.trace import MIN, NANOS_PER_MILLI, ClockUnit, in_unit
 
 
 @dataclass(frozen=True)
-class Quantile(Policy):
+class Quantile(WatermarkPolicy):
     """A quantile of the event times of a micro-batch minus a delay, updated when the micro-batch ends.
 
     A share of 1 is the maximum: one ``withWatermark`` of Spark. Smaller shares were proposed along with it (SPARK-18124) and never
@@ -110,7 +110,7 @@ MAX_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class FixedLag(Policy):
+class FixedLag(WatermarkPolicy):
     """``withFixedLag`` (0.5), ``limitingLag`` (0.6): the maximum event time minus a lag.
 
     Assumes no unit and reads no clock. 0.6 ignores an event so early that subtracting the lag would overflow 64 bits; in 0.5 the
@@ -179,7 +179,7 @@ class TimestampHistory:
 
 
 @dataclass(frozen=True)
-class LimitingLagAndDelay(Policy):
+class LimitingLagAndDelay(WatermarkPolicy):
     """``limitingLagAndDelay``: a fixed lag; in addition, the watermark reaches every event time within a maximum delay.
 
     Event times may have any unit: they are remembered, never advanced. Clock and delay are in nanoseconds
@@ -206,7 +206,7 @@ class LimitingLagAndDelay(Policy):
 
 
 @dataclass(frozen=True)
-class LimitingLagAndLull(Policy):
+class LimitingLagAndLull(WatermarkPolicy):
     """``limitingLagAndLull``: a fixed lag; after a lull without events the watermark advances with the clock.
 
     Milliseconds, also for event times, because the clock advances them. The clock is monotonic (``System.nanoTime``, truncated
@@ -233,7 +233,7 @@ class LimitingLagAndLull(Policy):
 
 
 @dataclass(frozen=True)
-class LimitingTimestampAndWallClockLag(Policy):
+class LimitingTimestampAndWallClockLag(WatermarkPolicy):
     """``limitingTimestampAndWallClockLag``: at most one lag behind the wall clock, and another behind the maximum event time.
 
     Milliseconds; the clock is the wall clock (``System.currentTimeMillis``), and event times must be of the same kind. Advances
@@ -258,14 +258,14 @@ class LimitingTimestampAndWallClockLag(Policy):
 
 
 @dataclass(frozen=True)
-class IdleTimeout(Policy):
+class IdleTimeout(WatermarkPolicy):
     """The idle timeout of 0.6: an input without events for ``timeout`` is excluded until it has one again.
 
     The countdown starts when the input is opened and restarts with each event; the input is idle as soon as the timeout has
     passed. An idle input's watermark is not read.
     """
 
-    policy: Policy
+    policy: WatermarkPolicy
     timeout: int
     """An input is never idle if this is 0. In the unit of the clock."""
     idle_from: int = MIN
@@ -299,7 +299,7 @@ class BelowOwnWatermark(Lateness):
 
 
 @dataclass(frozen=True)
-class BoundedOutOfOrderness(Policy):
+class BoundedOutOfOrderness(WatermarkPolicy):
     """``forBoundedOutOfOrderness``.
 
     An event alone does not move the watermark: Flink emits it at intervals (200 ms by default), here at a boundary and at an
@@ -348,14 +348,14 @@ class IdlenessTimer:
 
 
 @dataclass(frozen=True)
-class WithIdleness(Policy):
+class WithIdleness(WatermarkPolicy):
     """``withIdleness``: another policy with a timeout.
 
     An idle input emits nothing and is excluded from the minimum. An event alone does not make it active: the next emission does
     (``WatermarkOutput.markIdle``: "as soon as the next watermark is emitted"), because ``onEvent`` tells the output nothing.
     """
 
-    policy: Policy
+    policy: WatermarkPolicy
     timer: IdlenessTimer
     is_idle: bool = False
     """What the output says of the input."""
@@ -403,7 +403,7 @@ LEAST = -9_223_372_036_854_775
 
 
 @dataclass(frozen=True)
-class LimitedDelay(Policy):
+class LimitedDelay(WatermarkPolicy):
     """A partition that has been read completely, and whose maximum event time is older than the delay, follows the clock.
 
     Queried at a boundary (with a backlog) and at an idle poll (without one, checked just now). The policy may return less than
@@ -457,7 +457,7 @@ class BeamLateness(Lateness):
 
 
 @dataclass(frozen=True)
-class StreamTime(Policy):
+class StreamTime(WatermarkPolicy):
     """Stream time, the maximum event time of a task: moves with every record, before that record is checked for lateness.
 
     There is no watermark and no clock; stream time minus the grace takes its place, because a window is closed once its end is at or
@@ -547,7 +547,7 @@ def comparable(name: str, delay: int) -> EngineRules:
 
 
 def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
-    def jet(policy: Policy, clock_unit: ClockUnit = "ms") -> EngineRules:
+    def jet(policy: WatermarkPolicy, clock_unit: ClockUnit = "ms") -> EngineRules:
         if not since_0_6:
             engine = "Hazelcast Jet 0.5"
             return EngineRules(name, engine, policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
@@ -564,7 +564,7 @@ def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
         )
 
     since_0_6 = given.get("release") == "jet-0.6"
-    policy: Policy
+    policy: WatermarkPolicy
     match name:
         case "spark":
             policy, coalescing = Quantile(Decimal(1), given["delay"]), SparkCoalescing(given["multipleWatermarkPolicy"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.core.data import Json
 from conformance.policies.engines import rules_for
-from conformance.policies.rules import EngineRules, InputWatermark, Policy
+from conformance.policies.rules import EngineRules, InputWatermark, WatermarkPolicy
 from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
 
 
@@ -93,7 +93,7 @@ class NotIncreasing(Exception):
 class _EngineState:
     trace: Trace
     rules: EngineRules
-    policies: Mapping[str, Policy]
+    policies: Mapping[str, WatermarkPolicy]
     sent: Mapping[str, int]
     """Last emitted watermark by input; with one task, under the first input's name."""
     now: int
@@ -126,7 +126,7 @@ class _EngineState:
     def _now(self) -> int:
         return in_unit(self.now, self.trace.clock_unit, self.rules.clock_unit)
 
-    def _policies(self, entry: Event | IdlePoll | BatchBoundary) -> dict[str, Policy]:
+    def _policies(self, entry: Event | IdlePoll | BatchBoundary) -> dict[str, WatermarkPolicy]:
         policies = dict(self.policies)
         match entry:
             case Event(at, name):
@@ -140,7 +140,7 @@ class _EngineState:
             return {key: policy.poll(self._now) for key, policy in policies.items()}
         return policies
 
-    def _asked(self, entry: Event | IdlePoll | BatchBoundary, after: Mapping[str, Policy]) -> Collection[str]:
+    def _asked(self, entry: Event | IdlePoll | BatchBoundary, after: Mapping[str, WatermarkPolicy]) -> Collection[str]:
         """The inputs that may emit: those that the entry reaches, and at a boundary those with which it does something."""
         match entry:
             case Event(input=name) | IdlePoll(input=str(name)):

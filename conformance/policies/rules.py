@@ -47,7 +47,7 @@ class PolicyParameter:
             raise InvalidParameter(policy, name, value, f"at least {least}")
 
 
-class Policy(Protocol):
+class WatermarkPolicy(Protocol):
     """Computes the watermark of one input. A frozen value: each method returns the policy after the call.
 
     ``now`` is the clock, in the unit that the policy documents. A policy overrides only the methods that affect it.
@@ -236,7 +236,7 @@ class EngineRules:
     name: str
     """``limiting-lag-and-lull``: a key of ``engines.POLICIES``."""
     engine: str
-    policy: Policy
+    policy: WatermarkPolicy
     """The policy of each input, in its initial state."""
     lateness: Lateness
     coalescing: Coalescing = field(default_factory=Lowest)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from conformance.checkpoints.crash_images import FileContent, FileOperation, Kind
+from conformance.checkpoints.crash_images import FileContent, FileOperation, FileOperationKind
 from harness.errors import HarnessError
 
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x08, 0x40, 0x80, 0x100, 0x200
@@ -48,7 +48,7 @@ class RecordingIncomplete(HarnessError):
 
 @dataclass
 class _Operation:
-    kind: Kind
+    kind: FileOperationKind
     path: str
     to: str | None = None
     content: FileContent | None = None

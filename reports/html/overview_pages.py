@@ -489,7 +489,7 @@ class Pictured:
 
 
 @dataclass(frozen=True)
-class Cause:
+class VanishedCause:
     sign: str
     because: str
     case: str
@@ -510,11 +510,11 @@ def understand_page(report: Report) -> UnderstandPage | None:
     return UnderstandPage(modes, pictures)
 
 
-def causes(report: Report) -> tuple[Cause, ...]:
+def causes(report: Report) -> tuple[VanishedCause, ...]:
     """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
-        Cause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))
+        VanishedCause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))
         for cause in _written()["vanished"]
         if cause["case"] in ran
     )

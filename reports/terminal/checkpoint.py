@@ -11,7 +11,7 @@ from rich.text import Text
 
 from conformance.checkpoints.awaiting import AwaitingChange
 from conformance.checkpoints.checkpoint import OLDER, Checkpoint, lines_of_writer
-from conformance.checkpoints.state import Field, StateOperator, StateStore
+from conformance.checkpoints.state import StateField, StateOperator, StateStoreFiles
 from conformance.core.wording import counted
 
 _WIDTH = 16
@@ -91,7 +91,7 @@ def _operator(operator: StateOperator) -> Iterator[str]:
         yield f"  {_store(store)}"
 
 
-def _store(store: StateStore) -> str:
+def _store(store: StateStoreFiles) -> str:
     schemas = ", ".join(sorted({f"schema v{schema.format}" for schema in store.schemas})) or "no schema"
     versions = f"versions {store.versions[0]} – {store.versions[1]}" if store.versions else "nothing stored"
     return f"{store.name}: {store.provider}, {counted(store.partitions, 'partition')}, {versions}, {schemas}, {decimal(store.size)}"
@@ -159,7 +159,7 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
     }
 
 
-def _field(field: Field) -> dict[str, Any]:
+def _field(field: StateField) -> dict[str, Any]:
     return _picked(field, "name", "type", "nullable")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, rules_for
 from conformance.policies.replay import replay
-from conformance.policies.rules import InvalidParameter, Policy
+from conformance.policies.rules import InvalidParameter, WatermarkPolicy
 from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace
 
 
@@ -20,7 +20,7 @@ from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, 
     ],
 )
 def test_the_watermark_of_bound_10(events: list[int], watermark: int) -> None:
-    policy: Policy = BoundedOutOfOrderness(10)
+    policy: WatermarkPolicy = BoundedOutOfOrderness(10)
     for at in events:
         policy = policy.event(at, 0)
         assert policy.watermark == MIN, "nothing before the periodic emission"

@@ -16,14 +16,14 @@ from conformance.policies.engines import (
     TimestampHistory,
     rules_for,
 )
-from conformance.policies.rules import MAX, InvalidParameter, Policy
+from conformance.policies.rules import MAX, InvalidParameter, WatermarkPolicy
 from conformance.policies.trace import MIN
 
 OUT_OF_ORDER = [(timestamp, i - 10) for i in range(10) for timestamp in (i, i - 1, i - 2)]
 """when_outOfOrderEvents_then_monotonicWm of withFixedLag, lag 10: event → watermark."""
 
 
-def after_events(policy: Policy, events: list[tuple[int, int]], now: int = 0) -> Policy:
+def after_events(policy: WatermarkPolicy, events: list[tuple[int, int]], now: int = 0) -> WatermarkPolicy:
     for timestamp, watermark in events:
         policy = policy.event(timestamp, now)
         assert policy.watermark == watermark, timestamp
@@ -35,13 +35,13 @@ class TestFixedLag:
         after_events(FixedLag(10), OUT_OF_ORDER)
 
     def test_when_events_stop_it_stops(self) -> None:
-        policy: Policy = after_events(FixedLag(10), [(10, 0)])
+        policy: WatermarkPolicy = after_events(FixedLag(10), [(10, 0)])
         for _ in range(10):
             policy = policy.poll(0)
             assert policy.watermark == 0
 
     def test_without_an_event_there_is_none(self) -> None:
-        policy: Policy = FixedLag(10)
+        policy: WatermarkPolicy = FixedLag(10)
         for _ in range(10):
             policy = policy.poll(0)
             assert policy.watermark == MIN
@@ -63,7 +63,7 @@ class TestLimitingLagAndDelay:
     POLICY = LimitingLagAndDelay(lag=8, history=TimestampHistory(max_delay=8, samples=8))
 
     def test_out_of_order_events_leave_it_monotonic(self) -> None:
-        policy: Policy = self.POLICY
+        policy: WatermarkPolicy = self.POLICY
         for timestamp, watermark in LAG_8:
             policy = policy.event(timestamp, 0)
             assert policy.watermark == watermark
@@ -71,7 +71,7 @@ class TestLimitingLagAndDelay:
             assert policy.watermark == watermark
 
     def test_when_events_stop_it_catches_up_after_the_delay(self) -> None:
-        policy: Policy = self.POLICY
+        policy: WatermarkPolicy = self.POLICY
         for now, timestamp, watermark in [(0, 10, 2), (1, 11, 3), (2, 12, 4), (3, 13, 5)]:
             policy = policy.event(timestamp, now)
             assert policy.watermark == watermark
@@ -96,13 +96,13 @@ class TestLimitingLagAndLull:
     @pytest.mark.parametrize("stride", [1, 2, 5])
     def test_after_the_lull_it_advances_with_the_clock(self, stride: int) -> None:
         """when_eventsStop_then_wmIncreases polls every millisecond; how often it is polled makes no difference."""
-        policy: Policy = self.POLICY.event(12, 0)
+        policy: WatermarkPolicy = self.POLICY.event(12, 0)
         for now in range(0, 11, stride):
             policy = policy.poll(now)
             assert policy.watermark == (10 if now < 3 else 10 + now - 3), now
 
     def test_without_an_event_there_is_none(self) -> None:
-        policy: Policy = self.POLICY
+        policy: WatermarkPolicy = self.POLICY
         for now in range(11):
             policy = policy.poll(now)
             assert policy.watermark == MIN
@@ -126,7 +126,7 @@ class TestLimitingTimestampAndWallClockLag:
         after_events(self.POLICY, [(10, 7), (9, 7), (8, 7), (7, 7), (11, 8)], now=-1_000_000)
 
     def test_it_follows_the_clock_with_old_events(self) -> None:
-        policy: Policy = self.POLICY
+        policy: WatermarkPolicy = self.POLICY
         for now in range(100, 110):
             policy = policy.event(0, now)
             assert policy.watermark == now - 10
@@ -134,7 +134,7 @@ class TestLimitingTimestampAndWallClockLag:
             assert policy.watermark == now - 10
 
     def test_it_follows_the_clock_without_events(self) -> None:
-        policy: Policy = self.POLICY
+        policy: WatermarkPolicy = self.POLICY
         for now in range(100, 110):
             policy = policy.poll(now)
             assert policy.watermark == now - 10

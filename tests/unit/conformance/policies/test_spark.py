@@ -8,7 +8,7 @@ import pytest
 
 from conformance.policies.engines import Quantile, rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.rules import InvalidParameter, Policy
+from conformance.policies.rules import InvalidParameter, WatermarkPolicy
 from conformance.policies.trace import MIN, BatchBoundary, Event, Trace, TraceEntry
 
 
@@ -75,7 +75,7 @@ QUANTILES = [
 
 @pytest.mark.parametrize(("share", "rows", "watermark"), QUANTILES)
 def test_a_quantile_by_nearest_rank(share: str, rows: list[int], watermark: int) -> None:
-    policy: Policy = Quantile(Decimal(share))
+    policy: WatermarkPolicy = Quantile(Decimal(share))
     for at in rows:
         policy = policy.event(at, 0)
     assert policy.watermark == MIN

@@ -1,6 +1,8 @@
 """What is asked, for which version, and what a person gets to read."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -54,6 +56,8 @@ def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
     assert {"harness/driver", "soak_driver/__main__.py"} <= staged
     assert [path for path in staged if path.startswith("harness/")] == ["harness/driver"]
     assert "soak_driver/__pycache__" not in staged
+    imports = "import sys; sys.path.insert(0, 'engine'); import soak_driver.__main__, soak_driver.tables"
+    subprocess.run([sys.executable, "-I", "-c", imports], cwd=work, check=True)
     other = program.stage(SPARK_359, tmp_path)
     assert (other / "engine" / "driver" / "jobs" / "program.py").is_file()
 
