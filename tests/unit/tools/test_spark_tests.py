@@ -122,11 +122,6 @@ def test_what_is_added_counts_as_a_hole(jars: Path, catalogue: Path) -> None:
     assert tests.holes[-2:] == ("T005", "T006")
 
 
-def test_the_source_of_one_test(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--jars", str(jars), "--show", "T001"], catalogue) == 0
-    assert capsys.readouterr().out == 'test("append mode") { run() }\n'
-
-
 @pytest.fixture
 def central(tmp_path: Path) -> str:
     """A repository with two releases, of which one has test sources and a preview is newer."""

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
@@ -88,6 +89,7 @@ def commands_with_help():
 COMMANDS = dict(commands_with_help())
 
 
+@cache
 def help_of(*arguments):
     """The lines of the help on a terminal of 80 columns."""
     done = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(app, [*arguments, "--help"], prog_name="conformance")

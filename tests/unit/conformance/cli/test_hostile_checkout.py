@@ -31,7 +31,7 @@ COMMANDS = [
     "fuzz --spark 3.5.9 --time 1s",
     "check job:build --from 3.5.9 --to 4.3.0 --sample s=rows.csv",
     "sample job.py --from 3.5.9",
-    "gate --from 3.5.9 --to 4.3.0",
+    "gate results.jsonl --from 3.3.4 --to 3.5.9 --cases sample",
     "diff results.jsonl results.jsonl",
     "upgrade cases --from 3.5.9 --to 4.3.0",
     "checkpoint inspect cases",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.engines import LEAST, LimitedDelay, rules_for
-from conformance.policies.replay import replay
-from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace
+from conformance.policies.engines import LEAST, LimitedDelay
+from conformance.policies.trace import MIN
 
 NOW = 1_700_000_000_000
 POLICY = LimitedDelay(60_000)
@@ -46,31 +45,3 @@ def test_a_record_within_the_delay_of_the_least_instant_has_no_effect() -> None:
     """``maxEventTimestamp`` starts at ``BoundedWindow.TIMESTAMP_MIN_VALUE`` plus the delay."""
     assert POLICY.event(LEAST + 59_999, NOW).boundary(NOW).watermark == MIN
     assert POLICY.event(LEAST + 60_001, NOW).boundary(NOW).watermark == LEAST + 1
-
-
-def test_the_watermark_never_goes_back() -> None:
-    """A future row capped at now, then the clock set back: the runner keeps what it has."""
-    policy = after(100_000).boundary(NOW)
-    assert policy.watermark == NOW - 60_000
-    assert policy.boundary(NOW - 10_000).watermark == NOW - 60_000
-
-
-def test_an_idle_partition_follows_the_clock() -> None:
-    entries = (
-        ClockReading(NOW),
-        Event(NOW),
-        BatchBoundary(),
-        ClockReading(NOW + 60_000),
-        IdlePoll(),
-        ClockReading(NOW + 60_001),
-        IdlePoll(),
-    )
-    replayed = replay(Trace(entries), rules_for("limited-delay", {"maxDelay": 60_000}))
-    assert [step.downstream - NOW for step in replayed.steps[2:]] == [-60_000, -60_000, -60_000, -60_000, 1]
-
-
-def test_a_window_is_expired_when_the_watermark_has_left_it() -> None:
-    trace = Trace((ClockReading(100), Event(5), Event(10), BatchBoundary(), Event(3)), window=10)
-    replayed = replay(trace, rules_for("limited-delay", {"maxDelay": 0}))
-    assert {end: step.number for end, step in replayed.completions.items()} == {10: 4}
-    assert [step.number for step in replayed.late] == [5]

@@ -12,7 +12,7 @@ import pytest
 from conformance.policies.engines import rules_for
 from conformance.policies.replay import Replay, replay
 from conformance.policies.rules import MAX
-from conformance.policies.trace import MIN, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.trace import ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 
 def wm(watermark: int) -> str:
@@ -67,13 +67,6 @@ def test_insert_watermarks(release: str, given: Any, throttle: Any, events: list
     )
 
 
-def test_an_event_behind_the_wall_clock_is_dropped() -> None:
-    """when_zeroLag with limitingTimestampAndWallClockLag, the clock at 100."""
-    given = {"timestampLag": 0, "wallClockLag": 0}
-    replayed = replay(Trace((ClockReading(100), Event(99))), rules_for("limiting-timestamp-and-wall-clock-lag", given))
-    assert output(replayed) == [wm(100)]
-
-
 @pytest.mark.parametrize(("release", "failure"), [("0.5", "watermarks do not increase: 10 after 10"), ("0.6", None)])
 def test_a_step_that_overflows_ends_a_job_of_0_5(release: str, failure: str | None) -> None:
     """``ConcurrentInboundEdgeStream.observeWm`` of 0.5: "Watermarks not monotonically increasing on queue"."""
@@ -95,27 +88,6 @@ def partitions(
 
 class TestPartitions:
     """EventTimeMapperTest, lag 3; IDLE_MESSAGE shows as all partitions being idle."""
-
-    def test_smoke(self) -> None:
-        entries = [
-            ClockReading(1),
-            IdlePoll(),
-            ClockReading(5),
-            IdlePoll(),
-            IdlePoll(),
-            Event(100, "p0"),
-            Event(90, "p0"),
-            Event(101, "p0"),
-        ]
-        both, second = ("p0", "p1"), ("p1",)
-        assert partitions(entries, 2, timeout=5) == [
-            (None, ()),
-            (None, both),
-            (None, both),
-            (97, second),
-            (None, second),
-            (98, second),
-        ]
 
     def test_smoke_with_the_timeout_off(self) -> None:
         entries: list[TraceEntry] = [IdlePoll()]
@@ -143,15 +115,6 @@ class TestPartitions:
         alone = ("p0",)
         assert partitions(entries, 1, timeout=10) == [(7, ()), (None, alone), (None, ()), (None, ()), (None, alone)]
 
-    def test_when_all_are_idle_the_highest_is_forwarded(self) -> None:
-        """when_eventInOneOfTwoPartitions_then_wmAndIdleMessageForwardedAfterTimeout"""
-        entries = [Event(10, "p0"), ClockReading(10), IdlePoll()]
-        assert partitions(entries, 2, timeout=10) == [(None, ()), (7, ("p0", "p1"))]
-
-    def test_the_lowest_partition_counts(self) -> None:
-        """when_twoActiveQueues…, before a partition is removed; lag 0"""
-        assert partitions([Event(10, "p0"), Event(11, "p1")], 2, timeout=5, lag=0) == [(None, ()), (10, ())]
-
     def test_three_partitions_of_which_one_falls_idle(self) -> None:
         """when_threePartitions_laggingOneRemoved_secondLaggingOneIdle_then_noWmForwarded, without the removal"""
         entries = [Event(10, "p0"), ClockReading(1), Event(11, "p1"), Event(12, "p2"), ClockReading(5), IdlePoll()]
@@ -164,8 +127,3 @@ def test_the_idle_timeout_is_milliseconds_under_every_policy() -> None:
     entries = (ClockReading(0), Event(10, "a"), ClockReading(4), IdlePoll(), ClockReading(5), IdlePoll())
     replayed = replay(Trace(entries, ("a", "b")), rules_for("limiting-lag-and-delay", given))
     assert [step.idle for step in replayed.steps if isinstance(step.entry, IdlePoll)] == [(), ("a", "b")]
-
-
-def test_0_5_waits_for_an_input_that_never_sends() -> None:
-    trace = Trace((Event(10, "a"), ClockReading(10**9), IdlePoll()), ("a", "b"))
-    assert replay(trace, rules_for("with-fixed-lag", LAG_3)).downstream == MIN

@@ -19,9 +19,6 @@ from conformance.policies.engines import (
 from conformance.policies.rules import MAX, InvalidParameter, WatermarkPolicy
 from conformance.policies.trace import MIN
 
-OUT_OF_ORDER = [(timestamp, i - 10) for i in range(10) for timestamp in (i, i - 1, i - 2)]
-"""when_outOfOrderEvents_then_monotonicWm of withFixedLag, lag 10: event → watermark."""
-
 
 def after_events(policy: WatermarkPolicy, events: list[tuple[int, int]], now: int = 0) -> WatermarkPolicy:
     for timestamp, watermark in events:
@@ -31,21 +28,6 @@ def after_events(policy: WatermarkPolicy, events: list[tuple[int, int]], now: in
 
 
 class TestFixedLag:
-    def test_out_of_order_events_leave_it_monotonic(self) -> None:
-        after_events(FixedLag(10), OUT_OF_ORDER)
-
-    def test_when_events_stop_it_stops(self) -> None:
-        policy: WatermarkPolicy = after_events(FixedLag(10), [(10, 0)])
-        for _ in range(10):
-            policy = policy.poll(0)
-            assert policy.watermark == 0
-
-    def test_without_an_event_there_is_none(self) -> None:
-        policy: WatermarkPolicy = FixedLag(10)
-        for _ in range(10):
-            policy = policy.poll(0)
-            assert policy.watermark == MIN
-
     @pytest.mark.parametrize(("guarded", "watermark"), [(False, MAX - 2), (True, MIN)])
     def test_an_event_near_the_lowest_time_runs_over_in_0_5_alone(self, guarded: bool, watermark: int) -> None:
         assert FixedLag(10, guarded).event(MIN + 7, 0).watermark == watermark
@@ -70,17 +52,6 @@ class TestLimitingLagAndDelay:
             policy = policy.poll(0)
             assert policy.watermark == watermark
 
-    def test_when_events_stop_it_catches_up_after_the_delay(self) -> None:
-        policy: WatermarkPolicy = self.POLICY
-        for now, timestamp, watermark in [(0, 10, 2), (1, 11, 3), (2, 12, 4), (3, 13, 5)]:
-            policy = policy.event(timestamp, now)
-            assert policy.watermark == watermark
-        policy = policy.poll(4)
-        assert policy.watermark == 5
-        for now, watermark in [(8, 10), (9, 11), (10, 12), (11, 13)]:
-            policy = policy.poll(now)
-            assert policy.watermark == watermark, now
-
     def test_the_lag_may_be_negative(self) -> None:
         assert (
             LimitingLagAndDelay(lag=-5, history=TimestampHistory(max_delay=16, samples=16)).event(10, 0).watermark == 15
@@ -93,30 +64,10 @@ class TestLimitingLagAndLull:
     def test_out_of_order_events_leave_it_monotonic(self) -> None:
         after_events(self.POLICY, [(10, 8), (9, 8), (8, 8), (7, 8), (11, 9)])
 
-    @pytest.mark.parametrize("stride", [1, 2, 5])
-    def test_after_the_lull_it_advances_with_the_clock(self, stride: int) -> None:
-        """when_eventsStop_then_wmIncreases polls every millisecond; how often it is polled makes no difference."""
-        policy: WatermarkPolicy = self.POLICY.event(12, 0)
-        for now in range(0, 11, stride):
-            policy = policy.poll(now)
-            assert policy.watermark == (10 if now < 3 else 10 + now - 3), now
-
-    def test_without_an_event_there_is_none(self) -> None:
-        policy: WatermarkPolicy = self.POLICY
-        for now in range(11):
-            policy = policy.poll(now)
-            assert policy.watermark == MIN
-
     def test_it_overflows_as_java_does(self) -> None:
         """``WatermarkPolicyUtil.limitingLagAndLull``: ``makeWmAtLeast(timestamp - lag)`` and ``advanceWmBy`` check nothing."""
         assert self.POLICY.event(MIN, 0).watermark == MAX - 1
         assert self.POLICY.event(MAX, 0).poll(13).watermark == MIN + 7
-
-    def test_an_event_does_not_make_up_for_the_lull_before_it(self) -> None:
-        policy = self.POLICY.event(12, 0).event(5, 9)
-        assert policy.watermark == 10
-        assert policy.poll(12).watermark == 10
-        assert policy.poll(13).watermark == 11
 
 
 class TestLimitingTimestampAndWallClockLag:
@@ -124,20 +75,6 @@ class TestLimitingTimestampAndWallClockLag:
 
     def test_out_of_order_events_leave_it_monotonic(self) -> None:
         after_events(self.POLICY, [(10, 7), (9, 7), (8, 7), (7, 7), (11, 8)], now=-1_000_000)
-
-    def test_it_follows_the_clock_with_old_events(self) -> None:
-        policy: WatermarkPolicy = self.POLICY
-        for now in range(100, 110):
-            policy = policy.event(0, now)
-            assert policy.watermark == now - 10
-            policy = policy.poll(now)
-            assert policy.watermark == now - 10
-
-    def test_it_follows_the_clock_without_events(self) -> None:
-        policy: WatermarkPolicy = self.POLICY
-        for now in range(100, 110):
-            policy = policy.poll(now)
-            assert policy.watermark == now - 10
 
     @pytest.mark.parametrize(("guarded", "watermark"), [(False, MAX - 1), (True, 90)])
     def test_an_event_near_the_lowest_time_runs_over_in_0_5_alone(self, guarded: bool, watermark: int) -> None:

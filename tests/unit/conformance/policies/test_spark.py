@@ -28,25 +28,10 @@ def at_boundaries(replayed: Replay) -> list[int]:
     return [step.downstream for step in replayed.steps if isinstance(step.entry, BatchBoundary)]
 
 
-def test_it_moves_when_a_micro_batch_has_ended() -> None:
-    replayed = spark(batches([25, 15], [10], [40], []))
-    assert at_boundaries(replayed) == [15, 15, 30, 30]
-    assert [step.downstream for step in replayed.steps[:2]] == [0, 0]
-
-
 def test_it_starts_at_the_epoch_and_stays_above() -> None:
     assert at_boundaries(spark(batches([5]))) == [0]
     assert spark(batches([0])).steps[0].late is True
     assert spark(batches([1])).steps[0].late is False
-
-
-@pytest.mark.parametrize(("at", "late"), [(15, True), (16, False)])
-def test_a_row_at_the_watermark_is_late(at: int, late: bool) -> None:
-    assert spark(batches([25], [at])).steps[2].late is late
-
-
-def test_rows_of_one_micro_batch_do_not_make_each_other_late() -> None:
-    assert spark(batches([100, 1])).late == ()
 
 
 @pytest.mark.parametrize(("policy", "watermarks"), [("min", [0, 5]), ("max", [90, 90])])

@@ -17,12 +17,15 @@ _VERSION = re.compile(
     r"(spark-|pyspark==)?\s*([<>=!~]=?)?\s*[345]\.\d{1,2}(\.(\d{1,2}|\*))?(\s*,\s*[<>=!~]{1,2}\s*[\d.*]+)*", re.ASCII
 )
 _IN_A_NAME = re.compile(r"(apache/spark|pyspark|spark)[\w:=/-]*[345]\.\d{1,2}\.\d{1,2}\S*", re.ASCII)
+_ANY = re.compile(r"[345]\.\d|\(\s*[345],\s*\d|SparkVersion\(\s*\d")
 # Arguments, and keys of a JSON Schema, that are read and never compared with.
 _FOR_PEOPLE = frozenset({"help", "examples", "metavar", "epilog", "description"})
 
 
 def named(source: str) -> list[tuple[int, str]]:
     """Every Spark version the source names as data, with its line."""
+    if not _ANY.search(source):
+        return []  # most sources; it saves the time to parse them
     nodes = tuple(ast.walk(ast.parse(source)))
     prose = set(_docstrings(nodes)) | set(_parts_of_sentences(nodes))
     found = [
