@@ -25,7 +25,7 @@ from reports.analysis.equivalence import (
     same_behaviour,
 )
 from reports.analysis.matrix import Matrix
-from reports.results.known_bug import KnownBug, gone_in
+from reports.results.known_bug import KnownBug, first_outside
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import GREEN
 
@@ -416,7 +416,7 @@ def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion
         return None
     releases = []
     if a.differs is not None:
-        releases.append(gone_in(a.differs.spark, old))
+        releases.append(first_outside(a.differs.spark, old))
     if b.differs is not None:
         covered = falling_into(VersionRange.parse(b.differs.spark.split(" or ")))
         releases.append(next((release for release in covered if release > old), None))

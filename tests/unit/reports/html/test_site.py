@@ -295,7 +295,7 @@ class TestCommand:
             (lambda lines: [], "the file is empty; the run never started"),
             (lambda lines: lines[:-1], "the footer is missing; run it again"),
             (
-                lambda lines: [lines[0].replace('"format":3', '"format":99'), *lines[1:]],
+                lambda lines: [lines[0].replace('"format":4', '"format":99'), *lines[1:]],
                 "upgrade watermark-conformance",
             ),
             (lambda lines: [*lines[:2], *lines[3:]], "of the header without a result"),
