@@ -209,7 +209,7 @@ def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRunt
                 "because": standing.because,
                 "link": standing.bug.link,
                 "introduced_by": standing.bug.introduced_by,
-                "gone_in": standing.bug.gone_in,
+                "fixed_in": standing.bug.fixed_in,
                 "workaround": str(standing.bug.workaround) if standing.bug.workaround else None,
             }
             for standing in answer.bugs
@@ -269,7 +269,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
                 "link": reason.link,
                 "bug": reason.bug is not None,
                 "introduced_by": reason.bug.introduced_by if reason.bug else None,
-                "mended": reason.bug.gone_in if reason.bug else None,
+                "fixed_in": reason.bug.fixed_in if reason.bug else None,
                 "workaround": str(reason.bug.workaround) if reason.bug and reason.bug.workaround else None,
             }
             for reason in change.reasons

@@ -14,7 +14,8 @@ from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, opti
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import ConnectSides
 from conformance.judging.verdict import Verdict
-from conformance.runner.upgrade import Cuts, UpgradeOptions, handoff_of, plan_upgrades, run_plan
+from conformance.runner.cases import handoff_of
+from conformance.runner.upgrade import Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import PairPolicy
 from reports.results.checkpoint_status import colour_of, mark_of

@@ -240,6 +240,10 @@ class Documented(Frozen):
     steps: Mapping[int, ExpectationChange] = {}
     """Step number (names are resolved when the case is read) → what changes in its expectation."""
 
+    @property
+    def reason(self) -> str:
+        return self.because or ""
+
 
 class Differs(Documented):
     """A range of versions that behaves differently.
@@ -254,6 +258,10 @@ class Differs(Documented):
     """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
     expect: Expectation | None = None
     """What is expected of the start, in place of all expectations of steps."""
+
+    @property
+    def reason(self) -> str:
+        return self.because or self.unsupported or ""
 
 
 # A checkpoint that another version resumes.

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
 from conformance.core.observation import ErrorSeen, Observation, Row
@@ -27,6 +27,7 @@ from conformance.judging.consistency import behaviour
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import StaleEntry
 from conformance.judging.verdict import (
+    NoAnswer,
     Outcome,
     Verdict,
     another_refusal,
@@ -302,9 +303,7 @@ def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> Verdict | N
     return no_handoff(handoff, pair, "not-applicable", reason) if reason is not None else None
 
 
-def no_handoff(
-    handoff: CheckpointHandoff, pair: VersionPair, status: Literal["broken", "not-applicable", "not-run"], reason: str
-) -> Verdict:
+def no_handoff(handoff: CheckpointHandoff, pair: VersionPair, status: NoAnswer, reason: str) -> Verdict:
     """The verdict on a checkpoint that was not handed over, or without an answer."""
     return no_answer(handoff.case, pair.to, status, reason, origin=pair.origin, cut=handoff.cut)
 
@@ -391,7 +390,9 @@ def _outcome(
     if verdict.status != "violates":
         return documented_outcome(handoff, pair)
     outcome = resumed_at(handoff.cut, observation).outcome
-    rows_differ = any(finding.aspect == "rows" for finding in verdict.findings)
+    rows_differ = any(
+        finding.aspect == "rows" and (finding.place.step or 0) >= handoff.cut for finding in verdict.findings
+    )
     return "other rows" if rows_differ and outcome in ("resumed", "no answer") else outcome
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Case, Differs, Documented, ExpectedError, Upgrade
+from conformance.core.case import Case, Differs, Documented, ExpectedError
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
 from conformance.core.versions import SparkVersion
@@ -171,11 +171,6 @@ def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[Er
     return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
-def reason_of(entry: Differs | Upgrade) -> str:
-    """Why versions differ, as their entry says it."""
-    return entry.because or (entry.unsupported if isinstance(entry, Differs) else None) or ""
-
-
 def stale_entry(case: Case, entry: Documented, spark: str, documented: str, observed: str) -> StaleEntry:
     entries: Sequence[Documented]
     aspect: Section
@@ -214,6 +209,8 @@ Status: TypeAlias = Literal[
     "conforms", "differs", "bug", "unsupported", "violates", "flaky", "broken", "not-applicable", "not-run"
 ]
 
+NoAnswer: TypeAlias = Literal["broken", "not-applicable", "not-run"]
+
 AS_THE_CASE_SAYS: frozenset[Status] = frozenset({"conforms", "differs", "bug", "unsupported"})
 """The statuses of a version that does what its case says about it, known bugs included."""
 
@@ -242,7 +239,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     """What was not compared, and why; for ``broken`` and ``not-run``, what happened."""
-    differs: Differs | Upgrade | None = None
+    differs: Documented | None = None
     """The entry of the case that covers the cell."""
     behaviour: str | None = None
     """Digest of what was observed: equal digests, equal behaviour. None if nothing was observed."""
@@ -266,7 +263,7 @@ class Verdict:
         if self.differs is not None and self.status in ("differs", "bug", "unsupported"):
             link = ticket(self.differs.link, self.differs.introduced_by, bug=self.differs.bug)
             known = "known bug: " if self.status == "bug" else ""
-            yield f"{INDENT}{known}{reason_of(self.differs)}{link}"
+            yield f"{INDENT}{known}{self.differs.reason}{link}"
         yield from (INDENT + line for line in described(self.findings))
         yield from (f"{INDENT}note: {note}" for note in self.notes)
         if self.status == "flaky":
@@ -317,7 +314,7 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     return with_judgement(verdict, judgement(case, observation, results, stale), entry)
 
 
-def with_judgement(verdict: Verdict, result: Judgement, entry: Differs | Upgrade | None) -> Verdict:
+def with_judgement(verdict: Verdict, result: Judgement, entry: Documented | None) -> Verdict:
     """The verdict with what findings amount to, where an entry of the case may cover the cell."""
     status: Status = result.failure or as_documented(entry)
     documented = None if status == "broken" else entry
@@ -339,7 +336,7 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
 def no_answer(
     case: Case,
     version: SparkVersion,
-    status: Literal["broken", "not-applicable", "not-run"],
+    status: NoAnswer,
     reason: str,
     *,
     origin: SparkVersion | None = None,

@@ -13,8 +13,10 @@ from conformance.core.case import Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from conformance.judging.checkpoint_verdict import not_applicable as no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
-from conformance.judging.verdict import Verdict, combine, judge, no_answer, not_applicable
+from conformance.judging.verdict import NoAnswer, Verdict, combine, judge, no_answer, not_applicable
 from conformance.policies.case import PolicyCase
 from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.policy_columns import MODEL
@@ -244,17 +246,32 @@ def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask
 
 
 class JudgeCases:
+    """Judges cells of every plan: of one target, and of two between which a checkpoint is handed over."""
+
     def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
-        verdict = not_applicable(task.case, task.target.version)
-        if verdict is None and lacking is not None:
-            verdict = no_answer(task.case, task.target.version, "not-applicable", lacking)
-        return verdict
+        alone = task.cut is None
+        verdict = not_applicable(task.case, task.target.version) if alone else no_checkpoint(*handoff_of(task))
+        return _no_answer(task, "not-applicable", lacking) if verdict is None and lacking is not None else verdict
 
     def verdict(self, run: CellRun) -> Verdict:
-        case, version = run.case, run.task.target.version
+        task = run.task
         if run.failure is not None:
-            return no_answer(case, version, "not-run" if run.not_run else "broken", run.failure)
-        return combine([_judged(case, version, observation) for observation in run.observations])
+            return _no_answer(task, "not-run" if run.not_run else "broken", run.failure)
+        if task.cut is not None:
+            return judge_upgrade(*handoff_of(task), *run.observations)
+        return combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
+
+
+def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
+    """The handoff of a cell with a cut, and the versions between which it happens."""
+    assert task.cut is not None
+    interfaces = task.origin.interface, task.target.interface
+    return CheckpointHandoff(task.case, task.cut), VersionPair(task.origin.version, task.target.version, interfaces)
+
+
+def _no_answer(task: CellTask, status: NoAnswer, reason: str) -> Verdict:
+    origin = task.origin.version if task.cut is not None else None
+    return no_answer(task.case, task.target.version, status, reason, origin=origin, cut=task.cut)
 
 
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:

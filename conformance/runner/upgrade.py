@@ -10,23 +10,16 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Source
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import (
-    CheckpointHandoff,
-    VersionPair,
-    handoffs,
-    judge_upgrade,
-    no_handoff,
-    not_applicable,
-)
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, handoffs
 from conformance.judging.verdict import Verdict
-from conformance.runner.cases import cell_record
+from conformance.runner.cases import JudgeCases, cell_record
 from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.environments import provision
 from harness.runtimes.connect import NoConnect
-from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import PairPolicy, Target, TargetChoice, TargetPair, Targets, between, pairs, runs_anywhere
 from harness.targets.targets import having as having_store
 from reports.results.records import Header
@@ -142,7 +135,7 @@ def run_plan(plan: UpgradePlan, display: Display[Verdict]) -> Reuse:
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
     sink = ResultsSink(options.output, plan.header, cell_record)
-    return execute(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
+    return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:
@@ -158,29 +151,6 @@ def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, st
     versions, interfaces = (pair[0].version, pair[1].version), (pair[0].interface, pair[1].interface)
     entry = handoff.case.upgrade_between(*versions, handoff.cut, interfaces)
     return entry.setting if entry is not None else {}
-
-
-class JudgeUpgrades:
-    def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
-        handoff, pair = handoff_of(task)
-        verdict = not_applicable(handoff, pair)
-        if verdict is None and lacking is not None:
-            verdict = no_handoff(handoff, pair, "not-applicable", lacking)
-        return verdict
-
-    def verdict(self, run: CellRun) -> Verdict:
-        handoff, pair = handoff_of(run.task)
-        if run.failure is not None:
-            return no_handoff(handoff, pair, "not-run" if run.not_run else "broken", run.failure)
-        return judge_upgrade(handoff, pair, *run.observations)
-
-
-def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
-    """The handoff of a cell with a cut, and the versions between which it happens."""
-    assert task.cut is not None
-    return CheckpointHandoff(task.case, task.cut), VersionPair(
-        task.origin.version, task.target.version, (task.origin.interface, task.target.interface)
-    )
 
 
 def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, ...]]:

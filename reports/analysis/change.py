@@ -23,7 +23,7 @@ from conformance.judging.comparison import (
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix
-from reports.results.known_bug import KnownBug, gone_in
+from reports.results.known_bug import KnownBug, first_outside
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import GREEN
 
@@ -207,7 +207,7 @@ def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion
         return None
     releases = []
     if a.differs is not None:
-        releases.append(gone_in(a.differs.spark, old))
+        releases.append(first_outside(a.differs.spark, old))
     if b.differs is not None:
         covered = falling_into(VersionRange.parse(b.differs.spark.split(" or ")))
         releases.append(next((release for release in covered if release > old), None))

@@ -76,7 +76,7 @@ class Checkpoints:
         return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
 
     def summary(self) -> str:
-        """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not tried``"""
+        """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
         if not self.tried:
             count = len(self.documented)
             verb = "documents" if count == 1 else "document"
@@ -91,8 +91,8 @@ class Checkpoints:
         said = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
         of = f"of {counted(self.tried, 'tried checkpoint')}, "
         summary = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
-        if untried := self.count("not-run"):
-            summary += f"; {untried} not tried"
+        if not_run := self.count("not-run"):
+            summary += f"; {not_run} not run"
             if self.documented:
                 summary += f", {len(self.documented)} of them documented as refused or with other results"
         return summary

@@ -144,7 +144,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
     for case, target in product(matrix.cases, matrix.targets):
         cell, bug = matrix.cells.get((case, target.name)), matrix.known_bug(case, target)
         if cell is not None and cell.differs is not None and bug is not None:
-            until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
+            until = f", fixed in {bug.fixed_in}" if bug.fixed_in else ""
             rows.setdefault((case, f"{cell.differs.because}{bug.ticket}"), []).append(f"{target.spark}{until}")
     if rows:
         yield "### Known bugs\n\n| | case | what goes wrong | Spark |\n|---|---|---|---|\n"

@@ -29,7 +29,7 @@ class ExportedCell(FrozenRecord):
     because: str | None
     """Why it differs, has a known bug or is unsupported, as the case documents it."""
     link: str | None
-    known_bug_gone_in: str | None
+    known_bug_fixed_in: str | None
     """Of a known bug, the first later release without it."""
     known_bug_introduced_by: str | None
     """Of a known bug without a ticket, the ticket that introduced it."""
@@ -166,7 +166,7 @@ def _cell(cell: Cell, behaviour: int | None, bug: KnownBug | None) -> ExportedCe
         behaviour=behaviour,
         because=(entry.because or entry.unsupported) if entry is not None else None,
         link=entry.link if entry is not None else None,
-        known_bug_gone_in=bug.gone_in if bug is not None else None,
+        known_bug_fixed_in=bug.fixed_in if bug is not None else None,
         known_bug_introduced_by=bug.introduced_by if bug is not None else None,
         findings=tuple(described(cell.findings)),
         notes=cell.notes,

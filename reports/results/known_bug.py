@@ -149,12 +149,12 @@ class KnownBug:
     """A known bug, as the case documents it."""
 
     link: str | None
-    gone_in: str | None
+    fixed_in: str | None
     """The first later release on which the case shows no bug; None if every later release has this or another bug."""
     introduced_by: str | None = None
     """The ticket that introduced it, if no ticket reports it."""
-    fixed_in: str | None = None
-    """The first later release without this one; the case may show another one there."""
+    replaced_in: str | None = None
+    """The first later release without this one; unless it is ``fixed_in``, the case shows another one there."""
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
@@ -177,10 +177,10 @@ class KnownBug:
         return workaround(self.link, self.introduced_by)
 
     def __str__(self) -> str:
-        if self.gone_in == self.fixed_in:
-            return f"known bug, fixed in {self.gone_in}" if self.gone_in else "known bug, not fixed in any release"
-        until = f"up to {self.gone_in}, which has none" if self.gone_in else "in every later release"
-        return f"known bug, fixed in {self.fixed_in}, followed by another one {until}"
+        if self.fixed_in == self.replaced_in:
+            return f"known bug, fixed in {self.fixed_in}" if self.fixed_in else "known bug, not fixed in any release"
+        until = f"up to {self.fixed_in}, which has none" if self.fixed_in else "in every later release"
+        return f"known bug, fixed in {self.replaced_in}, followed by another one {until}"
 
 
 BugIdentity: TypeAlias = tuple[str | None, str | None, str | None]
@@ -194,7 +194,7 @@ def identity(entry: DocumentedDifference) -> BugIdentity:
 
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
     try:
-        release = gone_in(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
+        release = first_outside(" or ".join(entry.spark for entry in entries), SparkVersion.parse(spark))
     except NotAVersion:
         return None
     return str(release) if release is not None else None
@@ -217,7 +217,7 @@ def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
 
 
 @lru_cache(maxsize=4096)
-def gone_in(ranges: str, version: SparkVersion) -> SparkVersion | None:
+def first_outside(ranges: str, version: SparkVersion) -> SparkVersion | None:
     """Returns the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
     concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
     return next((release for release in releases() if release > version and release not in concerned), None)

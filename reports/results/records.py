@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from conformance.core.case import Case, Differs, Upgrade, file_of
+from conformance.core.case import Case, Differs, Documented, Upgrade, file_of
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
@@ -182,13 +182,16 @@ class DocumentedDifference(_Record):
         return self.workaround if self.proven else None
 
     @classmethod
-    def of(cls, entry: Differs | Upgrade, *, proven: bool = False) -> DocumentedDifference:
+    def of(cls, entry: Documented, *, proven: bool = False) -> DocumentedDifference:
         """Record an entry; ``proven``: whether its workaround is."""
-        common = cls(spark="", because=entry.because, link=entry.link, bug=entry.bug, introduced_by=entry.introduced_by)
-        if isinstance(entry, Differs):
-            return common.model_copy(update={"spark": str(entry.spark), "unsupported": entry.unsupported})
-        about = {"spark": str(entry.to or ""), "origin": str(entry.from_) if entry.from_ else None}
-        return common.model_copy(update={**about, "workaround": entry.workaround, "proven": proven})
+        about: dict[str, Any] = {}
+        match entry:
+            case Differs(spark=spark, unsupported=unsupported):
+                about = {"spark": str(spark), "unsupported": unsupported}
+            case Upgrade(from_=origin, to=to, workaround=workaround):
+                about = {"spark": str(to or ""), "origin": origin and str(origin), "workaround": workaround}
+        common = {name: getattr(entry, name) for name in ("because", "link", "bug", "introduced_by")}
+        return cls(**common, **about, proven=proven)
 
 
 class Run(_Record):

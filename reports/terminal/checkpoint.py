@@ -165,4 +165,4 @@ def _field(field: StateField) -> dict[str, Any]:
 
 def _change(change: AwaitingChange) -> dict[str, Any]:
     known = _picked(change, "effect", "error", "because", "link")
-    return {**known, "wayRound": change.workaround, "case": change.case}
+    return {**known, "workaround": change.workaround, "case": change.case}

@@ -219,7 +219,7 @@ class TestCheckpoints:
         assert re.search(r"of \d+ tried checkpoints, \d+ are refused", section.inner_text())
 
     def test_a_pair_that_was_not_run_says_what_is_documented(self, reader, published_folder, published_report):
-        ran = {(cell.origin, cell.to) for cell in published_report.results.upgrades}
+        ran = {cell.pair for cell in published_report.results.upgrades}
         pair = next(
             one
             for one in published_report.pairs

@@ -21,10 +21,10 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     records = CrashRecords.read(tmp_path / "crashes.jsonl").records
     assert len(records) == int(re.findall(r"--at-most (\d+)", COMMAND)[0])
-    assert {record.status for record in records if record.fault == "killed"} == {"continues"}
-    assert {record.status for record in records} <= {"continues", "refused", "unclear"}
+    assert {record.outcome for record in records if record.fault == "killed"} == {"resumed"}
+    assert {record.outcome for record in records} <= {"resumed", "refused", "fails later", "unclear"}
     # Torn, lost and unsynced files are among them, and some of these are refused: a check that finds nothing finds no damage either.
-    assert {record.status for record in records if record.fault != "killed"} > {"continues"}
+    assert {record.outcome for record in records if record.fault != "killed"} > {"resumed"}
     assert f"{len(records)} images" in done.stdout
 
 
@@ -34,7 +34,7 @@ def test_logs_are_compacted_and_purged_in_the_micro_batch_that_crashes(tmp_path)
     done = conformance(ROOT, *shlex.split(words)[1:], "-o", str(tmp_path / "crashes.jsonl"))
     assert done.returncode == 0, done.stdout + done.stderr
     records = CrashRecords.read(tmp_path / "crashes.jsonl").records
-    assert {record.status for record in records} == {"continues"}
+    assert {record.outcome for record in records} == {"resumed"}
     operations = "\n".join(record.operation for record in records)
     assert re.search(r"remove checkpoint/offsets/\d", operations)
     assert re.search(r"remove checkpoint/commits/\d", operations)
@@ -52,5 +52,5 @@ def test_a_sink_has_each_row_once_wherever_the_query_was_killed(tmp_path, sink, 
     done = conformance(ROOT, *words, "--at-most", "12", "-o", str(tmp_path / "crashes.jsonl"))
     assert done.returncode == 0, done.stdout + done.stderr
     records = CrashRecords.read(tmp_path / "crashes.jsonl").records
-    assert {record.status for record in records} == {"continues"}
+    assert {record.outcome for record in records} == {"resumed"}
     assert any(log in record.operation for record in records)

@@ -202,7 +202,7 @@ def test_the_verdict_is_the_same_however_a_job_is_written(folder: Path) -> None:
             ("sums.sql", *WATERMARKS),
         )
     )
-    assert (function["rows"], [each["met"] for each in function["checkpoints"]]) == ("same", ["refused"])
+    assert (function["rows"], [each["outcome"] for each in function["checkpoints"]]) == ("same", ["refused"])
     for other in others:
         assert other == function
     assert not (folder / "mine").exists()

@@ -38,7 +38,7 @@ def test_a_verdict_is_what_plain_pyspark_does(
 REFUSED = Plain(
     rows="same",
     same_columns=False,
-    checkpoints=(Resumed(2, "refused", ("KEY_SCHEMA",)), Resumed(4, "unknown")),
+    checkpoints=(Resumed(2, "refused", ("KEY_SCHEMA",)), Resumed(4, "no answer")),
     workarounds={"a=1": (Resumed(2, "resumed"),), "b=1": (Resumed(2, "other rows"),)},
     errors=("", ""),
     operators=frozenset({"dedupe"}),
@@ -49,7 +49,8 @@ TRUE_OF_IT: Answer = {
     "columns": ["column 1: a double on 3.5.9, a bigint on 4.3.0"],
     "checkpoints": [
         {
-            "met": "refused",
+            "outcome": "refused",
+            "fails_anyway": False,
             "error": "KEY_SCHEMA",
             "because": ["state of the deduplication, column a: double in the checkpoint, bigint wanted"],
             "workaround": "a=1",
@@ -71,7 +72,7 @@ def test_a_true_verdict_is_no_disagreement() -> None:
     [
         ({"rows": "differs"}, "rows: same, check says differs"),
         ({"columns": []}, "columns: other, check says same"),
-        ({"met": "resumed", "tried": [], "workaround": None}, "checkpoints: refused, check says resumed"),
+        ({"outcome": "resumed", "tried": [], "workaround": None}, "checkpoints: refused, check says resumed"),
         ({"error": "VALUE_SCHEMA"}, "error: KEY_SCHEMA, check says VALUE_SCHEMA"),
         (
             {"because": ["state of the aggregation, column a: double in the checkpoint, bigint wanted"]},
@@ -90,10 +91,11 @@ def test_a_wrong_verdict_is_a_disagreement(wrong: Answer, shown: str) -> None:
 
 
 def test_a_job_that_ends_with_an_error_of_a_row_may_do_so_at_any_checkpoint() -> None:
-    plain = Plain("differs", True, (Resumed(2, "fails", ("CAST",)), Resumed(4, "resumed")), {}, ("", "CAST"))
+    plain = Plain("differs", True, (Resumed(2, "fails later", ("CAST",)), Resumed(4, "resumed")), {}, ("", "CAST"))
     answer = {"rows": "differs", "change": {"meaning": "refused"}, "columns": [], "checkpoints": []}
-    met = {"met": "fails", "error": "CAST", "because": [], "workaround": None, "tried": []}
+    met = {"outcome": "fails later", "fails_anyway": False, "error": "CAST"}
+    met |= {"because": [], "workaround": None, "tried": []}
     assert [*disagreements(plain, {**answer, "checkpoints": [met]})] == []
-    refused = {**answer, "checkpoints": [{**met, "met": "refused"}]}
-    assert [*disagreements(plain, refused)] == ["checkpoints: fails, check says refused"]
-    assert [*disagreements(plain, answer)] == ["checkpoints: fails, check says nothing"]
+    refused = {**answer, "checkpoints": [{**met, "outcome": "refused"}]}
+    assert [*disagreements(plain, refused)] == ["checkpoints: fails later, check says refused"]
+    assert [*disagreements(plain, answer)] == ["checkpoints: fails later, check says nothing"]

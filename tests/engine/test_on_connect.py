@@ -242,7 +242,7 @@ def test_a_checkpoint_moves_between_a_classic_session_and_connect(tmp_path, newe
     assert "● 1 of 1 checkpoint resumed" in done.stdout
     (cell,) = Results.read(tmp_path / "upgrades.jsonl").upgrades
     names = [f"spark-{version}", f"spark-{version}-connect"]
-    assert [cell.origin, cell.to] == (names if side == "to" else names[::-1])
+    assert [cell.origin, cell.target] == (names if side == "to" else names[::-1])
     for shown in (done.stdout, done.stderr, (tmp_path / "upgrades.jsonl").read_text()):
         assert TOKEN not in shown
 

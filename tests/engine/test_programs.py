@@ -103,8 +103,8 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     first, names = json.loads(program.stdout)["queries"]
     assert _verdict(first) == _verdict(json.loads(function.stdout))
     assert (function.returncode, program.returncode) == (1, 1)
-    assert "refused" in [checkpoint["met"] for checkpoint in first["checkpoints"]]
-    assert (names["rows"], [checkpoint["met"] for checkpoint in names["checkpoints"]]) == ("same", ["resumed"])
+    assert "refused" in [checkpoint["outcome"] for checkpoint in first["checkpoints"]]
+    assert (names["rows"], [checkpoint["outcome"] for checkpoint in names["checkpoints"]]) == ("same", ["resumed"])
     page = (here / "of-program/query-2/verdict.html").read_text()
     line = PROGRAM[: PROGRAM.index("names.writeStream")].count("\n") + 1
     assert f"the function of foreachBatch at job.py:{line} is not called" in page

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from conformance.core.case import Differs
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.versions import SparkVersion, VersionRange
-from conformance.judging.verdict import broken, judge, not_applicable, not_run
+from conformance.judging.verdict import AS_THE_CASE_SAYS, judge, no_answer, not_applicable
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, header
@@ -47,9 +48,9 @@ def cell(id: str, target: str, answer: Observation | str, differs: tuple[Differs
     of = case(expect(rows=[["12:00", "12:10", 1], ["12:10", "12:20", 2]]), id=id, differs=differs)
     version = SparkVersion.parse(target.removeprefix("spark-"))
     if answer == BROKEN:
-        return Cell.of(of, target, broken(of, version, "the engine did not answer"))
+        return Cell.of(of, target, no_answer(of, version, "broken", "the engine did not answer"))
     if answer == NOT_RUN:
-        return Cell.of(of, target, not_run(of, version, "stopped"))
+        return Cell.of(of, target, no_answer(of, version, "not-run", "stopped"))
     if answer == OUTSIDE:
         verdict = not_applicable(of.model_copy(update={"spark": VersionRange.parse(">9")}), version)
         assert verdict is not None
@@ -57,6 +58,29 @@ def cell(id: str, target: str, answer: Observation | str, differs: tuple[Differs
     assert isinstance(answer, Observation)
     found = answer.model_copy(update={"case": id})
     return Cell.of(of, target, judge(of, version, found), [found], 12)
+
+
+ENTRY = DocumentedDifference(spark="", because="another schema", link="SPARK-9")
+
+
+def handoff_cell(
+    id: str, met: str = "resumed", origin: str = "spark-3.5.9", target: str = "spark-4.3.0", **keys: Any
+) -> Cell:
+    """A cell whose checkpoint another target resumed.
+
+    ``met``: what the query did with it, as the case says or else as ``ENTRY`` documents, or the status of another cell.
+    """
+    entry, status, outcome = None, met, met
+    if met in ("refused", "other rows", "fails later", "unsupported"):
+        entry = ENTRY
+        status, outcome = (met, "refused") if met == "unsupported" else ("differs", met)
+    elif met == "resumed":
+        status = "conforms"
+    else:
+        outcome = {"violates": "other rows", "not-applicable": None}.get(met, "no answer")
+    about = {"case": id, "family": "f", "case_digest": "0", "origin": origin, "target": target, "cut": 2}
+    behaviour = "0" * 64 if status in AS_THE_CASE_SAYS else None
+    return Cell(**{**about, "status": status, "outcome": outcome, "differs": entry, "behaviour": behaviour, **keys})
 
 
 def results(

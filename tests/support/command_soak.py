@@ -91,7 +91,7 @@ class Answered(NamedTuple):
     @property
     def code(self) -> int:
         statuses = {status for _, status in self.statuses}
-        return 1 if "violates" in statuses else 3 if statuses - {"conforms", "resumes"} or not statuses else 0
+        return 1 if "violates" in statuses else 3 if statuses - {"conforms"} or not statuses else 0
 
     def versions(self) -> frozenset[str]:
         return frozenset(version for version, _ in self.statuses)
@@ -478,7 +478,7 @@ class CommandSoak:
         for version in answered.versions():
             mode = modes[version]
             statuses = {status for of, status in answered.statuses if of == version}
-            good, silent = {"resumes" if answered.upgrade else "conforms"}, {"broken"}
+            good, silent = {"conforms"}, {"broken"}
             wanted = good if mode in RIGHT else silent if mode in SILENT else None
             if wanted is None and statuses <= good:
                 raise SoakFailure(f"{name}: {version} with {mode} is green")
@@ -527,10 +527,10 @@ def read(content: bytes) -> Answered | None:
         return None
     if not records or records[-1]["record"] != "footer":
         return None
-    cells = [record for record in records if record["record"] in ("cell", "upgrade")]
+    cells = [record for record in records if record["record"] == "cell"]
     upgrade = bool(records[0].get("pairs"))
     serials = re.findall(r"--step-timeout 60\.(\d{6})", records[0]["command"])
-    statuses = tuple((cell["to"] if upgrade else cell["target"], cell["status"]) for cell in cells)
+    statuses = tuple((cell["target"], cell["status"]) for cell in cells)
     return Answered(statuses, tuple(map(int, serials)), upgrade)
 
 

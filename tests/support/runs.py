@@ -11,8 +11,8 @@ from typing import Any
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, VersionRange
-from conformance.judging.verdict import Status, Verdict, broken, judge, not_run
-from reports.results.records import RECORD, Cell, Header, Target, UpgradeCell, cells_digest
+from conformance.judging.verdict import Status, Verdict, judge, no_answer
+from reports.results.records import RECORD, Cell, Header, Target, cells_digest
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
@@ -33,9 +33,9 @@ def cell(id: str, target: str, status: Status = "conforms") -> Cell:
     verdict: Verdict
     match status:
         case "broken":
-            return Cell.of(of, target, broken(of, version, "the engine did not answer within 60 s"))
+            return Cell.of(of, target, no_answer(of, version, "broken", "the engine did not answer within 60 s"))
         case "not-run":
-            return Cell.of(of, target, not_run(of, version, "stopped"))
+            return Cell.of(of, target, no_answer(of, version, "not-run", "stopped"))
         case "not-applicable":
             return Cell.of(of, target, judge(of.model_copy(update={"spark": VersionRange.parse(">=9")}), version, seen))
         case "flaky":
@@ -70,11 +70,11 @@ def forged(lines: list[dict[str, Any]]) -> str:
     """The lines of a results file with the digests that a forger would compute."""
     cells = []
     for line in lines:
-        if line["record"] in ("cell", "upgrade"):
+        if line["record"] == "cell":
             if line["observation"] is not None and line["behaviour"] is not None:
                 line["behaviour"] = Observation.model_validate(line["observation"]).behaviour_digest
             cells.append(RECORD.validate_python(line))
-    lines[-1]["digest"] = cells_digest(cell for cell in cells if isinstance(cell, Cell | UpgradeCell))
+    lines[-1]["digest"] = cells_digest(cell for cell in cells if isinstance(cell, Cell))
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 

@@ -24,7 +24,8 @@ Run: TypeAlias = Mapping[str, Any]
 """What `plain_spark.run` gives."""
 Rows: TypeAlias = Literal["same", "metrics", "differs", "fails", "unknown"]
 """``metrics``: the rows are the same, the watermark, the state or the late rows are not."""
-Met: TypeAlias = Literal["resumed", "other rows", "refused", "fails", "fails everywhere", "unknown"]
+Met: TypeAlias = Literal["resumed", "other rows", "refused", "fails later", "fails everywhere", "no answer"]
+"""An outcome of the product, or that the query fails on both versions."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ def resumed(arrived: int, restart: Run, seen: Run, whole: Run) -> Resumed:
         return Resumed(arrived, "fails everywhere" if seen["error"] else "resumed", errors)
     if seen["error"]:
         anyway = whole["error"] is not None and error_names(seen) == error_names(whole)
-        return Resumed(arrived, "fails" if seen["batches"] or anyway else "refused", errors)
+        return Resumed(arrived, "fails later" if seen["batches"] or anyway else "refused", errors)
     if not emitted(restart) and not emitted(seen):
-        return Resumed(arrived, "unknown")
+        return Resumed(arrived, "no answer")
     return Resumed(arrived, "resumed" if emitted(restart) == emitted(seen) else "other rows")

@@ -13,7 +13,7 @@ from conformance.suite.discovery import Suite
 from reports.results.compression import open_results
 from reports.results.published import UPGRADES
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, UpgradeCell
+from reports.results.records import Cell, Header
 from tests.support import cells as a
 from tests.support.observations import case, expect
 from tests.support.whole_suite import whole_suite
@@ -68,9 +68,9 @@ def test_new_cells_join_those_of_the_targets_that_the_results_have(tmp_path: Pat
 def test_a_checkpoint_is_judged_by_the_entries_of_today(tmp_path: Path) -> None:
     before = run(tmp_path / "upgrades.jsonl", cell(of("f/a")), cell(of("f/gone")))
     after = judged(before, Suite((of("f/a", REFUSAL),)))
-    assert [one.status for one in after.upgrades] == ["refused"]
+    assert [one.outcome for one in after.upgrades] == ["refused"]
     after.write(tmp_path / "judged.jsonl")
-    assert [one.status for one in Results.read(tmp_path / "judged.jsonl").upgrades] == ["refused"]
+    assert [one.outcome for one in Results.read(tmp_path / "judged.jsonl").upgrades] == ["refused"]
 
 
 def test_the_published_upgrades_are_judged_again(
@@ -81,7 +81,7 @@ def test_the_published_upgrades_are_judged_again(
     suite = {case.id: case.digest for case in whole_suite().cases}
     with open_results(UPGRADES) as lines:
         whole = Header.model_validate_json(next(lines))
-        stored = [UpgradeCell.model_validate_json(line) for line in islice(lines, 2_000)]
+        stored = [Cell.model_validate_json(line) for line in islice(lines, 2_000)]
     ids = [id for id in whole.cuts if any((one.case, one.case_digest) == (id, suite.get(id)) for one in stored)][:5]
     cells = [one for one in stored if one.case in ids]
     sampled = whole.model_copy(update={"cuts": {id: whole.cuts[id] for id in ids}})
@@ -90,13 +90,13 @@ def test_the_published_upgrades_are_judged_again(
     assert main([str(file), str(tmp_path / "today")]) == 0
     assert f"0 of {len(cells)} cells changed" in capsys.readouterr().out
     again = Results.read(tmp_path / "today" / "upgrades.jsonl.xz", condensed=True)
-    assert {"resumes", "not-applicable"} <= {cell.status for cell in again.upgrades}
+    assert {"conforms", "not-applicable"} <= {cell.status for cell in again.upgrades}
 
 
 @pytest.mark.parametrize(
     ("today", "status"),
     [
-        (of("f/a", REFUSAL), "refused"),
+        (of("f/a", REFUSAL), "differs"),
         (of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64}), "not-run"),
         (of("f/a"), "not-run"),
         (of("f/a").model_copy(update={"spark": VersionRange.parse("<4.0")}), "not-applicable"),

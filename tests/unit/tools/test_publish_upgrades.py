@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import (
-    Case,
-    ExpectedError,
-    Upgrade,
-)
+from conformance.core.case import Case, ExpectedError, Upgrade
+from conformance.core.observation import Observation
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.records import Footer, Header, Target, UpgradeCell
+from reports.results.records import Cell, Footer, Header, Target
 from reports.results.writing import ResultsWriter
-from tests.support.observations import batch, case, expect, failed, observed, step, window
+from tests.support.observations import batch, case, change, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
 from tools.judge_again import upgrade_again
 from tools.publish_upgrades import of_today, publish, slim
@@ -37,30 +34,34 @@ def of(id: str, *upgrades: Upgrade) -> Case:
     return case(*(expect(rows=[["12:00", "12:10", 1]]) for _ in range(2)), id=id, upgrades=upgrades, query=QUERY)
 
 
-def cell(of_case: Case) -> UpgradeCell:
+def cell(of_case: Case) -> Cell:
     seen = SEEN.model_copy(update={"case": of_case.id})
+    return judged(of_case, seen)
+
+
+def judged(of_case: Case, seen: Observation) -> Cell:
     verdict = judge_upgrade(CheckpointHandoff(of_case, 2), PAIR, seen)
-    return UpgradeCell.of(of_case, NAMES, verdict, seen)
+    return Cell.of(of_case, NAMES[1], verdict, [seen], origin=NAMES[0])
 
 
-def again(seen: UpgradeCell, today: Case) -> UpgradeCell:
+def again(seen: Cell, today: Case) -> Cell:
     found = upgrade_again(seen, today)
     assert found is not None
     return found
 
 
-def header(*cells: UpgradeCell) -> Header:
+def header(*cells: Cell) -> Header:
     return Header(
         suite="5" * 64,
         cases=(),
         targets=tuple(Target(name=name, spark=name.removeprefix("spark-")) for name in NAMES),
         started=STARTED,
         pairs=(NAMES,),
-        cuts={one.case: (one.cut,) for one in cells},
+        cuts={one.case: (one.cut,) for one in cells if one.cut is not None},
     )
 
 
-def run(path: Path, *cells: UpgradeCell) -> Results:
+def run(path: Path, *cells: Cell) -> Results:
     """The results of one run of ``conformance upgrade``."""
     with ResultsWriter(path, header(*cells)) as writer:
         for one in cells:
@@ -77,9 +78,9 @@ def test_what_was_observed_is_left_out_and_the_verdict_remains(tmp_path: Path) -
     )
     text = (tmp_path / "upgrades.jsonl").read_text()
     (one,) = Results.read(tmp_path / "upgrades.jsonl", condensed=True).upgrades
-    assert (one.status, one.observation, one.error and one.error.name) == ("refused", None, "Incompatible")
-    assert one.entry is not None
-    assert one.entry.because == "another schema"
+    assert (one.outcome, one.observation, one.error and one.error.name) == ("refused", None, "Incompatible")
+    assert one.differs is not None
+    assert one.differs.because == "another schema"
     assert "somebody" not in text
 
 
@@ -107,11 +108,11 @@ def test_the_message_of_a_refusal_is_its_first_line_whatever_the_machine(message
 
 def test_only_a_refusal_keeps_its_message() -> None:
     named = refusal("No such key.")
-    kept = [slim(named.model_copy(update={"status": status})).error for status in ("refused", "resumes")]
+    kept = [slim(named.model_copy(update={"outcome": outcome})).error for outcome in ("refused", "fails later")]
     assert [error and error.message for error in kept] == ["No such key.", ""]
 
 
-def refusal(message: str) -> UpgradeCell:
+def refusal(message: str) -> Cell:
     refused = cell(of("f/refused", REFUSAL))
     assert refused.error is not None
     return refused.model_copy(update={"error": refused.error.model_copy(update={"message": message})})
@@ -120,8 +121,8 @@ def refusal(message: str) -> UpgradeCell:
 def test_a_checkpoint_that_connect_resumed_is_judged_by_what_the_case_says_of_connect() -> None:
     only_connect = of("f/refused", REFUSAL.model_copy(update={"resumed_by": "connect"}))
     seen = cell(only_connect).model_copy(update={"observation": SEEN.model_copy(update={"case": only_connect.id})})
-    through = seen.model_copy(update={"to": f"{seen.to}-connect"})
-    assert [again(one, only_connect).status for one in (seen, through)] == ["violates", "refused"]
+    through = seen.model_copy(update={"target": f"{seen.target}-connect"})
+    assert [again(one, only_connect).status for one in (seen, through)] == ["violates", "differs"]
 
 
 def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
     found = run(tmp_path / "run.jsonl", cell(cases["f/refused"]))
     publish([slim(one) for one in found.upgrades], [found], cases, "6" * 64, tmp_path / "upgrades.jsonl")
     published = Results.read(tmp_path / "upgrades.jsonl", condensed=True)
-    assert [(one.case, one.status) for one in published.upgrades] == [("f/later", "not-run"), ("f/refused", "refused")]
+    assert [(one.case, one.status) for one in published.upgrades] == [("f/later", "not-run"), ("f/refused", "differs")]
 
 
 def test_an_answer_is_judged_by_the_case_of_today() -> None:
@@ -137,14 +138,14 @@ def test_an_answer_is_judged_by_the_case_of_today() -> None:
     assert seen.status == "violates"
     today = of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64})
     found = again(seen, today)
-    assert (found.status, found.case_digest) == ("refused", "1" * 64)
+    assert (found.status, found.outcome, found.case_digest) == ("differs", "refused", "1" * 64)
 
 
 def test_an_answer_is_judged_again_though_its_case_has_the_same_digest() -> None:
     """What ``upgrades.yaml`` says is not in it."""
     seen = cell(of("f/a"))
     (found,) = of_today([Results(header(), (), FOOTER, upgrades=(seen,))], {"f/a": of("f/a", REFUSAL)})
-    assert (seen.status, found.status, found.observation) == ("violates", "refused", None)
+    assert (seen.status, found.status, found.observation) == ("violates", "differs", None)
 
 
 def test_what_is_published_stays_unless_its_case_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,12 +172,11 @@ def test_metrics_that_results_do_not_keep_were_judged_when_it_ran() -> None:
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
         update={"case": "f/a"}
     )
-    verdict = judge_upgrade(CheckpointHandoff(asked, 2), PAIR, seen)
-    assert [str(one.observed) for one in verdict.findings] == ["no such path"]
-    wrong = UpgradeCell.of(asked, NAMES, verdict, seen)
+    wrong = judged(asked, seen)
+    assert [getattr(one, "observed", None) for one in wrong.findings] == ["no such path"]
     assert again(wrong, asked).status == "violates"
-    resumed = wrong.model_copy(update={"status": "resumes", "findings": ()})
-    assert again(resumed, asked).status == "resumes"
+    resumed = wrong.model_copy(update={"status": "conforms", "findings": ()})
+    assert again(resumed, asked).status == "conforms"
 
 
 def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_of_today(
@@ -187,8 +187,8 @@ def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_o
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
         update={"case": "f/a"}
     )
-    green = UpgradeCell.of(earlier, NAMES, judge_upgrade(CheckpointHandoff(earlier, 2), PAIR, seen), seen)
-    assert green.status == "resumes"
+    green = judged(earlier, seen)
+    assert green.status == "conforms"
     asks = case(rows, expect(rows=[], progress={"eventTime.avg": 0}), id="f/a", query=QUERY)
     today = asks.model_copy(update={"digest": "1" * 64})
     assert upgrade_again(green, today) is None
@@ -198,12 +198,12 @@ def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_o
 
 @pytest.mark.parametrize(
     ("then", "now"),
-    [((REFUSAL,), ()), ((REFUSAL,), (REFUSAL.model_copy(update={"error": None, "steps": {2: expect(rows=[])}}),))],
+    [((REFUSAL,), ()), ((REFUSAL,), (REFUSAL.model_copy(update={"error": None, "steps": {2: change(rows=[])}}),))],
 )
 def test_a_refusal_that_no_entry_documents_any_more_is_not_published_as_documented(
     then: tuple[Upgrade, ...], now: tuple[Upgrade, ...]
 ) -> None:
     """Entries of ``upgrades.yaml`` are not in the digest of a case."""
     bare = slim(cell(of("f/a", *then)))
-    assert bare.status == "refused"
+    assert bare.outcome == "refused"
     assert upgrade_again(bare, of("f/a", *now)) is None

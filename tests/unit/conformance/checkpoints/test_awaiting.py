@@ -27,7 +27,7 @@ def test_each_rule_names_its_evidence(change: AwaitingChange) -> None:
         errors = [entry.error for entry in case.upgrades] + [step.expect.error for step in case.steps]
         assert change.error in {name for error in errors if error for name in error.classes}
     if change.workaround is not None:
-        assert {entry.way_round for entry in case.upgrades if entry.link == change.link} <= {change.workaround}
+        assert {entry.workaround for entry in case.upgrades if entry.link == change.link} <= {change.workaround}
 
 
 NULLABLE = (

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from reports.analysis.published import BASELINES
 
 from conformance.cli.main import app
+from reports.results.published import BASELINES
 from tests.support.hostile_checkout import hostile_checkout, offline
 
 SUPPORT = Path(__file__).parents[4] / "tests" / "support"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.verdict import Verdict, broken, combine, judge, not_run
+from conformance.judging.verdict import Verdict, combine, judge, no_answer
 from tests.support.observations import NEWEST, OLD, batch, case, expect, observed, step, window
 
 CASE = case(expect(rows=[["12:00", "12:10", 1]]))
@@ -33,11 +33,11 @@ def test_runs_that_disagree_are_flaky_and_keep_their_evidence(runs: tuple[Verdic
 
 
 def test_a_broken_run_breaks_the_cell_unless_the_others_disagree() -> None:
-    lost = broken(CASE, NEWEST, "the engine was lost")
+    lost = no_answer(CASE, NEWEST, "broken", "the engine was lost")
     assert combine([RIGHT, lost]).status == "broken"
     assert combine([RIGHT, lost]).notes == ("the engine was lost",)
     assert combine([RIGHT, lost, WRONG]).status == "flaky"
-    assert combine([RIGHT, not_run(CASE, NEWEST, "stopped")]).status == "not-run"
+    assert combine([RIGHT, no_answer(CASE, NEWEST, "not-run", "stopped")]).status == "not-run"
 
 
 def test_the_text_shows_every_run() -> None:

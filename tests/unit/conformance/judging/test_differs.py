@@ -8,10 +8,10 @@ import pytest
 
 from conformance.core.case import Case, ExpectedError
 from conformance.core.versions import VersionRange
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, UpgradeVerdict, VersionPair, judge_upgrade
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
 from conformance.judging.finding import ErrorDiffers, StaleEntry
-from conformance.judging.verdict import judge
+from conformance.judging.verdict import Verdict, judge
 from tests.support.observations import (
     NEWEST,
     OLD,
@@ -307,7 +307,7 @@ class TestUnsupportedAfterAnUpgrade:
 
     PAIR = VersionPair(NEWEST, OLD)
 
-    def verdict(self, message: str) -> UpgradeVerdict:
+    def verdict(self, message: str) -> Verdict:
         named = ExpectedError.model_validate({"class": ("AnalysisException",), "message": "Undefined function"})
         entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1", error=named)
         of = case(expect(rows=[ONE]), expect(rows=[TWO]), differs=(entry,))

@@ -21,13 +21,13 @@ from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
-    UpgradeVerdict,
     VersionPair,
     cuts,
     handoffs,
     judge_upgrade,
     not_applicable,
 )
+from conformance.judging.verdict import Verdict
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
 OLD, NEW = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")
@@ -47,7 +47,7 @@ def answered(*rows: tuple[Any, ...] | StepSeen) -> tuple[StepSeen, ...]:
     )
 
 
-def judged(of: Case, *steps: tuple[Any, ...] | StepSeen, cut: int = 2, pair: VersionPair = PAIR) -> UpgradeVerdict:
+def judged(of: Case, *steps: tuple[Any, ...] | StepSeen, cut: int = 2, pair: VersionPair = PAIR) -> Verdict:
     return judge_upgrade(CheckpointHandoff(of, cut), pair, observed(*answered(*steps)))
 
 
@@ -104,8 +104,14 @@ def test_only_cases_that_keep_state_are_handed_over() -> None:
 
 def test_a_case_that_goes_on_as_expected_resumes() -> None:
     found = judged(three(), ROW, ROW, ROW)
-    assert (found.status, found.findings, found.error, found.entry) == ("resumes", (), None, None)
-    assert str(found.pair) == "3.5.9 → 4.3.0"
+    assert (found.status, found.outcome, found.findings, found.error, found.differs) == (
+        "conforms",
+        "resumed",
+        (),
+        None,
+        None,
+    )
+    assert (found.origin, found.version, found.cut) == (OLD, NEW, 2)
 
 
 @pytest.mark.parametrize("wrong", [1, 2, 3])
@@ -121,7 +127,7 @@ def test_each_version_is_expected_to_do_what_it_does_alone(cut: int) -> None:
         differs=(differs("<4", because="it was so", link="SPARK-1", steps={n: change(rows=OTHERS) for n in (1, 2, 3)}),)
     )
     rows = [OTHER if number < cut else ROW for number in (1, 2, 3)]
-    assert judged(of, *rows, cut=cut).status == "resumes"
+    assert judged(of, *rows, cut=cut).status == "conforms"
     assert judged(of, *reversed(rows), cut=cut).status == "violates"
 
 
@@ -158,14 +164,14 @@ def test_cases_about_other_versions_and_without_a_checkpoint_are_not_applicable(
 def test_a_version_without_the_feature_must_reject_the_query() -> None:
     of = three(differs=(differs(">=4", unsupported="it is gone", link="SPARK-1"),))
     found = judged(of, ROW, failed(2, "AttributeError", stage="analysis"))
-    assert (found.status, found.notes) == ("unsupported", ("it is gone",))
+    assert (found.status, found.outcome, found.differs) == ("unsupported", "refused", of.differs[0])
     assert judged(of, ROW, ROW, ROW).status == "violates"
 
 
 def test_a_version_without_the_feature_may_refuse_the_checkpoint_as_an_entry_says() -> None:
     of = three(differs=(differs(">=4", unsupported="it is gone", link="SPARK-1"),), upgrades=(REFUSED,))
     found = judged(of, ROW, failed(2, "Incompatible", stage="run"))
-    assert (found.status, found.entry) == ("refused", REFUSED)
+    assert (found.status, found.outcome, found.differs) == ("differs", "refused", REFUSED)
     assert judged(of, ROW, failed(2, "AttributeError", stage="analysis")).status == "unsupported"
     assert judged(of, ROW, failed(2, "Another", stage="run")).status == "violates"
     assert judged(of, OTHER, failed(2, "Incompatible", stage="run")).status == "violates"
@@ -175,7 +181,7 @@ def test_what_an_entry_says_is_expected_from_the_cut_on() -> None:
     entry = upgrade(steps={2: change(rows=OTHERS), 3: change(rows=OTHERS)})
     of = three(upgrades=(entry,))
     found = judged(of, ROW, OTHER, OTHER)
-    assert (found.status, found.entry) == ("differs", entry)
+    assert (found.status, found.outcome, found.differs) == ("differs", "other rows", entry)
     assert judged(of, ROW, ROW, OTHER, cut=3).status == "differs"
     assert judged(of, ROW, OTHER, OTHER, cut=3).status == "violates"
     assert judged(of, OTHER, OTHER, OTHER).status == "violates"
@@ -191,7 +197,7 @@ def test_an_entry_that_no_longer_holds_is_stale() -> None:
 def test_a_refusal_is_the_error_of_the_entry_before_anything_has_run() -> None:
     of = three(upgrades=(REFUSED,))
     found = judged(of, ROW, failed(2, "Incompatible"))
-    assert (found.status, found.entry, found.findings) == ("refused", REFUSED, ())
+    assert (found.status, found.outcome, found.differs, found.findings) == ("differs", "refused", REFUSED, ())
     assert found.error is not None
     late = failed(2, "Incompatible").model_copy(update={"batches": (batch(2, ROW),)})
     for wrong in (late, failed(2, "Other"), failed(2, "Incompatible", stage="start")):
@@ -200,7 +206,7 @@ def test_a_refusal_is_the_error_of_the_entry_before_anything_has_run() -> None:
         assert found.findings[0].place.step == 2
     (other,) = judged(of, ROW, ROW, failed(3, "Other"), cut=3).findings
     assert other.place.step == 3
-    assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=3).status == "refused"
+    assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=3).outcome == "refused"
     assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=2).status == "violates"
 
 
@@ -218,29 +224,29 @@ def test_a_checkpoint_that_is_not_refused_makes_the_entry_stale() -> None:
 def test_a_version_that_fails_before_the_cut_alone_fails_when_it_resumes() -> None:
     error = {"class": ("Gone",), "stage": "run"}
     of = three(differs=(differs(">=4", because="it fails", link="SPARK-1", steps={1: change(error=error)}),))
-    assert judged(of, ROW, failed(2, "Gone")).status == "resumes"
-    assert judged(of, ROW, ROW, failed(3, "Gone"), cut=3).status == "resumes"
+    assert judged(of, ROW, failed(2, "Gone")).status == "conforms"
+    assert judged(of, ROW, ROW, failed(3, "Gone"), cut=3).status == "conforms"
     assert judged(of, ROW, ROW, ROW).status == "violates"
 
 
-SETTING = upgrade(error=ExpectedError(classes=("Incompatible",), stage="run"), way_round="spark.sql.check=false")
+SETTING = upgrade(error=ExpectedError(classes=("Incompatible",), stage="run"), workaround="spark.sql.check=false")
 
 
-def with_workaround(*steps: tuple[Any, ...] | StepSeen) -> UpgradeVerdict:
+def with_workaround(*steps: tuple[Any, ...] | StepSeen) -> Verdict:
     of, refused = three(upgrades=(SETTING,)), observed(*answered(ROW, failed(2, "Incompatible")))
     return judge_upgrade(CheckpointHandoff(of, 2), PAIR, refused, observed(*answered(*steps)))
 
 
 def test_a_workaround_is_proven_by_the_right_rows() -> None:
     found = with_workaround(ROW, ROW, ROW)
-    assert (found.status, found.proven, found.notes) == ("refused", True, ())
+    assert (found.outcome, found.proven, found.notes) == ("refused", True, ())
     assert not judged(three(upgrades=(SETTING,)), ROW, failed(2, "Incompatible")).proven
 
 
 @pytest.mark.parametrize("steps", [(ROW, ROW, OTHER), (ROW, failed(2, "Incompatible")), (ROW, ROW)])
 def test_a_workaround_with_other_rows_or_an_error_is_none(steps: tuple[Any, ...]) -> None:
     found = with_workaround(*steps)
-    assert (found.status, found.proven) == ("refused", False)
+    assert (found.outcome, found.proven) == ("refused", False)
     assert found.notes == (
         "the workaround spark.sql.check=false was tried and is none: with it, the query does not emit the right rows",
     )
@@ -250,6 +256,45 @@ def test_what_a_restart_alone_changes_does_not_count_against_a_workaround() -> N
     of = case(expect(rows=ROWS), expect(rows=ROWS, watermark="12:00"), upgrades=(SETTING,))
     refused, resumed = (observed(*answered(ROW, second)) for second in (failed(2, "Incompatible"), ROW))
     assert judge_upgrade(CheckpointHandoff(of, 2), PAIR, refused, resumed).proven
+
+
+def outcome(entry: Upgrade, *rows: tuple[Any, ...] | StepSeen) -> tuple[str, str | None]:
+    found = judged(case(expect(rows=ROWS), expect(rows=ROWS), expect(rows=ROWS, state=1), upgrades=(entry,)), *rows)
+    return found.status, found.outcome
+
+
+def test_an_entry_says_what_becomes_of_the_checkpoint() -> None:
+    """Other rows are not the same as another watermark; a query that fails in a later step was not refused."""
+    third = step(3, batch(3, ROW, state=(1,)))
+    seen = (ROW, ROW, step(3, batch(3, ROW, state=(9,))))
+    assert outcome(upgrade(steps={3: change(state=9)}), *seen) == ("differs", "resumed")
+    assert outcome(upgrade(steps={3: change(state=9)}, bug=True), *seen) == ("bug", "resumed")
+    assert outcome(upgrade(steps={2: change(rows=OTHERS)}, bug=True), ROW, OTHER, third) == ("bug", "other rows")
+    fails = upgrade(steps={3: change(error={"class": ("Gone",), "stage": "run"})})
+    assert outcome(fails, ROW, ROW, failed(3, "Gone")) == ("differs", "fails later")
+    assert outcome(REFUSED.model_copy(update={"bug": True}), ROW, failed(2, "Incompatible")) == ("bug", "refused")
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome"),
+    [
+        ((ROW, OTHER, ROW), "other rows"),
+        ((ROW, step(2), ROW), "other rows"),
+        ((ROW, failed(2, "Incompatible")), "refused"),
+        ((ROW, ROW, failed(3, "Incompatible")), "fails later"),
+        ((ROW, failed(2, "NullPointerException")), "unclear"),
+        ((OTHER, ROW, ROW), "resumed"),
+    ],
+)
+def test_of_an_unexpected_cell_the_outcome_is_what_was_observed(seen, outcome) -> None:
+    found = judged(three(), *seen)
+    assert (found.status, found.outcome) == ("violates", outcome)
+
+
+def test_without_an_answer_there_is_no_outcome() -> None:
+    found = judged(three(), ROW)
+    assert (found.status, found.outcome) == ("broken", "no answer")
+    assert judged(three(spark=VersionRange.parse("<4")), ROW).outcome is None
 
 
 def test_a_pair_says_which_side_runs_through_connect() -> None:

@@ -78,4 +78,4 @@ def test_nor_does_a_handoff_that_was_not_judged():
     seen = observed(step(1, batch(0)), step(2, error=ERROR))
     handoff = CheckpointHandoff(case(None, None, upgrades=(entry,)), 2)
     verdict = judge_upgrade(handoff, VersionPair(OLD, NEWEST), seen)
-    assert (verdict.status, verdict.entry) == ("broken", None)
+    assert (verdict.status, verdict.differs) == ("broken", None)

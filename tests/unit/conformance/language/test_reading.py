@@ -173,7 +173,7 @@ def test_upgrades(every: Case) -> None:
     refused, otherwise = every.upgrades
     assert refused.error is not None
     assert refused.error.classes == ("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",)
-    assert refused.way_round == "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+    assert refused.workaround == "spark.sql.streaming.stateStore.stateSchemaCheck=false"
     old, new = SparkVersion(3, 5, 9), SparkVersion(4, 0, 5)
     assert every.upgrade_between(old, new, 3) is refused
     assert every.upgrade_between(new, old, 3) is None

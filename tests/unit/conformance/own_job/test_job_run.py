@@ -104,7 +104,7 @@ def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
     worst = verdict.handoffs[0]
     assert worst.verdict.outcome == "other rows"
     assert worst.verdict.difference
-    assert record(verdict)["checkpoints"][0]["met"] == "other rows"
+    assert record(verdict)["checkpoints"][0]["outcome"] == "other rows"
 
 
 def test_a_checkpoint_that_is_refused(tried) -> None:

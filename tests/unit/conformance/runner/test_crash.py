@@ -25,7 +25,6 @@ from harness.engine.engine import EngineDied, TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
 from harness.errors import HarnessError
 from harness.scheduling.cell_run import EngineSlot
-from reports.results.checkpoint_status import OF_A_CRASH
 from reports.results.crash import CrashRecords
 from tests.support import observations
 from tests.support.crash_engine import CrashEngine
@@ -48,19 +47,19 @@ def crashed(tmp_path):
 
 
 def statuses(judged, *faults):
-    return Counter(OF_A_CRASH[verdict.outcome] for image, verdict in judged if not faults or image.fault in faults)
+    return Counter(verdict.outcome for image, verdict in judged if not faults or image.fault in faults)
 
 
 def test_an_engine_that_is_right_survives_every_kill(crashed):
     recorded, judged = crashed("right")
     assert recorded.point.step == 3
     assert recorded.emitted == {2: ('["total", 3]',), 3: ('["total", 4]',)}
-    assert statuses(judged, "killed").keys() == {"continues"}
-    assert statuses(judged).keys() == {"continues", "refused"}
-    assert statuses(judged, "stale").keys() == {"continues"}
+    assert statuses(judged, "killed").keys() == {"resumed"}
+    assert statuses(judged).keys() == {"resumed", "refused"}
+    assert statuses(judged, "stale").keys() == {"resumed"}
     assert len(judged) == len(recorded.images) > recorded.operations
     (lost,) = (verdict for image, verdict in judged if image.fault == "lost" and image.operation.endswith(".delta"))
-    assert (OF_A_CRASH[lost.outcome], lost.error.name, lost.why) == (
+    assert (lost.outcome, lost.error.name, lost.why) == (
         "refused",
         "IllegalStateException",
         "3.delta is damaged",
@@ -70,30 +69,30 @@ def test_an_engine_that_is_right_survives_every_kill(crashed):
 @pytest.mark.parametrize("step", [1, 2, 4])
 def test_any_step_can_crash(crashed, step):
     _, judged = crashed("right", step=step)
-    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged, "killed").keys() == {"resumed"}
 
 
 def test_an_engine_that_commits_before_its_state_loses_rows_at_a_kill(crashed):
     _, judged = crashed("commits-first")
-    assert statuses(judged, "killed")["violates"] > 0
+    assert statuses(judged, "killed")["other rows"] > 0
 
 
 def test_an_engine_that_takes_missing_state_for_none_emits_other_rows(crashed):
     _, judged = crashed("forgets")
-    assert statuses(judged, "killed").keys() == {"continues"}
-    assert statuses(judged, "lost", "unsynced")["violates"] > 0
+    assert statuses(judged, "killed").keys() == {"resumed"}
+    assert statuses(judged, "lost", "unsynced")["other rows"] > 0
 
 
 def test_a_replay_that_does_not_start_from_the_old_state_counts_rows_twice(crashed):
     _, judged = crashed("counts-twice")
-    assert statuses(judged, "killed")["violates"] > 0
+    assert statuses(judged, "killed")["other rows"] > 0
     # The sink had got the first attempt's rows when the commit was begun.
     assert any("emitted other rows when it ran again" in verdict.difference for _, verdict in judged)
 
 
 def test_rows_that_arrive_before_the_restart_are_read_once(crashed):
     recorded, judged = crashed("right", step=2)
-    assert statuses(judged, "arrived").keys() == {"continues"}
+    assert statuses(judged, "arrived").keys() == {"resumed"}
     arrived = [image for image in recorded.images if image.fault == "arrived"]
     assert len(arrived) == sum(image.fault == "killed" for image in recorded.images)
     # They are the rows of the third step; those of the fourth arrive after the restart.
@@ -102,8 +101,8 @@ def test_rows_that_arrive_before_the_restart_are_read_once(crashed):
 
 def test_an_engine_that_takes_what_arrived_after_the_crash_into_the_replay_emits_other_rows(crashed):
     _, judged = crashed("replays-all", step=2)
-    assert statuses(judged, "killed").keys() == {"continues"}
-    assert statuses(judged, "arrived")["violates"] > 0
+    assert statuses(judged, "killed").keys() == {"resumed"}
+    assert statuses(judged, "arrived")["other rows"] > 0
 
 
 def test_both_steps_in_one_micro_batch_are_a_reference(tmp_path):
@@ -128,7 +127,7 @@ def test_without_rows_in_the_next_step_none_arrive_before_the_restart(crashed):
 def test_what_a_stop_does_is_no_fault_of_a_query_that_starts_twice(crashed):
     recorded, judged = crashed("silent-after-a-stop", step=2)
     assert recorded.emitted[3] == ('["total", 4]',)
-    assert statuses(judged, "late", "stale").keys() == {"continues"}
+    assert statuses(judged, "late", "stale").keys() == {"resumed"}
     assert any("as after a stop" in verdict.why for image, verdict in judged if image.fault == "stale")
 
 
@@ -137,7 +136,7 @@ def test_an_engine_that_dies_or_cannot_say_what_is_wrong_is_unclear(crashed):
         _, judged = crashed(mode)
         found = statuses(judged)
         assert found["unclear"] > 0
-        assert not found["violates"]
+        assert not found["other rows"]
         assert {verdict.error.name for _, verdict in judged if verdict.outcome == "unclear"} == {error}
 
 
@@ -148,14 +147,14 @@ TOPIC = CASE.model_copy(update={"topics": {"events": KafkaSource(partitions=1)}}
 def test_a_query_that_reads_a_topic_continues_too(crashed, step):
     recorded, judged = crashed("right", TOPIC, step)
     assert recorded.emitted == {batch: (f'["total", {batch + 1}]',) for batch in range(step - 1, 4)}
-    assert statuses(judged, "killed").keys() == {"continues"}
-    assert statuses(judged).keys() <= {"continues", "refused"}
+    assert statuses(judged, "killed").keys() == {"resumed"}
+    assert statuses(judged).keys() <= {"resumed", "refused"}
     assert not any(path.startswith("streams/events/") for image in recorded.images for path in image.content.files)
 
 
 def test_an_engine_that_counts_records_of_a_topic_twice_is_found_out(crashed):
     _, judged = crashed("counts-twice", TOPIC)
-    assert statuses(judged, "killed")["violates"] > 0
+    assert statuses(judged, "killed")["other rows"] > 0
 
 
 def test_a_topic_has_what_arrived_before_the_crash_at_every_restart(tmp_path):
@@ -276,7 +275,7 @@ def test_rows_in_other_micro_batches_are_not_judged_at_the_first_attempt(tmp_pat
     restarts = Restarts(lambda: engine, tmp_path, {}, 60)
     judged = list(restarts.judged(restarts.record(CrashPoint.of(CASE))))
     assert engine.split == 1
-    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged, "killed").keys() == {"resumed"}
 
 
 class Overloaded(CrashEngine):
@@ -310,7 +309,7 @@ def test_an_overloaded_engine_is_restarted_again_from_the_same_image(tmp_path):
     restarts = Restarts(lambda: engine, tmp_path, {}, 60)
     judged = list(restarts.judged(restarts.record(CrashPoint.of(CASE))))
     assert (engine.left, engine.requests[5].steps[0].action) == (1, "start")
-    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged, "killed").keys() == {"resumed"}
 
 
 def test_a_case_that_is_not_recorded_leaves_nothing_to_the_next(tmp_path):

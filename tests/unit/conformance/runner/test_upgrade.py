@@ -15,15 +15,16 @@ from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, cuts, handoffs
 from conformance.runner import resources
+from conformance.runner.cases import JudgeCases, cell_record
 from conformance.runner.execution import run_cells
-from conformance.runner.upgrade import JudgeUpgrades, handoff_cells
+from conformance.runner.upgrade import handoff_cells
 from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
-from reports.results.checkpoint_status import of_upgrades
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.records import Header, Target, UpgradeCell
+from reports.results.records import Header, Target
+from reports.results.status import exit_code_of
 from reports.results.writing import ResultsWriter
 from reports.terminal.upgrades import show, summary
 from tests.support.miniature.target import SPARK_359
@@ -44,10 +45,8 @@ class Recorder:
     def judged(self, task, verdict, seconds): ...
 
     def keep(self, task, verdict, run):
-        names = task.origin.name, task.target.name
-        observation = run.observations[0] if run and run.observations else None
-        self.verdicts[(task.case.id, *names, verdict.cut)] = verdict
-        self.kept.append(UpgradeCell.of(task.case, names, verdict, observation, 12))
+        self.verdicts[(task.case.id, task.origin.name, task.target.name, verdict.cut)] = verdict
+        self.kept.append(cell_record(task, verdict, run))
 
 
 def case_with(tmp_path, more="", text=None):
@@ -65,19 +64,17 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     seen = Recorder()
     pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
     limits = Limits(jobs=jobs, step_timeout=60.0)
-    run_cells(
-        handoff_cells(handoffs([case], each=each), pairs), JudgeUpgrades(), runtime, limits, display=seen, sink=seen
-    )
+    run_cells(handoff_cells(handoffs([case], each=each), pairs), JudgeCases(), runtime, limits, display=seen, sink=seen)
     return seen, runtime
 
 
 def test_checkpoints_resume_at_every_cut_with_one_engine_per_version(tmp_path):
     seen, runtime = handed_over(tmp_path, case_with(tmp_path), back=True, jobs=2)
     assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items()} == {
-        (OLD.name, NEW.name, 2): "resumes",
-        (OLD.name, NEW.name, 3): "resumes",
-        (NEW.name, OLD.name, 2): "resumes",
-        (NEW.name, OLD.name, 3): "resumes",
+        (OLD.name, NEW.name, 2): "conforms",
+        (OLD.name, NEW.name, 3): "conforms",
+        (NEW.name, OLD.name, 2): "conforms",
+        (NEW.name, OLD.name, 3): "conforms",
     }
     assert sorted(runtime.started) == [OLD.name, NEW.name]
     assert all(engine.ended for engine in runtime.engines)
@@ -89,13 +86,13 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
     runtime, seen = TwoVersions(tmp_path, {}), Recorder()
     run_cells(
         handoff_cells(handoffs([case]), [(OLD, NEW), (OLD, third)]),
-        JudgeUpgrades(),
+        JudgeCases(),
         runtime,
         Limits(jobs=1, step_timeout=60.0),
         display=seen,
         sink=seen,
     )
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]
     assert len({cell.behaviour for cell in seen.kept}) == 1
     (first,) = [engine for engine in runtime.engines if "3.5.9" in engine._work]
     left = sorted(path.name for path in Path(first._work, "cases").iterdir())
@@ -118,7 +115,7 @@ def test_execution_of_two_engines_are_reused(tmp_path):
             (tmp_path / round).mkdir()
             runtime, seen = TwoVersions(tmp_path / round, {}, reusable=True), Recorder()
             handed = handoff_cells(handoffs([case], each=True), pairs)
-            reused.append(run_cells(handed, JudgeUpgrades(), runtime, limits, display=seen, sink=seen, cache=cache))
+            reused.append(run_cells(handed, JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache))
             ran.append(seen.verdicts)
             asked += len(runtime.started)
     assert reused == [0, 4]
@@ -140,8 +137,8 @@ upgrades:
 def test_a_documented_refusal_is_expected(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
     (verdict,) = seen.verdicts.values()
-    assert verdict.status == "refused"
-    assert verdict.entry.link == "SPARK-57003"
+    assert (verdict.status, verdict.outcome) == ("differs", "refused")
+    assert verdict.differs.link == "SPARK-57003"
 
 
 def test_an_undocumented_refusal_violates(tmp_path):
@@ -193,7 +190,7 @@ def test_a_documented_difference_is_expected_and_stale_if_there_is_none(tmp_path
 
 def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]
     seen, _ = handed_over(tmp_path / "cases", case_with(tmp_path), old="forgets-state", each=True)
     found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
     assert found[3].status == "violates"
@@ -203,7 +200,7 @@ def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
 def test_an_engine_without_an_answer_is_broken(tmp_path):
     seen, runtime = handed_over(tmp_path, case_with(tmp_path), old="dies", each=True)
     found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
-    assert (found[2].status, found[3].status) == ("resumes", "broken")
+    assert (found[2].status, found[3].status) == ("conforms", "broken")
     assert "exit code 137 at step 2" in found[3].notes[0]
     assert runtime.started.count(OLD.name) == 2  # the first had run the other cut before
 
@@ -241,7 +238,7 @@ def test_a_kill_at_the_cut_happens_on_the_version_that_writes(tmp_path):
     case = case_with(tmp_path, text=text)
     assert cuts(case) == (4,)
     seen, runtime = handed_over(tmp_path, case, each=False)
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes"]
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
     assert sorted(runtime.started) == [OLD.name, OLD.name, NEW.name]
 
 
@@ -284,7 +281,7 @@ def results_of(tmp_path, seen, finish=True):
 def test_the_printed_matrix(tmp_path, new, more, code, said):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, more), new=new, each=False)
     results = Results.read(results_of(tmp_path, seen))
-    assert of_upgrades(cell.status for cell in results.upgrades) == code
+    assert exit_code_of(cell.status for cell in results.upgrades) == code
     console = Console(file=io.StringIO(), width=120)
     show(results, console)
     assert said in console.file.getvalue()
@@ -315,7 +312,7 @@ def test_the_command(tmp_path, monkeypatch):
         "1 checkpoint refused, as documented with STATE_NOT_COMPATIBLE: the format of the state is another (SPARK-57003)"
         in done.output
     )
-    assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].status == "refused"
+    assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].outcome == "refused"
 
 
 @pytest.mark.parametrize(

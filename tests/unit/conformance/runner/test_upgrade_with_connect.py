@@ -51,7 +51,7 @@ def upgrade(tmp_path, monkeypatch):
 def test_the_same_version_on_both_sides(upgrade):
     said = upgrade("--from", "3.5.9", "--to", "3.5.9", "--connect", SERVER)
     (cell,) = upgrade.cells()
-    assert (cell.origin, cell.to, cell.status) == ("spark-3.5.9", "spark-3.5.9-connect", "resumes")
+    assert (cell.origin, cell.target, cell.status) == ("spark-3.5.9", "spark-3.5.9-connect", "conforms")
     assert "3.5.9 → 3.5.9 through Connect" in said
     assert (upgrade.asked.beside_connect, str(upgrade.asked.endpoint)) == (True, SERVER)
 
@@ -59,7 +59,7 @@ def test_the_same_version_on_both_sides(upgrade):
 def test_the_other_way_round_with_the_address_in_the_variable(upgrade, monkeypatch):
     monkeypatch.setenv("CONFORMANCE_CONNECT", f"{SERVER}/;token=sesame-4711")
     said = upgrade("--from", "3.5.9", "--to", "3.5.9", "--to", "4.0.5", "--connect-side", "from")
-    assert [(cell.origin, cell.to) for cell in upgrade.cells()] == [
+    assert [cell.pair for cell in upgrade.cells()] == [
         ("spark-3.5.9-connect", "spark-3.5.9"),
         ("spark-3.5.9-connect", "spark-4.0.5"),
     ]
@@ -70,7 +70,7 @@ def test_the_other_way_round_with_the_address_in_the_variable(upgrade, monkeypat
 def test_the_variable_alone_changes_nothing(upgrade, monkeypatch):
     monkeypatch.setenv("CONFORMANCE_CONNECT", SERVER)
     upgrade("--from", "3.5.9", "--to", "4.0.5")
-    assert [cell.to for cell in upgrade.cells()] == ["spark-4.0.5"]
+    assert [cell.target for cell in upgrade.cells()] == ["spark-4.0.5"]
     assert upgrade.asked.endpoint is None
 
 
@@ -78,10 +78,10 @@ def test_an_entry_speaks_of_its_interfaces_only(upgrade):
     forgets = {"spark-4.0.5-connect": "forgets-on-resume", "spark-4.0.5": "forgets-on-resume"}
     upgrade("--from", "3.5.9", "--to", "4.0.5", "--connect", SERVER, more=OTHERWISE, modes=forgets)
     assert [cell.status for cell in upgrade.cells()] == ["differs"]
-    assert upgrade.cells()[0].entry.because == "it forgets"
+    assert upgrade.cells()[0].differs.because == "it forgets"
     upgrade("--from", "3.5.9", "--to", "4.0.5", more=OTHERWISE, modes=forgets, code=1)
     assert [cell.status for cell in upgrade.cells()] == ["violates"]
-    assert upgrade.cells()[0].entry is None
+    assert upgrade.cells()[0].differs is None
 
 
 def test_an_entry_that_is_no_longer_true_is_stale(upgrade):

@@ -86,7 +86,7 @@ def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> N
     matrix = Matrix.of(results)
     (there,) = changes(matrix, *matrix.targets).changes
     (back,) = changes(matrix, *reversed(matrix.targets)).changes
-    assert [one.bug for one in there.reasons] == [KnownBug("SPARK-2", "3.5.4", fixed_in="3.5.4")]
+    assert [one.bug for one in there.reasons] == [KnownBug("SPARK-2", "3.5.4", replaced_in="3.5.4")]
     assert (there.brings_a_bug, back.brings_a_bug) == (False, True)
 
 

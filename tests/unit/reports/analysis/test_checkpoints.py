@@ -13,38 +13,27 @@ from conformance.core.versions import VersionRange
 from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import gate
 from reports.results.published import UPGRADES, published, published_results
-from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
+from reports.results.records import Cell, Target
 from tests.support import cells as a
 from tests.support.observations import case, expect
 from tests.unit.reports.analysis.test_gate import gate as run_gate
 from tests.unit.tools.test_publish_upgrades import QUERY
 
 OLD, NEW = (Target(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0"))
-ENTRY = DocumentedUpgrade(because="another schema", link="SPARK-1", way_round="some.conf=false")
+GONE = ErrorSeen(stage="run", classes=("Incompatible",), message="no")
 
 
-def cell(id: str, status: str, **keys: object) -> UpgradeCell:
-    error = ErrorSeen(stage="run", classes=("Incompatible",), message="no") if status == "refused" else None
-    about = {"entry": ENTRY if status == "refused" else None, "error": error, "behaviour": "0" * 64, **keys}
-    return UpgradeCell(
-        case=id,
-        family="f",
-        case_digest="0",
-        origin=OLD.name,
-        to=NEW.name,
-        cut=2,
-        status=status,
-        **about,  # type: ignore[arg-type]
-    )
+def cell(id: str, met: str) -> Cell:
+    return a.handoff_cell(id, met, error=GONE if met == "refused" else None)
 
 
 def test_the_worst_come_first_and_the_same_reason_once() -> None:
-    cells = [cell("f/a", "resumes"), cell("f/b", "refused"), cell("f/c", "refused"), cell("f/d", "violates")]
+    cells = [cell("f/a", "resumed"), cell("f/b", "refused"), cell("f/c", "refused"), cell("f/d", "violates")]
     found = checkpoints(cells, (), OLD, NEW)
     assert found is not None
-    assert [(group.status, group.error, tuple(group.cases)) for group in found.groups] == [
-        ("violates", "", ("f/d",)),
-        ("refused", "Incompatible", ("f/b", "f/c")),
+    assert [(group.status, group.outcome, group.error, tuple(group.cases)) for group in found.groups] == [
+        ("violates", "other rows", "", ("f/d",)),
+        ("differs", "refused", "Incompatible", ("f/b", "f/c")),
     ]
     assert found.summary() == "of 4 tried checkpoints, 2 are refused, 1 is not as expected"
 
@@ -52,9 +41,9 @@ def test_the_worst_come_first_and_the_same_reason_once() -> None:
 @pytest.mark.parametrize(
     ("statuses", "summary"),
     [
-        (["resumes"], "of 1 tried checkpoint, every one resumes as if the version had not changed"),
-        (["refused", "not-run"], "of 1 tried checkpoint, 1 is refused; 1 not tried"),
-        (["differs", "differs", "not-applicable"], "of 2 tried checkpoints, 2 resume with other results"),
+        (["resumed"], "of 1 tried checkpoint, every one resumes as if the version had not changed"),
+        (["refused", "not-run"], "of 1 tried checkpoint, 1 is refused; 1 not run"),
+        (["other rows", "fails later", "not-applicable"], "of 2 tried checkpoints, 2 resume with other results"),
         (["not-applicable"], "nothing was handed over"),
     ],
 )
@@ -72,7 +61,7 @@ class TestDocumented:
         to=VersionRange.parse(">=4"),
         because="another schema",
         link="SPARK-1",
-        way_round="some.conf=false",
+        workaround="some.conf=false",
         error=ExpectedError(classes=("Incompatible",), stage="run"),
     )
     CASE = case(*(expect(rows=[]) for _ in range(2)), id="f/b", upgrades=(ENTRY,), query=QUERY)
@@ -80,8 +69,8 @@ class TestDocumented:
     def test_it_is_told_for_the_versions_that_it_names(self) -> None:
         found = checkpoints((), [self.CASE], OLD, NEW)
         assert found is not None
-        assert [(one.case, one.status, one.entry.way_round) for one in found.documented] == [
-            ("f/b", "refused", "some.conf=false")
+        assert [(one.case, one.status, one.outcome, one.entry.workaround) for one in found.documented] == [
+            ("f/b", "differs", "refused", "some.conf=false")
         ]
         assert found.summary() == "not run between these versions; 1 case documents a refusal or other results"
         assert checkpoints((), [self.CASE], NEW, OLD) is None
@@ -111,8 +100,8 @@ class TestPublished:
     def test_they_come_with_the_suite(self) -> None:
         assert UPGRADES not in published()
         found = published_results()
-        assert {(one.origin[:9], one.to[:9]) for one in found.upgrades} >= {("spark-3.5", "spark-4.3")}
-        assert any(one.status == "resumes" for one in found.upgrades)
+        assert {(one.pair[0][:9], one.pair[1][:9]) for one in found.upgrades} >= {("spark-3.5", "spark-4.3")}
+        assert any(one.status == "conforms" for one in found.upgrades)
         assert UPGRADES.stat().st_size < 2 * 1024**2
 
     def test_the_gate_says_what_to_do(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +114,8 @@ class TestPublished:
 
     def test_the_gate_says_what_is_documented_where_nothing_ran(self, capsys: pytest.CaptureFixture[str]) -> None:
         _, out = run_gate(capsys, "--from", "4.2.1", "--to", "3.5.9", "--json")
-        assert {one["status"] for one in json.loads(out)["checkpoints"]} <= {"refused, not run", "differs, not run"}
+        assert {one["status"] for one in json.loads(out)["checkpoints"]} <= {"differs, not run", "bug, not run"}
         _, out = run_gate(capsys, "--from", "3.5.9", "--to", "4.2.1", "--json")
-        assert "refused, not run" in {one["status"] for one in json.loads(out)["checkpoints"]}
+        assert ("differs, not run", "refused") in {
+            (one["status"], one["outcome"]) for one in json.loads(out)["checkpoints"]
+        }

@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 
 from conformance.core.case import Case, Restart, Step
+from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.query import read_query
 from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction
 from conformance.suite import discovery
@@ -21,8 +22,6 @@ from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
 
 Pair = tuple[str, str]
-RESUMED = frozenset({"resumes", "differs", "refused", "unsupported"})
-"""The statuses of checkpoints that an engine was given."""
 EACH = frozenset({f"{join} join" for join in get_args(JoinKind)} - {"leftAnti join"}) | {
     "aggregation",
     "window aggregation",
@@ -74,10 +73,10 @@ def missing(results: Results, cases: Iterable[Case], pairs: Iterable[Pair]) -> I
     left: dict[Pair, set[str]] = defaultdict(set)
     resumed: dict[Pair, set[str]] = defaultdict(set)
     for checkpoint in results.upgrades:
-        pair, found = (checkpoint.origin, checkpoint.to), of_case.get(checkpoint.case, frozenset())
+        pair, found = checkpoint.pair, of_case.get(checkpoint.case, frozenset())
         if checkpoint.status == "not-run":
             left[pair] |= found
-        elif checkpoint.status in RESUMED:
+        elif checkpoint.status in AS_THE_CASE_SAYS:
             resumed[pair] |= found
     yield from (f"{pair[0]} → {pair[1]}: {one}" for pair in pairs for one in sorted(left[pair] - resumed[pair]))
 
@@ -98,8 +97,8 @@ def without_handoff(
     """The kinds that both versions of a pair run, and of which no checkpoint was handed over."""
     resumed: dict[Pair, set[str]] = defaultdict(set)
     for checkpoint in results.upgrades:
-        if checkpoint.status in RESUMED:
-            resumed[checkpoint.origin, checkpoint.to] |= having.get(checkpoint.case, frozenset())
+        if checkpoint.status in AS_THE_CASE_SAYS:
+            resumed[checkpoint.pair] |= having.get(checkpoint.case, frozenset())
     for origin, to in pairs:
         both = {found for found, targets in ran.items() if {origin, to} <= targets}
         yield from (f"{origin} → {to}: {one}" for one in sorted(both - resumed[origin, to]))
@@ -124,7 +123,7 @@ def test_every_stateful_operator_has_a_checkpoint_for_each_usual_pair(
 ) -> None:
     pairs = [(before.name, after.name) for before, after in targets.pairs(targets.Targets.load())]
     assert len(pairs) >= 20
-    assert {(one.origin, one.to) for one in results.upgrades} >= set(pairs)
+    assert {one.pair for one in results.upgrades} >= set(pairs)
     assert list(missing(results, cases, pairs)) == []
 
 

@@ -17,7 +17,7 @@ from reports.html.dossier import dossier, write_dossier
 from reports.results import reading
 from reports.results.lookup import NoSuchVersion
 from reports.results.reading import Results
-from reports.results.records import DocumentedUpgrade, UpgradeCell
+from reports.results.records import Cell
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -25,21 +25,12 @@ VERSIONS = ("3.5.9", "4.0.5", "4.1.4")
 SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
 
 
-def handed(origin: str, to: str, status: str) -> UpgradeCell:
-    entry = DocumentedUpgrade(because="another schema", link="SPARK-9", way_round=SETTING, proven=True)
-    return UpgradeCell(
-        case="f/a",
-        family="f",
-        case_digest="0",
-        origin=f"spark-{origin}",
-        to=f"spark-{to}",
-        cut=2,
-        status=status,  # type: ignore[arg-type]
-        entry=entry if status == "refused" else None,
-    )
+def handed(origin: str, to: str, met: str) -> Cell:
+    entry = a.ENTRY.model_copy(update={"workaround": SETTING, "proven": True}) if met == "refused" else None
+    return a.handoff_cell("f/a", met, f"spark-{origin}", f"spark-{to}", differs=entry)
 
 
-def report(folder: Path, *upgrades: UpgradeCell) -> Report:
+def report(folder: Path, *upgrades: Cell) -> Report:
     bug = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
     both = differs(
         ">=3", because="it is late", link="SPARK-58904", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
@@ -61,8 +52,8 @@ class TestRoute:
         made = report(
             tmp_path,
             handed("3.5.9", "4.1.4", "refused"),
-            handed("3.5.9", "4.0.5", "resumes"),
-            handed("4.0.5", "4.1.4", "resumes"),
+            handed("3.5.9", "4.0.5", "resumed"),
+            handed("4.0.5", "4.1.4", "resumed"),
         )
         found = routes(made, made.versions[0], made.versions[2])
         assert [(str(route), route.refused) for route in found] == [
@@ -71,12 +62,12 @@ class TestRoute:
         ]
 
     def test_equal_routes_are_short_and_a_hop_that_was_not_tried_gives_none(self, tmp_path: Path) -> None:
-        made = report(tmp_path, handed("3.5.9", "4.1.4", "resumes"), handed("3.5.9", "4.0.5", "resumes"))
+        made = report(tmp_path, handed("3.5.9", "4.1.4", "resumed"), handed("3.5.9", "4.0.5", "resumed"))
         assert [str(route) for route in routes(made, made.versions[0], made.versions[2])] == ["3.5.9 → 4.1.4"]
         assert routes(report(tmp_path), made.versions[0], made.versions[2]) == ()
 
     def test_each_release_on_the_way_has_its_changes_bugs_and_checkpoints(self, tmp_path: Path) -> None:
-        made = report(tmp_path, handed("3.5.9", "4.0.5", "resumes"))
+        made = report(tmp_path, handed("3.5.9", "4.0.5", "resumed"))
         found = list(releases_between(made, made.versions[0], made.versions[2]))
         assert [(one.target.title, one.changes, one.bugs, bool(one.checkpoints)) for one in found] == [
             ("4.0.5", 1, 1, True),
@@ -87,7 +78,7 @@ class TestRoute:
         answers = {"f/a": {"3.5.3": a.LOST, "3.5.9": a.CALM, "4.0.0": a.CALM, "4.0.5": a.CALM}}
         found = a.results(tmp_path / "r.jsonl", answers)
         made = Report.of(
-            Results(found.header, found.cells, found.footer, (), (handed("3.5.9", "4.0.5", "resumes"),)), Suite(())
+            Results(found.header, found.cells, found.footer, (), (handed("3.5.9", "4.0.5", "resumed"),)), Suite(())
         )
         told = dossier(made, "3.5.3", "4.0.5")
         assert [(asked.title, tried.title) for asked, tried in told.instead] == [("3.5.3", "3.5.9")]

@@ -50,7 +50,7 @@ def test_results_of_one_version_are_compared_with_the_published_ones(tmp_path, m
     cells = tuple(cell for cell in everything.cells if cell.target == newest.name)[:5]
     cases = tuple(cell.case for cell in cells)
     header = everything.header.model_copy(update={"cases": cases, "targets": (newest,), "pairs": (), "cuts": {}})
-    footer = everything.footer.model_copy(update={"counts": Counter(cell.status for cell in cells), "upgrades": {}})
+    footer = everything.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})
     Results(header, cells, footer).write(tmp_path / "own.jsonl")
     with pytest.raises(SystemExit) as stopped:
         main(["report", "own.jsonl"])

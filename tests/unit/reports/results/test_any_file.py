@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -164,14 +165,14 @@ def test_a_changed_value(folder: Path, scraps: list[tuple[float, Any]]) -> None:
 def upgrades() -> list[dict[str, Any]]:
     """A published results file of upgrades: from 3.5.9 to 4.3.0, a checkpoint of each status."""
     lines = [json.loads(line) for line in open_results(UPGRADES)]
-    ends = {"origin": "spark-3.5.9", "to": "spark-4.3.0"}
-    of_pair = [one for one in lines if one["record"] == "upgrade" and ends.items() <= one.items()]
-    cells = list({one["status"]: one for one in of_pair}.values())
+    ends = {"origin": "spark-3.5.9", "target": "spark-4.3.0"}
+    of_pair = [one for one in lines if one["record"] == "cell" and ends.items() <= one.items()]
+    cells = list({(one["status"], one["outcome"]): one for one in of_pair}.values())
     assert len(cells) >= 4
     targets = [one for one in lines[0]["targets"] if one["name"] in ends.values()]
     cuts = {one["case"]: [one["cut"]] for one in cells}
     header = {**lines[0], "targets": targets, "pairs": [list(ends.values())], "cuts": cuts}
-    return [header, *cells, {**lines[-1], "upgrades": {each["status"]: 1 for each in cells}, "digest": None}]
+    return [header, *cells, {**lines[-1], "counts": Counter(each["status"] for each in cells), "digest": None}]
 
 
 @QUICK

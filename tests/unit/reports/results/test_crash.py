@@ -29,7 +29,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     (tmp_path / "crashes.jsonl").write_text(text)
     assert CrashRecords.read(tmp_path / "crashes.jsonl") == records
     assert CRASH_RECORDS.recognizes(text.encode())
-    assert not CRASH_RECORDS.recognizes(b'{"format":1,"command":"python -m tools.soak"}')
+    assert not CRASH_RECORDS.recognizes(b'{"format":2,"command":"python -m tools.soak"}')
     (tmp_path / "other.jsonl").write_text('{"kind": "run"}\n')
     with pytest.raises(ValidationError):
         CrashRecords.read(tmp_path / "other.jsonl")

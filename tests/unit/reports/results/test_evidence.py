@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.evidence import contradiction_in, contradiction_with
-from reports.results.records import Cell, Run, Target, UpgradeCell
+from reports.results.records import Cell, Run, Target
+from tests.support.cells import handoff_cell
 from tests.support.observations import batch, observed, step, window
 from tests.support.runs import case_named, cell
 
 TARGET = "spark-3.5.9"
 GREEN = ("conforms", "differs", "bug", "unsupported")
 OPEN = ("violates", "flaky", "broken", "not-run", "not-applicable")
-GREEN_UPGRADES = ("resumes", "differs", "refused", "unsupported")
-OPEN_UPGRADES = ("violates", "broken", "not-run", "not-applicable")
 ONE = observed(step(1, batch(0, window("12:00", "12:10", 1), watermark=5), watermark=7))
 TWO = observed(step(1, batch(0, window("12:00", "12:10", 2), watermark=5), watermark=7))
 TARGETS = {
@@ -34,58 +32,45 @@ def changed(one: Cell, **keys: object) -> Cell:
     return one.model_copy(update=keys)
 
 
-def upgrade(status: str = "resumes", **keys: object) -> UpgradeCell:
-    of: Case = case_named("late/a")
-    about = {
-        "case": of.id,
-        "family": of.family,
-        "case_digest": of.digest,
-        "origin": "spark-3.5.9",
-        "to": "spark-4.3.0",
-        "cut": 2,
-        "status": status,
-        "behaviour": ONE.behaviour_digest,
-        "observation": ONE,
-    }
-    return UpgradeCell(**{**about, **keys})
+def upgrade(met: str = "resumed", **keys: object) -> Cell:
+    evidence = {"behaviour": ONE.behaviour_digest, "observation": ONE}
+    if met == "not-applicable":
+        evidence = {"behaviour": None, "observation": None, "notes": ("3.5.9 writes no checkpoint",)}
+    return handoff_cell("late/a", met, **{**evidence, **keys})
 
 
-def contradiction(one: Cell | UpgradeCell) -> str:
+def contradiction(one: Cell) -> str:
     """Why the record is refused; empty if it is accepted."""
     error = contradiction_in(Path("results.jsonl"), 7, one, TARGETS)
     return str(error).partition(", but ")[2].partition("; ")[0] if error is not None else ""
 
 
-@pytest.mark.parametrize("status", [*GREEN, *OPEN])
-def test_a_cell_with_its_evidence_is_accepted(status) -> None:
-    assert contradiction(cell("late/a", TARGET, status)) == ""
+GREEN_CELLS = [
+    *(cell("late/a", TARGET, status) for status in GREEN),
+    *(upgrade(met) for met in ("resumed", "other rows", "refused", "unsupported")),
+]
+OPEN_CELLS = [
+    *(cell("late/a", TARGET, status) for status in OPEN),
+    *(upgrade(met) for met in ("violates", "broken", "not-run", "not-applicable")),
+]
 
 
-@pytest.mark.parametrize("status", [*GREEN_UPGRADES, *OPEN_UPGRADES])
-def test_a_cell_of_the_upgrade_matrix_with_its_evidence_is_accepted(status) -> None:
-    assert contradiction(upgrade(status)) == ""
+@pytest.mark.parametrize("one", [*GREEN_CELLS, *OPEN_CELLS], ids=lambda one: f"{one.status} {one.outcome}")
+def test_a_cell_with_its_evidence_is_accepted(one) -> None:
+    assert contradiction(one) == ""
 
 
-@pytest.mark.parametrize("status", GREEN)
-def test_a_green_cell_without_an_observation_is_refused(status) -> None:
-    assert contradiction(changed(cell("late/a", TARGET, status), observation=None)) == "nothing was observed"
+@pytest.mark.parametrize("one", GREEN_CELLS, ids=lambda one: f"{one.status} {one.outcome}")
+def test_a_green_cell_without_an_observation_or_with_findings_is_refused(one) -> None:
+    findings = cell("late/a", TARGET, "violates").findings
+    assert contradiction(changed(one, observation=None)) == "nothing was observed"
+    assert contradiction(changed(one, findings=findings)) == "it has findings"
 
 
-@pytest.mark.parametrize("status", GREEN_UPGRADES)
-def test_a_green_cell_of_the_upgrade_matrix_without_an_observation_is_refused(status) -> None:
-    assert contradiction(upgrade(status, observation=None)) == "nothing was observed"
-
-
-@pytest.mark.parametrize("status", OPEN)
-def test_a_cell_that_is_not_green_needs_no_evidence(status) -> None:
-    findings = () if status == "not-applicable" else cell("late/a", TARGET, "violates").findings
-    green = changed(cell("late/a", TARGET, status), observation=None, behaviour=None, findings=findings)
-    assert contradiction(green) == ""
-
-
-@pytest.mark.parametrize("status", OPEN_UPGRADES)
-def test_a_cell_of_the_upgrade_matrix_that_is_not_green_needs_no_evidence(status) -> None:
-    assert contradiction(upgrade(status, observation=None, behaviour=None)) == ""
+@pytest.mark.parametrize("one", OPEN_CELLS, ids=lambda one: f"{one.status} {one.outcome}")
+def test_a_cell_that_is_not_green_needs_no_evidence(one) -> None:
+    findings = () if one.status == "not-applicable" else cell("late/a", TARGET, "violates").findings
+    assert contradiction(changed(one, observation=None, behaviour=None, findings=findings)) == ""
 
 
 @pytest.mark.parametrize("target", ["a-target", MODEL, "spark-3.5.9"])
@@ -97,19 +82,19 @@ def test_only_a_policy_case_that_conforms_needs_no_observation(target, status) -
 
 
 def test_an_upgrade_is_never_a_policy_case() -> None:
-    assert contradiction(upgrade("differs", observation=None, to=MODEL)) == "nothing was observed"
+    assert contradiction(upgrade(observation=None, target=MODEL)) == "nothing was observed"
 
 
-@pytest.mark.parametrize("status", GREEN)
-def test_a_green_cell_with_findings_is_refused(status) -> None:
-    findings = cell("late/a", TARGET, "violates").findings
-    assert contradiction(changed(cell("late/a", TARGET, status), findings=findings)) == "it has findings"
-    assert contradiction(upgrade(findings=findings)) == "it has findings"
+@pytest.mark.parametrize(
+    "one", [one for one in GREEN_CELLS if one.status != "conforms"], ids=lambda one: f"{one.status} {one.outcome}"
+)
+def test_a_difference_needs_an_entry_of_the_case(one) -> None:
+    assert contradiction(changed(one, differs=None)) == "no entry of the case says so"
 
 
-@pytest.mark.parametrize("status", ["differs", "bug", "unsupported"])
-def test_a_difference_needs_an_entry_of_the_case(status) -> None:
-    assert contradiction(changed(cell("late/a", TARGET, status), differs=None)) == "no entry of the case says so"
+def test_a_green_cell_says_what_became_of_its_checkpoint_if_it_has_one() -> None:
+    assert contradiction(upgrade(outcome=None)) == "it does not say what the query did with the checkpoint"
+    assert contradiction(changed(cell("late/a", TARGET), outcome="resumed")) == "no checkpoint was resumed"
 
 
 def test_a_bug_needs_an_entry_that_calls_it_one() -> None:
@@ -221,5 +206,5 @@ def test_a_runtime_may_be_unable_to_run_a_case_that_is_about_its_version() -> No
 
 @pytest.mark.parametrize(("behaviour", "accepted"), [("a" * 64, True), (None, False)])
 def test_a_condensed_upgrade_has_the_digest_of_what_was_observed(behaviour: str | None, accepted: bool) -> None:
-    one = upgrade("resumes", observation=None).model_copy(update={"behaviour": behaviour})
+    one = upgrade("resumed", observation=None).model_copy(update={"behaviour": behaviour})
     assert (contradiction_in(Path("upgrades.jsonl"), 2, one, TARGETS, condensed=True) is None) is accepted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.versions import SparkVersion
-from reports.results.known_bug import KnownBug, fixes, gone_in
+from reports.results.known_bug import KnownBug, first_outside, fixes
 from reports.results.records import Cell
 from tests.support.runs import cell
 
@@ -30,7 +30,7 @@ def bug(spark: str, introduced_by: str | None = None) -> Cell:
     ],
 )
 def test_a_bug_is_gone_in_the_first_later_release_without_it(spark, ranges, fixed) -> None:
-    found = gone_in(ranges, SparkVersion.parse(spark))
+    found = first_outside(ranges, SparkVersion.parse(spark))
     assert (None if found is None else str(found)) == fixed
 
 
@@ -50,7 +50,7 @@ def test_each_line_that_fixed_a_bug_names_its_release(ranges, fixed) -> None:
 
 def test_a_fixed_bug() -> None:
     known = KnownBug.of(bug(">=3.5,<3.5.4"), "3.5.3")
-    assert known == KnownBug("SPARK-2", "3.5.4", fixed_in="3.5.4")
+    assert known == KnownBug("SPARK-2", "3.5.4", replaced_in="3.5.4")
     assert str(known) == "known bug, fixed in 3.5.4"
     assert known.ticket == " (SPARK-2)"
 
@@ -61,7 +61,7 @@ def test_entries_of_one_ticket_are_one_bug_and_those_of_another_follow_it() -> N
     again = own.model_copy(update={"spark": ">=3.5,<3.5.4"})
     other = own.model_copy(update={"spark": ">=3.5.4,<4.0", "link": "SPARK-3"})
     known = KnownBug.of(bug("<3.5"), "3.4.0", (own, again, other))
-    assert known == KnownBug("SPARK-2", "4.0.0", fixed_in="3.5.4")
+    assert known == KnownBug("SPARK-2", "4.0.0", replaced_in="3.5.4")
     assert str(known) == "known bug, fixed in 3.5.4, followed by another one up to 4.0.0, which has none"
 
 

@@ -9,23 +9,20 @@ from pydantic import ValidationError
 
 import reports.results.records as records
 from conformance.core.case import Upgrade
-from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import UpgradeVerdict, VersionPair
-from conformance.judging.verdict import combine, judge
+from conformance.core.observation import ErrorSeen
+from conformance.core.versions import SparkVersion, VersionRange
+from conformance.judging.verdict import Verdict, combine, judge
 from reports.results.records import (
     FORMAT,
     Cell,
     DocumentedDifference,
-    DocumentedUpgrade,
-    Footer,
     Header,
     Target,
-    UpgradeCell,
     handoff_name,
     json_schema,
 )
 from tests.support.observations import NEWEST, batch, differs, observed, step, window
-from tests.support.runs import FINISHED, STARTED, case_named, cell, header
+from tests.support.runs import STARTED, case_named, cell, header
 
 OLD, NEW = "spark-3.5.9", "spark-4.3.0"
 OLD_VERSION = SparkVersion.parse("3.5.9")
@@ -75,9 +72,9 @@ class TestTarget:
 
 class TestHeader:
     def test_the_newest_format_is_written(self) -> None:
-        assert (head().format, FORMAT) == (3, 3)
+        assert (head().format, FORMAT) == (4, 4)
 
-    @pytest.mark.parametrize("format", [0, 2, 4, True, "3"])
+    @pytest.mark.parametrize("format", [0, 3, 5, True, "4"])
     def test_other_formats_are_refused(self, format) -> None:
         assert "format" in refused(format=format)
 
@@ -180,42 +177,46 @@ class TestCell:
         assert not DocumentedDifference(spark=">0").bug
 
 
-class TestUpgradeCell:
+class TestCellWithACheckpoint:
     def test_its_key(self) -> None:
         of = case_named("late/a")
-        entry = Upgrade.model_validate({"because": "of this", "link": "SPARK-1", "way_round": "a=b"})
-        verdict = UpgradeVerdict(of.id, VersionPair(OLD_VERSION, NEWEST), 2, "differs", entry=entry)
-        one = UpgradeCell.of(of, (OLD, NEW), verdict, SEEN, 7)
+        entry = Upgrade.model_validate({"because": "of this", "link": "SPARK-1", "workaround": "a=b"})
+        error = ErrorSeen(stage="run", classes=("E",), message="")
+        verdict = Verdict(
+            of.id,
+            NEWEST,
+            "differs",
+            differs=entry,
+            origin=OLD_VERSION,
+            cut=2,
+            outcome="refused",
+            error=error,
+            proven=True,
+        )
+        one = Cell.of(of, NEW, verdict, [SEEN], 7, origin=OLD)
         assert one.key == ("late/a", handoff_name(OLD, NEW, 2)) == ("late/a", f"{OLD} → {NEW} before step 2")
-        assert (one.origin, one.to, one.duration_ms) == (OLD, NEW, 7)
+        assert (one.origin, one.target, one.pair, one.cut) == (OLD, NEW, (OLD, NEW), 2)
+        assert (one.outcome, one.error, one.duration_ms) == ("refused", error, 7)
         assert one.observation == SEEN.without_progress()
-        assert one.entry == DocumentedUpgrade(because="of this", link="SPARK-1", way_round="a=b")
-        assert UpgradeCell.of(of, (OLD, NEW), verdict).duration_ms == 0
+        assert one.differs == DocumentedDifference(
+            spark="", because="of this", link="SPARK-1", workaround="a=b", proven=True
+        )
 
     def test_the_versions_of_its_entry(self) -> None:
-        said = DocumentedUpgrade.model_validate({"from": "==3.5.*", "to": ">=4.0", "because": "x", "bug": True})
-        assert (said.from_, said.to, said.ticket) == ("==3.5.*", ">=4.0", " (no ticket)")
-        assert said.model_dump()["from"] == "==3.5.*"
-        assert not DocumentedUpgrade(because="x").bug
-
-    def test_what_a_record_may_leave_out(self) -> None:
-        about = {"case": "late/a", "family": "late", "case_digest": "0", "origin": OLD, "to": NEW, "cut": 2}
-        one = UpgradeCell(**about, status="resumes")
-        assert (one.duration_ms, one.findings, one.notes, one.entry, one.error) == (0, (), (), None, None)
-
-
-def test_a_footer_counts_upgrades_only_if_there_are_some() -> None:
-    assert Footer(counts={"conforms": 1}, finished=FINISHED).upgrades == {}
+        entry = Upgrade.model_validate({"because": "x", "bug": True})
+        versions = {"from_": VersionRange.parse("==3.5.*"), "to": VersionRange.parse(">=4.0")}
+        said = DocumentedDifference.of(entry.model_copy(update=versions))
+        assert (said.origin, said.spark, said.ticket) == ("==3.5.*", ">=4.0", " (no ticket)")
 
 
 def test_the_schema_names_the_format() -> None:
     schema = json_schema()
     assert list(schema)[:3] == ["$schema", "title", "description"]
-    assert schema["description"].startswith("Format 3: a header")
+    assert schema["description"].startswith("Format 4: a header")
 
 
 @pytest.mark.parametrize(
-    ("way_round", "proven", "shown"),
+    ("workaround", "proven", "shown"),
     [
         ("spark.sql.check=false", True, "spark.sql.check=false"),
         ("spark.sql.check=false", False, None),
@@ -223,5 +224,6 @@ def test_the_schema_names_the_format() -> None:
         (None, False, None),
     ],
 )
-def test_a_setting_is_a_workaround_only_where_it_was_tried(way_round, proven, shown) -> None:
-    assert DocumentedUpgrade(because="of this", way_round=way_round, proven=proven).workaround == shown
+def test_a_setting_is_a_workaround_only_where_it_was_tried(workaround, proven, shown) -> None:
+    said = DocumentedDifference(spark="", because="of this", workaround=workaround, proven=proven)
+    assert said.proven_workaround == shown

@@ -21,7 +21,7 @@ def test_the_table_counts_by_case_and_by_fault():
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
     assert rows["killed"] == ["2", "2", "0"]
     assert rows["lost"] == ["1", "0", "1"]
-    assert "3 images: 2 resumed with the same rows, 1 refused with a named error" in text
+    assert "3 images: 2 resumed, 1 refused" in text
     assert "refused with: IllegalStateException 1" in text
 
 
