@@ -10,19 +10,15 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from conformance.cli.main import main
 from conformance.core.versions import releases
 from tests.support.checkpoints import DATA, releases_with, small, written_by
+from tests.support.commands import answer_of
 
 PAGE = Path(__file__).parents[4] / "docs" / "your-checkpoint.md"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(["checkpoint", "inspect", *arguments])
-    out, err = capsys.readouterr()
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, out, err
+    return answer_of(capsys, "checkpoint", "inspect", *arguments)
 
 
 def test_there_is_a_checkpoint_of_every_line() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.suite.discovery import shipped
 from tests.support import cells as a
+from tests.support.commands import answer_of
 from tests.support.runs import forged, written
 
 STREAM = 'title: t\nstreams: {events: "event_time TIMESTAMP"}\nquery: [from: events]\n'
@@ -255,10 +255,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def outcome(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
     """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as stopped:
-        main(command.split())
-    said = capsys.readouterr()
-    return stopped.value.code, said.out, said.err
+    return answer_of(capsys, *command.split())
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -7,20 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.suite.discovery import shipped
 from tests.support.cells import CALM, results
+from tests.support.commands import answer_of
 
 OPEN = "late-drops/window-still-open"
 CHANGED = "late-drops/late-by-the-watermark-of-the-batch-before"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    out, err = capsys.readouterr()
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, out, err
+    return answer_of(capsys, *arguments)
 
 
 def test_the_explanation_shows_how_the_watermark_is_computed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.core.case import Case
 from conformance.policies.case import check
 from conformance.policies.engines import POLICIES
 from conformance.policies.tables import renderables, replays_of
 from conformance.suite.discovery import load
+from tests.support.commands import answer_of
 from tests.support.whole_suite import whole_suite
 
 PAGE = (Path(__file__).parents[4] / "docs" / "watermark-policies.md").read_text(encoding="utf-8")
@@ -22,11 +22,7 @@ WRONG = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(["policies", *arguments])
-    out, err = capsys.readouterr()
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, out, err
+    return answer_of(capsys, "policies", *arguments)
 
 
 def lines(out: str) -> list[list[str]]:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
-from conformance.suite.discovery import shipped
+from tests.support.commands import answer_of
 
 CASE = """title: A title
 streams: {events: event_time TIMESTAMP}
@@ -30,11 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(["validate", *arguments])
-    out, err = capsys.readouterr()
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, out, err
+    return answer_of(capsys, "validate", *arguments)
 
 
 def test_nothing_wrong(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,18 +152,6 @@ def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
-def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "--no-such-option")
-    assert (code, out) == (2, "")
-    assert "--no-such-option" in err
-
-
-def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "--help")
-    assert code == 0
-    assert "conformance validate my/cases" in out
-
-
 def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> None:
     (folder / "bad.yaml").write_text("title: [\n")
     source = str(Path(__file__).parents[4])
@@ -205,10 +188,6 @@ def test_an_error_may_carry_its_exit_code(monkeypatch: pytest.MonkeyPatch, capsy
 
     monkeypatch.setattr("conformance.suite.discovery.load", broken)
     assert run(capsys) == (2, "", "conformance: said in one line\n")
-
-
-def test_where_the_suite_ships() -> None:
-    assert (shipped() / "behaviours.yaml").is_file()
 
 
 def test_what_runs_only_with_permission_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

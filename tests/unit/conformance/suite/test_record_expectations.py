@@ -9,7 +9,6 @@ from typing import get_args
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.cli.new import Kind
 from conformance.core.case import ExpectedError
 from conformance.core.errors import WrongUsage
@@ -21,6 +20,7 @@ from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations, observed_expectation
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter
+from tests.support.commands import exit_code_of
 from tests.support.observations import case, failed
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
@@ -48,13 +48,6 @@ steps:
 
 tags: [mine]
 """
-
-
-def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def observation(id: str, version: str):
@@ -123,17 +116,17 @@ class TestRecord:
     def test_from_results_that_there_are(self, bare: Path, monkeypatch, capsys) -> None:
         monkeypatch.chdir(bare.parents[2])
         arguments = ("record", str(bare), "--spark", "4.3", "--results", str(SAMPLE / "results.jsonl"))
-        assert command(*arguments) == 0
+        assert exit_code_of(*arguments) == 0
         assert "strength: observed" in bare.read_text()
-        assert command(*arguments) == 2
+        assert exit_code_of(*arguments) == 2
         assert "every step already has an expectation" in capsys.readouterr().err
-        assert command(*arguments, "--replace") == 0
+        assert exit_code_of(*arguments, "--replace") == 0
 
     def test_a_case_without_an_answer_stays_as_it_is(self, bare: Path, tmp_path: Path, capsys) -> None:
         other = RESULTS.header.model_copy(update={"cases": ("x",), "targets": RESULTS.header.targets[:1]})
         with ResultsWriter(tmp_path / "r", other) as writer:
             writer.write(RESULTS.cells[0].model_copy(update={"case": "x", "target": other.targets[0].name}))
-        assert command("record", str(bare), "--spark", "3.3", "--results", str(tmp_path / "r")) == 3
+        assert exit_code_of("record", str(bare), "--spark", "3.3", "--results", str(tmp_path / "r")) == 3
         assert bare.read_text() == BARE
         assert "nothing was recorded" in capsys.readouterr().err
 
@@ -142,18 +135,18 @@ class TestNew:
     @pytest.mark.parametrize("kind", get_args(Kind))
     def test_each_is_a_valid_case(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "mine" / "case.yaml"
-        assert command("new", str(path), "--kind", kind) == 0
+        assert exit_code_of("new", str(path), "--kind", kind) == 0
         loaded = discovery.load([path])
         assert loaded.problems == ()
         assert all(step.expect is None for step in loaded.cases[0].steps)
 
     def test_nothing_is_written_over(self, bare: Path, capsys) -> None:
-        assert command("new", str(bare)) == 2
+        assert exit_code_of("new", str(bare)) == 2
         assert bare.read_text() == BARE
         assert "exists: choose another name" in capsys.readouterr().err
 
     def test_it_is_a_yaml_file(self, tmp_path: Path) -> None:
-        assert command("new", str(tmp_path / "case.txt")) == 2
+        assert exit_code_of("new", str(tmp_path / "case.txt")) == 2
 
     def test_a_case_on_a_function_has_its_streams(self, tmp_path: Path, monkeypatch) -> None:
         (tmp_path / "src" / "acme").mkdir(parents=True)
@@ -165,7 +158,7 @@ class TestNew:
         )
         monkeypatch.chdir(tmp_path)
         path = tmp_path / "cases" / "job.yaml"
-        assert command("new", str(path), "--call", "acme.jobs:build") == 0
+        assert exit_code_of("new", str(path), "--call", "acme.jobs:build") == 0
         loaded = discovery.load([path])
         assert loaded.problems == ()
         (case,) = loaded.cases
@@ -179,12 +172,12 @@ class TestNew:
         assert json.loads(schema.read_text())["$id"] == ADDRESS
         # The schema that is there stays: it may be the team's.
         schema.write_text("{}")
-        assert command("new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src") == 0
+        assert exit_code_of("new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src") == 0
         assert schema.read_text() == "{}"
 
     def test_editors_find_the_schema_of_every_new_case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def modeline(path: Path, *more: str) -> str:
-            assert command("new", str(path), *more) == 0
+            assert exit_code_of("new", str(path), *more) == 0
             return path.read_text().splitlines()[0]
 
         monkeypatch.chdir(tmp_path)
@@ -212,13 +205,13 @@ class TestNew:
         (tmp_path / "jobs.py").write_text("def build(spark, orders): ...\ndef alone(spark): ...\n")
         (tmp_path / "broken.py").write_text("def build(:\n")
         monkeypatch.chdir(tmp_path)
-        assert command("new", "case.yaml", "--call", call) == 2
+        assert exit_code_of("new", "case.yaml", "--call", call) == 2
         assert said in capsys.readouterr().err
         assert not (tmp_path / "case.yaml").exists()
 
 
 def test_the_schema_is_the_published_one(capsys) -> None:
-    assert command("schema") == 0
+    assert exit_code_of("schema") == 0
     assert capsys.readouterr().out == (discovery.shipped() / "schema.json").read_text(encoding="utf-8")
 
 

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.judging.comparison import MEANINGS
 from conformance.suite.discovery import Suite
 from reports.analysis.releases import released, releases_between, routes
@@ -19,6 +18,7 @@ from reports.results.lookup import NoSuchVersion
 from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support import cells as a
+from tests.support.commands import exit_code_of
 from tests.support.observations import differs
 
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4")
@@ -159,16 +159,11 @@ class TestDossier:
 
 
 class TestCommand:
-    def run(self, *arguments: str) -> int:
-        with pytest.raises(SystemExit) as stopped:
-            main(["report", *arguments])
-        return int(stopped.value.code or 0)
-
     def test_it_names_what_it_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         report(tmp_path)
         about = [str(tmp_path / "r.jsonl"), "-o", str(tmp_path / "out")]
-        assert self.run(*about, "--from", "3.5.9", "--to", "4.1") == 0
+        assert exit_code_of("report", *about, "--from", "3.5.9", "--to", "4.1") == 0
         assert capsys.readouterr().out.count("3.5.9-4.1.4") == 3
-        assert self.run(*about, "--from", "3.5.9") == 2
+        assert exit_code_of("report", *about, "--from", "3.5.9") == 2
         assert "name both versions" in capsys.readouterr().err
-        assert self.run(*about, "--from", "3.5.9", "--to", "4.1", "--single-file") == 2
+        assert exit_code_of("report", *about, "--from", "3.5.9", "--to", "4.1", "--single-file") == 2

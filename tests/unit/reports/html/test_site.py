@@ -30,6 +30,7 @@ from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support import effort
+from tests.support.commands import exit_code_of
 from tests.support.observations import batch, step
 from tests.support.runs import written
 
@@ -268,32 +269,26 @@ class TestWithoutTheCases:
 
 
 class TestCommand:
-    def run(self, *arguments: str) -> int:
-        with pytest.raises(SystemExit) as stopped:
-            main(["report", *arguments])
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code
-
     def test_it_says_what_to_open(self, tmp_path, monkeypatch, capsys) -> None:
         monkeypatch.chdir(tmp_path)
         written(tmp_path / "results.jsonl")
-        assert self.run("results.jsonl") == 0
+        assert exit_code_of("report", "results.jsonl") == 0
         assert capsys.readouterr().out == "site/index.html\n"
-        assert self.run("results.jsonl", "--output", "one", "--single-file") == 0
+        assert exit_code_of("report", "results.jsonl", "--output", "one", "--single-file") == 0
         assert Path("one/report.html").is_file()
 
     def test_shards_are_put_together(self, tmp_path, monkeypatch) -> None:
         monkeypatch.chdir(tmp_path)
         for version in ("3.5.9", "4.3.0"):
             written(tmp_path / version, targets=(f"spark-{version}",))
-        assert self.run("3.5.9", "4.3.0") == 0
+        assert exit_code_of("report", "3.5.9", "4.3.0") == 0
         assert Path("site/compare/3.5.9..4.3.0.html").is_file()
 
     def test_what_is_wrong_with_a_file_is_told_and_nothing_written(self, tmp_path, monkeypatch, capsys) -> None:
         monkeypatch.chdir(tmp_path)
         path = written(tmp_path / "results.jsonl")
         path.write_text(re.sub(r'"format":\d+', '"format":99', path.read_text(), count=1))
-        assert self.run("results.jsonl") == 3
+        assert exit_code_of("report", "results.jsonl") == 3
         assert "upgrade watermark-conformance" in capsys.readouterr().err
         assert not Path("site").exists()
 
