@@ -304,7 +304,7 @@ def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> Verdict | N
 
 
 def no_handoff(handoff: CheckpointHandoff, pair: VersionPair, status: NoAnswer, reason: str) -> Verdict:
-    """The verdict on a checkpoint that was not handed over, or without an answer."""
+    """Make the verdict on a checkpoint that was not handed over, or without an answer."""
     return no_answer(handoff.case, pair.to, status, reason, origin=pair.origin, cut=handoff.cut)
 
 
@@ -382,7 +382,7 @@ def _judged(verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, obs
 def _outcome(
     verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, observation: Observation
 ) -> Outcome | None:
-    """What the query did with the checkpoint: as the case says it if the verdict is so, else as it was observed."""
+    """Return what the query did with the checkpoint: as the case says if the verdict is so, else as it was observed."""
     if verdict.status == "broken":
         return "no answer"
     if verdict.status == "unsupported":
@@ -397,7 +397,7 @@ def _outcome(
 
 
 def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome:
-    """What becomes of a checkpoint according to its case, of which no version lacks a feature."""
+    """Return what becomes of a checkpoint according to its case, of which no version lacks a feature."""
     case, cut = handoff.case, handoff.cut
     entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
     if entry is None:
@@ -417,7 +417,7 @@ def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome
 
 
 def _changed(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
-    """What each step must show, with what an entry changes from the cut on."""
+    """Overlay what each step must show with what an entry changes from the cut on."""
     changes = {number: change for number, change in entry.steps.items() if number >= handoff.cut}
     steps = (
         overlaid(step, changes[step.step.number], handoff.case) if step.step.number in changes else step

@@ -315,14 +315,14 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
 
 
 def with_judgement(verdict: Verdict, result: Judgement, entry: Documented | None) -> Verdict:
-    """The verdict with what findings amount to, where an entry of the case may cover the cell."""
+    """Complete a verdict by what findings amount to; an entry of the case may cover the cell."""
     status: Status = result.failure or as_documented(entry)
     documented = None if status == "broken" else entry
     return replace(verdict, status=status, findings=result.findings, notes=result.notes, differs=documented)
 
 
 def as_documented(entry: Documented | None) -> Status:
-    """The status of a cell that does what its entry says, or without an entry what the case says."""
+    """Return the status of a cell that does what its entry says, or without an entry what the case says."""
     return "conforms" if entry is None else "bug" if entry.bug else "differs"
 
 
@@ -342,7 +342,7 @@ def no_answer(
     origin: SparkVersion | None = None,
     cut: int | None = None,
 ) -> Verdict:
-    """The verdict on a cell that no engine answered: the harness failed, there is nothing to answer, or it did not run."""
+    """Make the verdict on a cell that no engine answered: the harness failed, the case does not apply, or it did not run."""
     outcome: Outcome | None = None if cut is None or status == "not-applicable" else "no answer"
     return Verdict(case.id, version, status, notes=(reason,), origin=origin, cut=cut, outcome=outcome)
 

@@ -140,7 +140,7 @@ def record(resumption: Resumption) -> dict[str, Any]:
     return {
         "checkpoint": resumption.checkpoint.where,
         "to": str(resumption.target.version),
-        "resumes": resumption.verdict.outcome == "resumed",
+        "outcome": resumption.verdict.outcome,
         "error": None if error is None else {"class": error.name, "message": error.message},
         "failure": resumption.verdict.reason if resumption.observation is None else None,
         "micro_batches": [

@@ -184,7 +184,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
-    """The record of a judged cell; its run is None if it needed none."""
+    """Record a judged cell; its run is None if it needed none."""
     origin = task.origin.name if task.cut is not None else None
     if run is None:
         return Cell.of(task.case, task.target.name, verdict, origin=origin)
@@ -263,7 +263,7 @@ class JudgeCases:
 
 
 def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
-    """The handoff of a cell with a cut, and the versions between which it happens."""
+    """Return the handoff of a cell with a cut, and the versions between which it happens."""
     assert task.cut is not None
     interfaces = task.origin.interface, task.target.interface
     return CheckpointHandoff(task.case, task.cut), VersionPair(task.origin.version, task.target.version, interfaces)

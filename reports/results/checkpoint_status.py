@@ -26,20 +26,11 @@ BUG = MARKS["bug"]
 Colour: TypeAlias = Status | Literal["refused"]
 """How a cell with a checkpoint is drawn and counted: by its status, but ``refused`` if the case documents that it is."""
 
-WORST_FIRST: Sequence[Colour] = (
-    "violates",
-    "flaky",
-    "refused",
-    "differs",
-    "bug",
-    "broken",
-    "unsupported",
-    "conforms",
-    "not-run",
-    "not-applicable",
-)
-NORMAL: frozenset[Status] = frozenset({"conforms", "not-applicable", "not-run"})
+_ABNORMAL: Sequence[Colour] = ("violates", "flaky", "refused", "differs", "bug", "broken", "unsupported")
+NORMAL: Sequence[Status] = ("conforms", "not-run", "not-applicable")
+WORST_FIRST: Sequence[Colour] = (*_ABNORMAL, *NORMAL)
 
+_DOCUMENTED: Sequence[Status] = ("differs", "bug")
 _AS_DOCUMENTED: Mapping[Outcome, Mark] = {
     outcome: replace(mark if outcome == "refused" else MARKS["differs"], word=f"{mark.word}, as documented")
     for outcome, mark in OUTCOMES.items()
@@ -53,30 +44,20 @@ _OF_A_STATUS: Mapping[Status, Mark] = {
 }
 
 
-def is_documented(status: Status, outcome: Outcome | None) -> bool:
-    """Whether the query did otherwise with the checkpoint, and the case documents it."""
-    return outcome is not None and status in ("differs", "bug")
-
-
 def mark_of(status: Status, outcome: Outcome | None) -> Mark:
-    """The mark of a cell with a checkpoint: of the outcome that its case documents, else of its status."""
-    if outcome is not None and is_documented(status, outcome):
-        return _AS_DOCUMENTED[outcome]
-    return _OF_A_STATUS[status]
+    """Return the mark of a cell with a checkpoint: of the outcome that its case documents, else of its status."""
+    return _AS_DOCUMENTED[outcome] if outcome is not None and status in _DOCUMENTED else _OF_A_STATUS[status]
 
 
 def colour_of(status: Status, outcome: Outcome | None) -> Colour:
-    if not is_documented(status, outcome):
+    """Return the colour of such a cell."""
+    if outcome is None or status not in _DOCUMENTED:
         return status
     return "refused" if outcome == "refused" else "differs"
 
 
 CHECKPOINT_MARKS: Sequence[Mark] = tuple(
-    dict.fromkeys(
-        mark
-        for status in MARKS
-        for mark in (_AS_DOCUMENTED.values() if status in ("differs", "bug") else [_OF_A_STATUS[status]])
-    )
+    dict.fromkeys(mark_of(status, outcome) for status in MARKS for outcome in OUTCOMES)
 )
 """Every mark of a cell with a checkpoint, in display order."""
 

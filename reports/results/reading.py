@@ -101,7 +101,8 @@ class ResultsFile:
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
-        values |= {"_place": (self, line.offset, len(line.content)), "_line": line.number}
+        # One name for all: with one more, the dict of a cell would take twice the memory.
+        values["_place"] = self, line.offset, len(line.content), line.number
         # Nobody asks which fields a record names, and the sets take more memory than the values.
         cell.model_fields_set.clear()
 
@@ -143,12 +144,12 @@ class ResultsFile:
 class _Stored:
     """What makes a cell one whose observations stay in its file: apart from it, as pydantic keeps private fields elsewhere."""
 
-    _place: tuple[ResultsFile, int, int]
-    _line: int
+    _place: tuple[ResultsFile, int, int, int]
+    """The file, the position of its line there, the length and the number of the line."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
-            return getattr(_read_again(*self._place), name)
+            return getattr(_read_again(*self._place[:3]), name)
         return super().__getattr__(name)  # type: ignore[misc]
 
     @property
@@ -158,13 +159,13 @@ class _Stored:
     @property
     def line(self) -> int:
         """Its line in the file, from 1."""
-        return self._line
+        return self._place[3]
 
     def whole(self) -> Any:
         if "_place" not in vars(self):
             return self
         known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
-        return _read_again(*self._place).model_copy(update=known)
+        return _read_again(*self._place[:3]).model_copy(update=known)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
         whole = self.whole()
@@ -179,7 +180,7 @@ class _Stored:
         return hash(self.whole())
 
     def model_dump_json(self, **options: Any) -> str:
-        file, offset, length = self._place
+        file, offset, length, _ = self._place
         if not options:
             return file.text(offset, length)
         return str(self.whole().model_dump_json(**options))

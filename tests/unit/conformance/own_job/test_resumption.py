@@ -73,7 +73,7 @@ RAN = step(1, batch(7, window("12:00", "12:10", 1), state=(2,)))
 def test_the_answer_comes_first_and_then_what_is_known(found: Resumption, code: int, lines: list[str]) -> None:
     assert found.exit_code == code
     assert [f"{one.glyph} {one.text}" for one in statements(found)] == lines
-    assert record(found)["resumes"] == (code == 0)
+    assert (record(found)["outcome"] == "resumed") == (code == 0)
 
 
 def test_a_refusal_has_its_reason_and_its_workaround() -> None:
