@@ -15,11 +15,8 @@ A soak (``harness/soak/soak.py``) uses the same protocol with requests of its ow
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -330,7 +327,7 @@ ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discrim
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
-    """Each message's name and its JSON Schema; ``python -m harness.engine.protocol harness/engine/messages`` writes them."""
+    """Each message's name and its JSON Schema; ``python -m tools.regenerate`` writes them."""
     messages = (
         CaseRequest,
         ProgramRequest,
@@ -346,8 +343,3 @@ def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     )
     for message in messages:
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
-
-
-if __name__ == "__main__":
-    for name, schema in schemas():
-        Path(sys.argv[1], f"{name}.schema.json").write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
