@@ -20,7 +20,7 @@ from conformance.core.operations import JoinType, Pipeline
 from conformance.core.spark_types import Schema
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
-JoinKind: TypeAlias = JoinType | Literal["leftAnti"]
+JoinKind: TypeAlias = Literal[JoinType, "leftAnti"]
 
 
 class StreamColumn(NamedTuple):
