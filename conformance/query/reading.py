@@ -115,7 +115,7 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class Deduplication:
-    """``dropDuplicates``, ``dropDuplicatesWithinWatermark`` or ``distinct`` of a DataFrame."""
+    """A deduplication of a DataFrame by columns; by all if there are none."""
 
     columns: tuple[str, ...]
     """The columns that are compared; empty means all."""

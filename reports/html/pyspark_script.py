@@ -7,15 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never, get_args
 
 from conformance.core import operations
-from conformance.core.case import (
-    Add,
-    Backlog,
-    Case,
-    Partitioned,
-    Restart,
-    Row,
-    Trigger,
-)
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, Trigger
 from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value

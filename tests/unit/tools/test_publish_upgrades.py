@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import (
-    Case,
-    ExpectedError,
-    Upgrade,
-)
+from conformance.core.case import Case, ExpectedError, Upgrade
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
