@@ -70,6 +70,9 @@ def _lines(compared: BesideApache) -> Iterator[Text]:
         yield Text(f"  ≠ {cell.case}: {cell.divergence}")
     if compared.changed:
         yield Text(f"  {counted(len(compared.changed), 'case')} changed since and not compared", style="yellow")
+    if compared.newer:
+        newer = counted(len(compared.newer), "case")
+        yield Text(f"  {newer} of the suite newer than this run{some(compared.newer)}", style="yellow")
     if provenance.note:
         yield Text(f"  {provenance.note}", style="dim")
 
@@ -87,4 +90,5 @@ def _record(compared: BesideApache) -> dict[str, Any]:
         "different": [cell.case for cell in compared.different],
         "refused": {why: [cell.case for cell in cells] for why, cells in compared.refused.items()},
         "changed": list(compared.changed),
+        "newer": list(compared.newer),
     }

@@ -61,6 +61,7 @@ JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
 TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
+NullCheck: TypeAlias = Literal["any", "all"]
 Form: TypeAlias = Literal["keys", "list", "mapping"]
 """How an operation is written: its first field under its name and each other one under its own key; or all fields in order as a list, or as
 a mapping, under its name."""
@@ -200,6 +201,26 @@ class Where(Filter):
     """Keep the rows for which the expression is true."""
 
     condition: str = holds(Role.EXPRESSION)
+
+
+class Dropna(Filter):
+    """Keep the rows that have a value, neither null nor NaN, in these columns."""
+
+    form = "mapping"
+    how: NullCheck = chooses(
+        get_args(NullCheck),
+        "check",
+        "`any`: drop a row with a null in any column; `all`: only one with nulls in all; `any` if absent.",
+        default="any",
+    )
+    thresh: int | None = holds(
+        Role.NUMBER, "Keep the rows that have a value in that many columns, whatever `how` says.", default=None
+    )
+    subset: tuple[str, ...] = holds(Role.COLUMNS, "The columns that are looked at; all if absent.", default=())
+
+    def least(self, columns: int) -> int:
+        """In how many of so many columns a row has a value that is kept."""
+        return self.thresh or (columns if self.how == "any" else 1)
 
 
 class Select(_Operation):
@@ -439,6 +460,7 @@ Operation: TypeAlias = (
     From
     | WithWatermark
     | Where
+    | Dropna
     | Select
     | WithColumn
     | Drop

@@ -1,7 +1,7 @@
 """The JSON Schema of a case, generated from the shapes that read it: draft-07, which the YAML language server supports.
 
-``conformance schema`` prints it; ``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It
-lets editors complete and check single places of a file; only ``conformance validate`` checks how they relate to each other.
+``conformance schema`` prints it; ``python -m tools.regenerate`` writes the published one. It lets editors complete and check
+single places of a file; only ``conformance validate`` checks how they relate to each other.
 """
 
 from __future__ import annotations
@@ -53,7 +53,3 @@ def json_schema() -> dict[str, Any]:
 def rendered() -> str:
     """The text of ``cases/schema.json``."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    print(rendered(), end="")

@@ -69,7 +69,7 @@ def _whole_plan(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputM
             if any(isinstance(below, logical.Aggregate) for below in node.below):
                 yield "deduplication after aggregation", ""
             if node.within_watermark and not any(column.is_event_time for column in node.child.columns):
-                yield "dropDuplicatesWithinWatermark without watermark", ""
+                yield "deduplication within the watermark without watermark", ""
     if any(isinstance(node, logical.Sort) for node in streaming) and not (mode == "complete" and aggregations):
         yield "sorting", ""
     if mode == "update" and any(isinstance(node, logical.Limit) for node in streaming):

@@ -77,7 +77,7 @@ def _event_time(node: Deduplicate, context: OperatorContext, visible: frozenset[
             every if rules.pruned_event_time_is_filtered else tuple(column for column in every if column.id in visible)
         )
         return event_time_among(seen, rules)
-    missing = "dropDuplicatesWithinWatermark without its event time"
+    missing = "deduplication within the watermark without its event time"
     if missing in rules.refusals and not any(column.is_event_time and column.id in visible for column in every):
         raise rules.refusal(missing)
     return event_time_among(every, rules)

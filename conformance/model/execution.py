@@ -162,7 +162,7 @@ class _BatchRun:
             case logical.Join():
                 return [iter(self._static_join(node))]
             case logical.Deduplicate(within_watermark=True):
-                raise self._rules.refusal("dropDuplicatesWithinWatermark of a batch frame")
+                raise self._rules.refusal("deduplication within the watermark of a batch frame")
             case (
                 logical.Aggregate()
                 | logical.Deduplicate()

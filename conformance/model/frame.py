@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.operations import ApplyInPandasWithState, JoinType, TransformWithState
+from conformance.core.operations import ApplyInPandasWithState, Dropna, JoinType, TransformWithState
 from conformance.core.spark_types import Schema
 from conformance.model import plan as logical
-from conformance.model.columns import WINDOW_MADE, Attribute, Ids
+from conformance.model.columns import BOOLEAN, INT, WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
 from conformance.model.expressions import column as column_expression
+from conformance.model.functions import AT_LEAST
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.parsing import Parsed, read, resolve, syntax
 from conformance.model.plan import Plan, SortKey, is_streaming, walk, watermarks
@@ -70,6 +71,13 @@ class Frame:
 
     def where(self, condition: str | exp.Expr) -> Frame:
         return self.of(logical.Filter(self.plan, self.expression(condition).expression))
+
+    def dropna(self, operation: Dropna) -> Frame:
+        """``na.drop``: a filter on the number of values (`AtLeastNNonNulls`)."""
+        names = operation.subset or [column.name for column in self.plan.columns]
+        values = tuple(resolve([name], self.plan.columns, self.rules) for name in names)
+        least = Expression("literal", INT, value=operation.least(len(values)))
+        return self.of(logical.Filter(self.plan, Expression("call", BOOLEAN, (least, *values), AT_LEAST)))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
         if len(texts) > MOST_COLUMNS:

@@ -67,6 +67,8 @@ INTERVAL = DataType("interval")
 TIMESTAMP_NTZ = DataType("timestamp_ntz")
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*WHOLE, "float", "double", "decimal")
+AT_LEAST = "at_least_n_non_nulls"
+"""The function of ``dropna``, which counts NaN as NULL."""
 UNITS_US = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY_US}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -319,6 +321,11 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     ),
     "not": ScalarFunction(lambda a: not a, BOOLEAN),
     "is null": ScalarFunction(lambda a: a is None, BOOLEAN, tolerates_null=True),
+    AT_LEAST: ScalarFunction(
+        lambda least, *values: least <= sum(value is not None and value == value for value in values),
+        BOOLEAN,
+        tolerates_null=True,
+    ),
     "is not null": ScalarFunction(lambda a: a is not None, BOOLEAN, tolerates_null=True),
     "case": ScalarFunction(_case, lambda kinds: _same([*kinds[1::2], kinds[-1]]), tolerates_null=True),
     "coalesce": ScalarFunction(

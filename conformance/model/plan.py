@@ -125,7 +125,7 @@ class Aggregate(_Unary):
 
 @dataclass(frozen=True, eq=False)
 class Deduplicate(_WithColumnsOfChild):
-    """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
+    """A deduplication by columns."""
 
     keys: tuple[Attribute, ...]
     within_watermark: bool

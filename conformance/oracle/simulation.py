@@ -80,6 +80,8 @@ class _FrameBuilder:
                 return frame.with_watermark(column, delay)
             case operations.Where(condition=condition):
                 return frame.where(condition)
+            case operations.Dropna():
+                return frame.dropna(operation)
             case operations.Select(columns=columns):
                 return frame.select(*columns)
             case operations.WithColumn(column=name, expression=expression):

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
-from conformance.core.case import (
-    Case,
-    Expectation,
-    Restart,
-)
+from conformance.core.case import Case, Expectation, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation

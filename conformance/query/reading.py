@@ -19,7 +19,7 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from conformance.core.operations import JoinType
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
-JoinKind: TypeAlias = JoinType | Literal["leftAnti"]
+JoinKind: TypeAlias = Literal[JoinType, "leftAnti"]
 
 
 class StreamColumn(NamedTuple):
@@ -114,7 +114,7 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class Deduplication:
-    """``dropDuplicates``, ``dropDuplicatesWithinWatermark`` or ``distinct`` of a DataFrame."""
+    """A deduplication of a DataFrame by columns; by all if there are none."""
 
     columns: tuple[str, ...]
     """The columns that are compared; empty means all."""

@@ -85,7 +85,7 @@ def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> D
 
 
 def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
-    kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias")))
+    kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias", "dropna")))
     match kind:
         case "where":
             return filtered(draw, draft)
@@ -102,6 +102,10 @@ def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
             gone = draw(st.sampled_from(spare))
             left = {name: kind for name, kind in draft.columns.items() if name != gone}
             return draft.with_columns({"drop": [gone]}, left)
+        case "dropna":
+            subset = [name for name in draft.columns if chance(draw, 2)] or list(draft.columns)[:1]
+            checks: list[Json] = [{"how": "any"}, {"how": "all"}, {"thresh": len(subset)}]
+            return draft.then({"dropna": {**draw(st.sampled_from(checks)), "subset": subset}})
         case _:
             return draft.then({"alias": draw(st.sampled_from(("a", "b")))})
 

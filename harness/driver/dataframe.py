@@ -16,6 +16,7 @@ from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
 
 _SETTING = re.compile(r"SET\s+`?([\w.]+)`?\s*=", re.IGNORECASE)
 Operation = Dict[str, Any]
+_PREFIX = "do_"
 
 _DIRECTION = re.compile(r"\s+(asc|desc)(?:\s+nulls\s+(first|last))?\s*$", re.IGNORECASE)
 
@@ -48,13 +49,12 @@ class _Builder:
         frame = None
         for operation in operations:
             name = next(iter(operation))
-            step = getattr(self, "_" + name, None)
-            if step is None:
-                raise UnknownOperation(name)
-            frame = step(frame, operation)
+            if name not in OPERATIONS:
+                raise UnknownOperation("this driver has no operation {}".format(name))
+            frame = getattr(self, _PREFIX + name)(frame, operation)
         return frame
 
-    def _from(self, _: Any, operation: Operation) -> Any:
+    def do_from(self, _: Any, operation: Operation) -> Any:
         return self._stream(operation["from"], operation.get("name"))
 
     def _stream(self, stream: str, name: str | None = None) -> Any:
@@ -62,50 +62,54 @@ class _Builder:
             self._frames[stream, name] = self._read(stream, name)
         return self._frames[stream, name]
 
-    def _withWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_withWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         column, delay = operation["withWatermark"]
         return frame.withWatermark(column, delay)
 
-    def _where(self, frame: Any, operation: Operation) -> Any:
+    def do_where(self, frame: Any, operation: Operation) -> Any:
         return frame.where(operation["where"])
 
-    def _select(self, frame: Any, operation: Operation) -> Any:
+    def do_dropna(self, frame: Any, operation: Operation) -> Any:
+        arguments = operation["dropna"]
+        return frame.dropna(arguments.get("how", "any"), arguments.get("thresh"), arguments.get("subset"))
+
+    def do_select(self, frame: Any, operation: Operation) -> Any:
         return frame.select(*[_expr(text) for text in operation["select"]])
 
-    def _withColumn(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_withColumn(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         name, text = operation["withColumn"]
         return frame.withColumn(name, _expr(text))
 
-    def _drop(self, frame: Any, operation: Operation) -> Any:
+    def do_drop(self, frame: Any, operation: Operation) -> Any:
         return frame.drop(*operation["drop"])
 
-    def _alias(self, frame: Any, operation: Operation) -> Any:
+    def do_alias(self, frame: Any, operation: Operation) -> Any:
         return frame.alias(operation["alias"])
 
-    def _groupBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_groupBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         grouped = frame.groupBy(*[_expr(text) for text in operation["groupBy"]])
         return grouped.agg(*[_expr(text) for text in operation["agg"]])
 
-    def _join(self, frame: Any, operation: Operation) -> Any:
+    def do_join(self, frame: Any, operation: Operation) -> Any:
         other, how = self.pipeline(operation["join"]), operation.get("how", "inner").lower()
         return frame.join(other, _expr(operation["on"]), how)
 
-    def _union(self, frame: Any, operation: Operation) -> Any:
+    def do_union(self, frame: Any, operation: Operation) -> Any:
         return frame.union(self.pipeline(operation["union"]))
 
-    def _distinct(self, frame: Any, operation: Operation) -> Any:
+    def do_distinct(self, frame: Any, operation: Operation) -> Any:
         return frame.distinct() if operation["distinct"] else frame
 
-    def _dropDuplicates(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_dropDuplicates(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         names = operation["dropDuplicates"]
         return frame.dropDuplicates(names) if names else frame.dropDuplicates()
 
-    def _dropDuplicatesWithinWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_dropDuplicatesWithinWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         names = operation["dropDuplicatesWithinWatermark"]
         drop = method(frame, "dropDuplicatesWithinWatermark")  # since 3.5
         return drop(names) if names else drop()
 
-    def _applyInPandasWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_applyInPandasWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["applyInPandasWithState"]
         chosen = STATE_FUNCTIONS[arguments["with"]]
         apply = method(frame.groupBy(*arguments["by"]), "applyInPandasWithState")  # since 3.4
@@ -113,7 +117,7 @@ class _Builder:
         mode, timeout = arguments.get("outputMode", "append"), arguments.get("timeout", "NoTimeout")
         return apply(chosen.function, chosen.emits, chosen.keeps, mode, timeout)
 
-    def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["transformWithState"]
         in_pandas = arguments.get("inPandas", True)
         processor = (STATEFUL_PROCESSORS if in_pandas else ROW_PROCESSORS)[arguments["with"]]
@@ -133,13 +137,13 @@ class _Builder:
             arguments.get("eventTimeColumn", ""),
         )
 
-    def _orderBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+    def do_orderBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         return frame.orderBy(*[ordering(text) for text in operation["orderBy"]])
 
-    def _limit(self, frame: Any, operation: Operation) -> Any:
+    def do_limit(self, frame: Any, operation: Operation) -> Any:
         return frame.limit(operation["limit"])
 
-    def _sql(self, frame: Any, operation: Operation) -> Any:
+    def do_sql(self, frame: Any, operation: Operation) -> Any:
         # All frames are built before any view is made: a view inside one of them may have the name of another.
         views = {name: self.pipeline(nested) for name, nested in operation.get("views", {}).items()}
         views[operation["as"]] = frame
@@ -152,7 +156,7 @@ class _Builder:
             check_statement(self._session, text)
         return self._session.sql(text)
 
-    def _call(self, frame: Any, operation: Operation) -> Any:
+    def do_call(self, frame: Any, operation: Operation) -> Any:
         if self._code is None:
             raise NotPermitted("the query calls Python code of its author")
         called = operation["call"]
@@ -182,6 +186,10 @@ class _Builder:
             known = ", ".join(streams)
             raise ValueError("the program reads {}, and the streams of the case are {}".format(source.name, known))
         return self._stream(source.name, source.given)
+
+
+OPERATIONS = frozenset(name[len(_PREFIX) :] for name in vars(_Builder) if name.startswith(_PREFIX))
+"""The names of the operations that it can do."""
 
 
 def _is_left_out(statement: str) -> bool:

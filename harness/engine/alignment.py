@@ -12,12 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
-from conformance.core.case import (
-    Case,
-    Partitioned,
-    Restart,
-    Step,
-)
+from conformance.core.case import Case, Partitioned, Restart, Step
 from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
 from conformance.core.operations import From, Pipeline
 from harness.engine.request import arrivals_of

@@ -12,11 +12,8 @@ A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` a
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -312,7 +309,7 @@ ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
-    """Each message's name and its JSON Schema; ``python -m harness.engine.protocol harness/engine/messages`` writes them."""
+    """Each message's name and its JSON Schema; ``python -m tools.regenerate`` writes them."""
     messages = (
         CaseRequest,
         ProgramRequest,
@@ -326,8 +323,3 @@ def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     )
     for message in messages:
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
-
-
-if __name__ == "__main__":
-    for name, schema in schemas():
-        Path(sys.argv[1], f"{name}.schema.json").write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")

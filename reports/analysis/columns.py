@@ -97,6 +97,8 @@ class BesideApache:
     different: tuple[DifferentCell, ...]
     changed: tuple[str, ...]
     """The cases that have changed since the column was made; they are not compared."""
+    newer: tuple[str, ...]
+    """The cases that the suite has got since a column was made that covers all of it."""
     of: int
     """The number of cases that the suite has now."""
 
@@ -189,10 +191,11 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
     """Compares a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = tuple(_changed(ran, digests))
+    newer = tuple(sorted(digests.keys() - ran.keys())) if column.provenance.covers == "all" else ()
     try:
         difference = compare(apache, column.results)
     except NothingInCommon:
-        return BesideApache(column, None, 0, (), changed, len(digests))
+        return BesideApache(column, None, 0, (), changed, newer, len(digests))
     release = difference.pairs[0][0]
     answered = {cell.case: cell for cell in apache.cells if cell.target == release.name and cell.status not in _SILENT}
     compared = [
@@ -204,7 +207,7 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
     ]
     cases = {cell.case for cell in compared}
     different = tuple(cell for cell in difference.different if cell.case in cases)
-    return BesideApache(column, release, len(compared), different, changed, len(digests))
+    return BesideApache(column, release, len(compared), different, changed, newer, len(digests))
 
 
 def _refusal(cell: Cell) -> str:

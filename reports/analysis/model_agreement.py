@@ -13,9 +13,7 @@ from typing import get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
-from conformance.core.case import (
-    Case,
-)
+from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.operations import OutputMode
 from conformance.core.versions import SparkVersion

@@ -9,15 +9,7 @@ from typing import Any, assert_never, get_args
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from conformance.core import operations
-from conformance.core.case import (
-    Add,
-    Backlog,
-    Case,
-    Partitioned,
-    Restart,
-    Row,
-    Trigger,
-)
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, Trigger
 from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
@@ -138,15 +130,19 @@ class QueryWriter:
                 calls = [f".withColumn({text_of(column)}, expr({text_of(expression)}))"]
             case operations.Where(condition=condition):
                 calls = [f".where({text_of(condition)})"]
+            case operations.Dropna(how=check, thresh=thresh, subset=subset):
+                written = text_of(check) if thresh is None else repr(thresh) if self.scala else f"thresh={thresh}"
+                among = f", {'' if self.scala else 'subset='}{self._list(subset)}" if subset else ""
+                calls = [f".{'na.drop' if self.scala else 'dropna'}({written}{among})"]
             case operations.Drop(columns=columns):
                 calls = [f".drop({_texts(columns)})"]
             case operations.Alias(alias=alias):
                 calls = [f".alias({text_of(alias)})"]
             case operations.Limit(rows=rows):
                 calls = [f".limit({rows})"]
-            case operations.OrderBy(orders=written):
-                orders = ", ".join(map(_sort_order, written))
-                calls = [f".orderBy({orders.replace('()', '') if self.scala else orders})"]
+            case operations.OrderBy(orders=orders):
+                directed = ", ".join(map(_sort_order, orders))
+                calls = [f".orderBy({directed.replace('()', '') if self.scala else directed})"]
             case operations.Deduplication(columns=columns):
                 calls = [f".{operation.name}({self._list(columns) if columns else ''})"]
             case operations.ApplyInPandasWithState(with_=function):

@@ -9,17 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from conformance.core import operations
-from conformance.core.case import (
-    Add,
-    Case,
-    Expectation,
-    Idle,
-    Partitioned,
-    Restart,
-    Row,
-    Start,
-    Step,
-)
+from conformance.core.case import Add, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
 from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema

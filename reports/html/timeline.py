@@ -14,9 +14,7 @@ from statistics import median
 from typing import Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, RowAccount, Span
-from conformance.core.case import (
-    Case,
-)
+from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.operations import OutputMode
 from conformance.core.values import show_in_full

@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.core.case import (
-    Add,
-    Case,
-    Differs,
-    Expectation,
-    ExpectationChange,
-    Partitioned,
-    Step,
-)
+from conformance.core.case import Add, Case, Differs, Expectation, ExpectationChange, Partitioned, Step
 from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
 from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema

@@ -23,16 +23,7 @@ from conformance.model.expressions import (
 )
 from conformance.model.functions import BY_ORDER
 from conformance.model.join_bounds import PRESERVED
-from conformance.model.plan import (
-    Plan,
-    beneath,
-    expressions,
-    is_streaming,
-    stateful,
-    streams,
-    walk,
-    with_children,
-)
+from conformance.model.plan import Plan, beneath, expressions, is_streaming, stateful, streams, walk, with_children
 from conformance.model.rules import Rules
 
 

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import (
-    Add,
-    Backlog,
-    Case,
-    Change,
-    Partitioned,
-    Restart,
-    Step,
-)
+from conformance.core.case import Add, Backlog, Case, Change, Partitioned, Restart, Step
 from conformance.core.observation import BatchSeen, SourceRead
 from conformance.core.operations import Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema

@@ -6,16 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.core.case import (
-    Backlog,
-    Case,
-    ExpectedError,
-    Idle,
-    Partitioned,
-    Restart,
-    Start,
-    Upgrade,
-)
+from conformance.core.case import Backlog, Case, ExpectedError, Idle, Partitioned, Restart, Start, Upgrade
 from conformance.core.observation import StepSeen
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion, VersionRange

@@ -184,7 +184,7 @@ def test_deduplications() -> None:
     old, new = Queries("3.3.4"), Queries("4.3.0")
     assert refusal(old.windowed(old.stream()).drop_duplicates("n"), "append") == "deduplication after aggregation"
     assert refusal(new.windowed(new.stream()).drop_duplicates("n"), "append") is None
-    name = "dropDuplicatesWithinWatermark without watermark"
+    name = "deduplication within the watermark without watermark"
     assert refusal(new.stream(watermark=False).drop_duplicates("ka", within_watermark=True), "append") == name
     assert refusal(new.stream().drop_duplicates("ka", within_watermark=True), "append") is None
     assert refusal(new.stream(watermark=False).drop_duplicates("ka"), "append") is None

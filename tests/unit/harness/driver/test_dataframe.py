@@ -7,7 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.dataframe import build
+from conformance.core import operations
+from harness.driver.dataframe import OPERATIONS, build
 from harness.driver.errors import NotPermitted
 from harness.driver.jobs.own_code import AuthorCode
 from harness.driver.jobs.program import ProgramSource
@@ -54,6 +55,18 @@ def whole(calls, *operations):
 
     session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
     return build(list(operations), read, session, AuthorCode([])).text
+
+
+def test_it_has_the_operations_of_the_language():
+    assert {*OPERATIONS} == {*operations.OPERATIONS}
+
+
+@pytest.mark.parametrize(
+    ("written", "call"),
+    [({}, "any, None, None"), ({"how": "all", "subset": ["k"]}, "all, None, ['k']"), ({"thresh": 2}, "any, 2, None")],
+)
+def test_dropna_gets_what_is_written(calls, written, call):
+    assert built(calls, {"dropna": written}) == f"a.dropna({call})"
 
 
 @pytest.mark.parametrize(

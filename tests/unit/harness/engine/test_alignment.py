@@ -6,18 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import (
-    Add,
-    Advance,
-    Backlog,
-    Case,
-    Change,
-    Idle,
-    KafkaSource,
-    Partitioned,
-    Restart,
-    Step,
-)
+from conformance.core.case import Add, Advance, Backlog, Case, Change, Idle, KafkaSource, Partitioned, Restart, Step
 from conformance.core.observation import BatchSeen, SourceRead, TopicRead
 from conformance.core.operations import From, Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema

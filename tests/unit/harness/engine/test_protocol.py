@@ -23,7 +23,7 @@ def test_the_published_schemas_are_those_of_the_code():
     published = {
         path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in PUBLISHED.glob("*.json")
     }
-    assert published == dict(schemas()), "run: python -m harness.engine.protocol harness/engine/messages"
+    assert published == dict(schemas()), "run: python -m tools.regenerate"
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import (
-    Advance,
-    Idle,
-    Restart,
-    Step,
-)
+from conformance.core.case import Advance, Idle, Restart, Step
 from conformance.core.operations import read_pipeline
 from harness.engine.request import request_for, segments_of
 from tests.support.runs import case_named

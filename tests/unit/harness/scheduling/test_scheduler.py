@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import (
-    KafkaSource,
-    NeedsCode,
-)
+from conformance.core.case import KafkaSource, NeedsCode
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery

@@ -8,10 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
-from conformance.core.case import (
-    Case,
-    Restart,
-)
+from conformance.core.case import Case, Restart
 from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.operations import read_pipeline
