@@ -40,8 +40,8 @@ ON_ONE_WORKER = re.compile(
 """Modules that one worker runs whole. Tests of a browser, of images and of the documentation share something that is slow to start,
 without a fixture of the module. Unit tests share what a process computes once, and are shorter than the time it takes to hand one out."""
 
-SPECIFICATION = "published_specification"
-"""Modules that say this ask the model about all cases, which a process does once."""
+PUBLISHED = re.compile("published_(?:report|specification)")
+"""Modules that say this read all published results, and ask the model about all cases, which a process does once."""
 
 OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
 
@@ -51,8 +51,8 @@ def group(path: str) -> str | None:
     """What runs on one worker, one after the other, with the tests of this module: two workers would each make its fixtures, and
     take away what the other one still uses where both make the same thing, an image for one."""
     text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else ""
-    if SPECIFICATION in text:
-        return SPECIFICATION
+    if PUBLISHED.search(text):
+        return PUBLISHED.pattern
     if found := ON_ONE_WORKER.match(path):
         return found[0]
     return path if OF_A_MODULE.search(text) else None

@@ -166,13 +166,13 @@ def shorter(answer):
 
 
 def test_an_answer_that_does_not_repeat_is_not_a_find():
-    campaign, finds = run_campaign([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 24)
+    campaign, finds = run_campaign([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 12)
     assert [*finds] == []
     assert campaign.tally.unsteady == 1
 
 
 def test_an_oracle_without_an_answer_is_counted():
-    campaign, finds = run_campaign([Strange(lambda n, _: OracleAnswer(None, "the engine died"))], ByTheModel(), 24)
+    campaign, finds = run_campaign([Strange(lambda n, _: OracleAnswer(None, "the engine died"))], ByTheModel(), 12)
     assert [*finds] == []
     assert campaign.tally.unanswered == {"strange": campaign.tally.cases}
     assert campaign.tally.last_unanswered == "the engine died"
