@@ -6,7 +6,7 @@ from itertools import chain
 
 from conformance.core.data import read_data
 from conformance.core.versions import VersionRange, falling_into, releases
-from conformance.language.pipelines import operations_in, queries_of
+from conformance.language.pipelines import kind_of, operations_in, queries_of
 from conformance.language.source import Node, Report, child, entries_of, items_of, text_of
 from conformance.language.steps import is_driven
 
@@ -26,8 +26,8 @@ def check_clock(case: Node, report: Report) -> None:
         for step in steps:
             report.forbid(step, "advance", f"`advance` moves the clock of a query that the case drives: {_DRIVE}")
         for operation in chain.from_iterable(operations_in(query) for query, _ in queries_of(case)):
-            for name, (key, mode, function) in _TIMERS.items():
-                of = child(operation, name)
+            if (kind := kind_of(operation)) is not None and kind.name in _TIMERS:
+                (key, mode, function), of = _TIMERS[kind.name], child(operation, kind.name)
                 if text_of(child(of, key)) == mode and text_of(child(of, "with")) == function:
                     message = f"when the timers of {function!r} fire is up to the clock: {_DRIVE}"
                     report.add(child(of, key) or case, message)

@@ -13,7 +13,7 @@ from conformance.core.operations import Operation, Pipeline, TransformWithState,
 from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
-from conformance.language.pipelines import operations_in, parts_of, queries_of
+from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
 from conformance.language.source import (
     Items,
     Node,
@@ -313,8 +313,11 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
             continue
         refused = child(step, "expect", "error") is not None
         for operation in operations_in(query):
-            _check_views(operation, report)
-            _check_state(operation, report)
+            kind = kind_of(operation)
+            if kind is operations.Sql:
+                _check_views(operation, report)
+            elif kind is TransformWithState:
+                _check_state(operation, report)
             for _, node in () if refused else parts_of(operation, Role.DELAY):
                 if isinstance(node, Scalar):
                     _check_duration(str(node.value), node, 0, report, negative=False)

@@ -140,7 +140,7 @@ def _of_case(case: Case) -> Iterator[str]:
     yield from case.conf
     for operation in case.operations():
         yield operation.name
-        yield from _FUNCTION.findall(" ".join(operation.texts()))
+        yield from _FUNCTION.findall(repr(operation.wire()))
     for step in case.steps:
         if step.expect is not None:
             yield from _metrics(step.expect)
