@@ -51,7 +51,7 @@ def one_of_them_wrong(monkeypatch, two_versions):
 
 
 def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
-    done = run("--model", "--max-cases", "20", "--seed", "3", "--output", str(tmp_path / "found"))
+    done = run("--model", "--max-cases", "40", "--seed", "3", "--output", str(tmp_path / "found"))
     assert done.exit_code == 0, done.output
     assert "seed 3" in done.output
     assert "0 finds" in done.output

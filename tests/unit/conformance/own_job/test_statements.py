@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.judging.verdict import not_run
+from conformance.judging.verdict import no_answer
 from conformance.own_job.records import record
 from conformance.own_job.statements import statements
 from conformance.own_job.verdict import Handoffs, JobVerdict, WholeRun
@@ -18,7 +18,9 @@ from tests.support.observations import case, expect
 
 def verdict(*handoffs: Handoffs) -> JobVerdict:
     of = case(expect())
-    before, after = (WholeRun(CellTask(of, (target,)), None, not_run(of, target.version, "")) for target in (OLD, NEW))
+    before, after = (
+        WholeRun(CellTask(of, (target,)), None, no_answer(of, target.version, "not-run", "")) for target in (OLD, NEW)
+    )
     targets = unseen(OLD, "local"), unseen(NEW, "local")
     return JobVerdict(of, datetime.now(UTC), *targets, {}, (before, after), handoffs, "unknown", None, ())
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from conformance.cli.new import Kind
+from conformance.cli.new import NewCaseKind
 from conformance.core.case import ExpectedError
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
@@ -132,7 +132,7 @@ class TestRecord:
 
 
 class TestNew:
-    @pytest.mark.parametrize("kind", get_args(Kind))
+    @pytest.mark.parametrize("kind", get_args(NewCaseKind))
     def test_each_is_a_valid_case(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "mine" / "case.yaml"
         assert exit_code_of("new", str(path), "--kind", kind) == 0

@@ -416,8 +416,8 @@ def test_a_query_between_its_runs_has_a_copy_of_its_checkpoint_and_no_plan(tmp_p
     there.planning_paused = there.plan = lambda query, *_: query._jsq
     asked = request(tmp_path, {"where": "x > 1"})
     steps = [
-        execution.Step(action="restart", batches=[], how="graceful", plan=True),
-        execution.Step(action="idle", batches=[], keep=str(tmp_path / "copy")),
+        execution.StepRequest(action="restart", batches=[], how="graceful", plan=True),
+        execution.StepRequest(action="idle", batches=[], keep=str(tmp_path / "copy")),
     ]
     running = execution.Execution(there, execution.CaseRequest(**{**vars(asked), "trigger": trigger, "steps": steps}))
     (tmp_path / "x").mkdir()
