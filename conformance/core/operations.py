@@ -209,7 +209,7 @@ class Dropna(Filter):
     form = "mapping"
     how: NullCheck = chooses(
         get_args(NullCheck),
-        "check",
+        "null check",
         "`any`: drop a row with a null in any column; `all`: only one with nulls in all; `any` if absent.",
         default="any",
     )
