@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast, dataclass_transform, get_args
 
 from pydantic.alias_generators import to_camel
@@ -112,7 +112,7 @@ class _Operation(Written):
     may_keep_state: ClassVar[bool] = False
     """Whether it keeps state between micro-batches, or may."""
 
-    @property
+    @cached_property
     def nested(self) -> tuple[Pipeline, ...]:
         """The pipelines whose DataFrames it gets besides the one so far, in the order in which they are written."""
         found: list[Pipeline] = []
@@ -209,7 +209,7 @@ class Dropna(Filter):
     form = "mapping"
     how: NullCheck = chooses(
         get_args(NullCheck),
-        "check",
+        "null check",
         "`any`: drop a row with a null in any column; `all`: only one with nulls in all; `any` if absent.",
         default="any",
     )

@@ -348,7 +348,7 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
         deduplicates = kind is not None and issubclass(kind, Deduplication) and bool(kind.parts())
         names = [text_of(item) for item in each_of(child(last, "select"))]
         if deduplicates and names and all(name and "*" not in name for name in names):
-            keys.update(id(each) for each in each_of(child(selection, "select")) if text_of(each) == HIDDEN_COLUMN)
+            keys.update(id(item) for item in each_of(child(selection, "select")) if text_of(item) == HIDDEN_COLUMN)
     # An alias of YAML puts the same scalar elsewhere, too.
     every = Counter(id(place) for place, _ in texts if id(place) in keys)
     return frozenset(keys) if keys == every else frozenset()
@@ -376,7 +376,7 @@ def _texts_below(node: Node | None) -> list[tuple[Scalar, str]]:
     if isinstance(node, Scalar):
         return [(node, node.value)] if isinstance(node.value, str) else []
     below = (*items_of(node), *(entry.value for entry in entries_of(node)))
-    return [text for each in below for text in _texts_below(each)]
+    return [text for part in below for text in _texts_below(part)]
 
 
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:

@@ -211,7 +211,7 @@ class _Follower:
         if HIDDEN_COLUMN in reference.parts[:2]:
             return
         if first in known:
-            fields = [field.name for field in of.fields] if (of := known[first]) else []
+            fields = [field.name for field in struct.fields] if (struct := known[first]) else []
             if rest and fields and rest[0] not in {name.lower() for name in fields}:
                 self.report.add(place, unknown("field", rest[0], fields, where=f" of {first!r}"))
         elif rest and first in frame.qualifiers and first not in also:

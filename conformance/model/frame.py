@@ -56,10 +56,10 @@ class Frame:
             if not text:
                 raise self.rules.refusal(name)
         delay_ms = _delay_ms(delay, self.rules)
-        of = resolve(column.split("."), self.plan.columns, self.rules)
-        if of.kind != "column":
+        time = resolve(column.split("."), self.plan.columns, self.rules)
+        if time.kind != "column":
             raise self.rules.refusal("nested event time", column)
-        marked = next(attribute for attribute in self.plan.columns if attribute.id == of.value)
+        marked = next(attribute for attribute in self.plan.columns if attribute.id == time.value)
         ends = [field.type.name for field in marked.type.fields if field.name == "end"]
         if marked.type.name != "timestamp" and ends != ["timestamp"]:
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
@@ -242,8 +242,8 @@ class Frame:
 
     def expression(self, text: str | exp.Expr, scope: Sequence[Attribute] | None = None) -> Parsed:
         """An expression over the columns in scope, by default those of the frame."""
-        of = self.plan.columns if scope is None else scope
-        return read(syntax(text) if isinstance(text, str) else text, of, self.rules, self.time_zone)
+        columns = self.plan.columns if scope is None else scope
+        return read(syntax(text) if isinstance(text, str) else text, columns, self.rules, self.time_zone)
 
     def _key(self, parsed: Parsed) -> NamedExpression:
         """A grouping key. Spark sees an event time among the keys only if it is a column or a window of one."""
@@ -269,8 +269,8 @@ class Frame:
         """The delay that a named expression inherits from its column, field, window or window time."""
         match expression.kind:
             case "column":
-                of = self._column(expression)
-                return None if of is None else of.delay_ms
+                column = self._column(expression)
+                return None if column is None else column.delay_ms
             case "window" | "session" | "window_time" if expression.args[0].kind != "field":
                 return self._delay_ms(expression.args[0])
             case "field" if self.rules.struct_fields_keep_the_watermark:
@@ -282,8 +282,8 @@ class Frame:
     def _field_delays_ms(self, expression: Expression) -> tuple[int | None, ...]:
         """The delays that the fields of a struct inherit (`CreateNamedStruct`); none if no field has one."""
         if expression.kind == "column":
-            of = self._column(expression)
-            return () if of is None else of.field_delays_ms
+            column = self._column(expression)
+            return () if column is None else column.field_delays_ms
         if (expression.kind, expression.name) != ("call", "struct"):
             return ()
         if any(self._field_delays_ms(arg) for arg in expression.args):

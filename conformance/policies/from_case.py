@@ -36,9 +36,7 @@ def trace_of(case: Case) -> tuple[Trace, int]:
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
-    watermarks = {
-        watermark.stream: watermark for watermark in reversed(reading.watermarks) if watermark.stream is not None
-    }
+    watermarks = {mark.stream: mark for mark in reversed(reading.watermarks) if mark.stream is not None}
     first = next((watermark for watermark in reading.watermarks if watermark.stream is not None), None)
     if first is None and reading.unread:
         raise NoTrace(case, f"nothing is known of {reading.unread[0]}")

@@ -60,7 +60,8 @@ class _Rows:
     def without_times(self) -> _Rows:
         """Behind an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
         return _Rows(
-            {name: of for name, of in self.columns.items() if isinstance(of, Window)}, is_stream=self.is_stream
+            {name: origin for name, origin in self.columns.items() if isinstance(origin, Window)},
+            is_stream=self.is_stream,
         )
 
 
@@ -104,7 +105,9 @@ class Reader:
                 return replace(rows, columns=added)
             case operations.Drop(columns=columns):
                 gone = {name.lower() for name in columns}
-                return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
+                return replace(
+                    rows, columns={name: origin for name, origin in rows.columns.items() if name not in gone}
+                )
             case operations.GroupBy(by=by, agg=agg):
                 keys = self._expressions(*by)
                 self._expressions(*agg)
@@ -147,7 +150,7 @@ class Reader:
     def _from(self, stream: str, name: str | None) -> _Rows:
         self.operators.append(Source(stream, name))
         schema = self.streams.get(stream)
-        columns = {of.name.lower(): (StreamColumn(stream, of.name),) for of in schema.fields} if schema else {}
+        columns = {field.name.lower(): (StreamColumn(stream, field.name),) for field in schema.fields} if schema else {}
         return _Rows(columns, stream)
 
     def _expressions(self, *texts: str) -> list[exp.Expr]:
@@ -273,10 +276,10 @@ class Reader:
 
     def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
         origins = [(key, self._origin(rows, key.unalias())) for key in keys]
-        windows = [(key, of) for key, of in origins if isinstance(of, Window)]
-        self._note(rows, Aggregation(texts, tuple(of for _, of in windows)))
-        columns = {_name_of(key): of for key, of in windows}
-        return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): of for key, of in windows})
+        windows = [(key, window) for key, window in origins if isinstance(window, Window)]
+        self._note(rows, Aggregation(texts, tuple(window for _, window in windows)))
+        columns = {_name_of(key): window for key, window in windows}
+        return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): window for key, window in windows})
 
     def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
         stateful = rows.is_stream and other.is_stream
@@ -284,7 +287,10 @@ class Reader:
         one_sided = kind in ("leftSemi", "leftAnti")
         shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
         columns = {**({} if one_sided else other.columns), **rows.columns}
-        kept = {name: of if name not in shared or isinstance(of, Window) else None for name, of in columns.items()}
+        kept = {
+            name: origin if name not in shared or isinstance(origin, Window) else None
+            for name, origin in columns.items()
+        }
         both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=rows.is_stream or other.is_stream)
         return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
 
@@ -315,8 +321,8 @@ class Reader:
             self.unread.append(f"the window {written(call)}")
             return None
         time, *sizes = call.expressions
-        of = self._origin(rows, time)
-        columns = () if of is None or isinstance(of, Window) else of
+        origin = self._origin(rows, time)
+        columns = () if origin is None or isinstance(origin, Window) else origin
         lengths = [_micros(size) for size in sizes]
         length = lengths[0] if lengths else None
         slide = lengths[1] if len(lengths) > 1 else length
