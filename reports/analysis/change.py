@@ -12,14 +12,7 @@ from weakref import WeakKeyDictionary
 
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
 from conformance.core.wording import ticket
-from conformance.judging.comparison import (
-    MEANINGS,
-    OF_ROWS,
-    WITHOUT_BEHAVIOUR,
-    BehaviourChange,
-    Meaning,
-    has_behaviour,
-)
+from conformance.judging.comparison import MEANINGS, OF_ROWS, WITHOUT_BEHAVIOUR, BehaviourChange, Meaning, has_behaviour
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix

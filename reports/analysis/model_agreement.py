@@ -101,10 +101,7 @@ class ModelAgreement:
 
 
 def model_agreement(
-    cases: Mapping[str, Case],
-    cells: Mapping[CellKey, Cell],
-    targets: Sequence[Target],
-    shown: frozenset[CellKey],
+    cases: Mapping[str, Case], cells: Mapping[CellKey, Cell], targets: Sequence[Target], shown: frozenset[CellKey]
 ) -> ModelAgreement:
     """Asks the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
     places = {target.name: place for place, target in enumerate(targets)}

@@ -267,9 +267,5 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
         refusal = cell.error.first_line if cell.error is not None and refused else ""
         origin, to = cell.pair
         yield CaseCheckpoint(
-            titles.get(origin, origin),
-            titles.get(to, to),
-            cell.cut or 0,
-            reason,
-            cut(refusal, _LONGEST),
+            titles.get(origin, origin), titles.get(to, to), cell.cut or 0, reason, cut(refusal, _LONGEST)
         )

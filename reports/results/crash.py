@@ -48,13 +48,7 @@ class CrashRecord(_Line):
 
     @classmethod
     def of(
-        cls,
-        case: str,
-        target: str,
-        state_store: str,
-        step: int,
-        image: CrashImage | None,
-        verdict: CheckpointVerdict,
+        cls, case: str, target: str, state_store: str, step: int, image: CrashImage | None, verdict: CheckpointVerdict
     ) -> CrashRecord:
         """Records a verdict; ``image``: None if the micro-batch could not be recorded."""
         return cls(

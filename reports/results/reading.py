@@ -41,32 +41,13 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import contradiction_in, contradiction_with, denied
-from reports.results.records import (
-    FORMAT,
-    RECORD,
-    Cell,
-    Footer,
-    Header,
-    Introduction,
-    Target,
-    cells_digest,
-)
+from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, cells_digest
 from reports.results.writing import ResultsWriter
 
 _Identity: TypeAlias = tuple[int, int, int, int]
 
 _READ_AGAIN = ("observation", "runs")
-_SHARED = (
-    "case",
-    "expansion",
-    "variant",
-    "family",
-    "case_digest",
-    "target",
-    "behaviour",
-    "differs",
-    "origin",
-)
+_SHARED = ("case", "expansion", "variant", "family", "case_digest", "target", "behaviour", "differs", "origin")
 """The values that are the same in many cells, which share them."""
 _KEPT = 64
 """The number of whole cells that stay in memory: a page of the report looks several times at those of one case."""

@@ -13,16 +13,7 @@ from conformance.core.output_file import FileKind, OutputFile
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
-from reports.results.records import (
-    AnyRecord,
-    Cell,
-    Footer,
-    Header,
-    Introduction,
-    Target,
-    answer_hash,
-    digest_of,
-)
+from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, answer_hash, digest_of
 
 
 def _is_results(start: bytes) -> bool:
