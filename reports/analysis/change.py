@@ -137,7 +137,7 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
-    """Returns the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
+    """Return the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
     reasons: dict[tuple[str, str | None], Reason] = {}
     for cell, target in ((a, before), (b, after)):
         entry = cell.differs
@@ -172,7 +172,7 @@ class Turn:
 
 
 def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
-    """Yields where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
+    """Yield where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
     previous: tuple[Cell, Target] | None = None
     for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
         if cell is None or not has_behaviour(cell):
@@ -183,7 +183,7 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
 
 
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
-    """Returns ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
+    """Return ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
     ``a``: the cell of ``before``, the last version that behaves otherwise; ``b``: that of ``after``, the first that behaves like this.
     """

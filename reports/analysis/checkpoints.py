@@ -99,7 +99,7 @@ class Checkpoints:
 
 
 def checkpoints(cells: Iterable[Cell], cases: Iterable[Case], before: Target, after: Target) -> Checkpoints | None:
-    """Returns what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
+    """Return what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
     ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
@@ -121,7 +121,7 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
 
 
 def groups_of(cells: Iterable[Cell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
-    """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
+    """Group the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
     ``findings``: whether the findings of an unexpected cell are a reason.
     """

@@ -130,7 +130,7 @@ class BesideApache:
 
 
 def read_column(path: Path) -> Column:
-    """Reads a ``NAME.yaml`` and the results beside it.
+    """Read a ``NAME.yaml`` and the results beside it.
 
     Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
@@ -166,7 +166,7 @@ def read_column(path: Path) -> Column:
 
 
 def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str]) -> Iterator[str]:
-    """Yields what keeps a new column from being published; ``suite`` and ``digests``, by case, are those of this suite."""
+    """Yield what keeps a new column from being published; ``suite`` and ``digests``, by case, are those of this suite."""
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = _changed(ran, digests)
     if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
@@ -188,7 +188,7 @@ def published_columns() -> tuple[Column, ...]:
 
 
 def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -> BesideApache:
-    """Compares a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
+    """Compare a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
     ran = {cell.case: cell.case_digest for cell in column.results.cells}
     changed = tuple(_changed(ran, digests))
     newer = tuple(sorted(digests.keys() - ran.keys())) if column.provenance.covers == "all" else ()
@@ -211,7 +211,7 @@ def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -
 
 
 def _refusal(cell: Cell) -> str:
-    """What the engine said when it refused the query before a micro-batch ran; empty if it did not."""
+    """Return what the engine said when it refused the query before a micro-batch ran; empty if it did not."""
     seen = cell.observation
     if seen is None or seen.error is None or not rejects_the_query(seen.error) or any(s.batches for s in seen.steps):
         return ""
@@ -238,6 +238,6 @@ def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names and how many more there are, ``: a, b, c and 2 more``; empty without names."""
+    """Return the first names and how many more there are, ``: a, b, c and 2 more``; empty without names."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f": {', '.join(names[:_SHOWN])}{more}" if names else ""

@@ -52,7 +52,7 @@ def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, f
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> Future[Any] | None:
-    """Submits the part; None if a process of the pool has died, after which the pool takes no more."""
+    """Submit the part; None if a process of the pool has died, after which the pool takes no more."""
     try:
         return pool.submit(_do, number)
     except BrokenProcessPool:
@@ -70,7 +70,7 @@ def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Resu
 
 
 def _end_with_parent() -> None:
-    """Ends a process of a pool with its parent; it would wait forever for a parent that was killed."""
+    """End a process of a pool with its parent; it would wait forever for a parent that was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

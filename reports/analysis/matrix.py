@@ -110,7 +110,7 @@ class Matrix:
         return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
 
     def known_bugs(self, targets: Iterable[Target]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
-        """Returns each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
+        """Return each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
         names = [target.name for target in targets]
         bugs: dict[BugIdentity, dict[CellKey, Cell]] = {}
         for case in filter(self.bugs.__contains__, self.cases):
@@ -121,11 +121,11 @@ class Matrix:
         return bugs
 
     def shown_bugs(self, target: Target) -> tuple[ShownBug, ...]:
-        """The known bugs of a version, those that the most cases show first."""
+        """Return the known bugs of a version, those that the most cases show first."""
         return tuple(bug for _, bug in self._shown_bugs(target))
 
     def bugs_of_both(self, before: Target, after: Target) -> tuple[ShownBug, ...]:
-        """The known bugs that both versions have, whichever cases show them, as the later version shows them."""
+        """Return the known bugs that both versions have, whichever cases show them, as the later version shows them."""
         earlier = self.known_bugs([before])
         return tuple(bug for identity, bug in self._shown_bugs(after) if identity in earlier)
 
@@ -194,7 +194,7 @@ class Matrix:
 
 
 def summary(matrix: Matrix) -> str:
-    """One sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``.
+    """Return one sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``.
 
     With columns that answer cases on watermark policies, another line for those.
     """

@@ -103,7 +103,7 @@ class ModelAgreement:
 def model_agreement(
     cases: Mapping[str, Case], cells: Mapping[CellKey, Cell], targets: Sequence[Target], shown: frozenset[CellKey]
 ) -> ModelAgreement:
-    """Asks the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
+    """Ask the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
     places = {target.name: place for place, target in enumerate(targets)}
     # All about one case in one process: where versions do the same, the model runs once.
     asked = [
@@ -149,7 +149,7 @@ def as_expected(case: Case, prediction: Prediction) -> bool:
 
 
 def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, ModelPrediction]]:
-    """Yields the case in append, update and complete mode, with what happens; without the modes that the model does not predict."""
+    """Yield the case in append, update and complete mode, with what happens; without the modes that the model does not predict."""
     for mode in get_args(OutputMode):
         changed = case.model_copy(update={"output_mode": mode})
         with suppress(Unpredictable):

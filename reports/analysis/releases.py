@@ -40,13 +40,13 @@ class LineRelease:
 
 
 def released(target: Target) -> date | None:
-    """Returns the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
+    """Return the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
 
 
 def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
-    """Returns every line of the report with all of its releases, both newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
+    """Return every line of the report with all of its releases, both newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
     matrix = report.every_release
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
@@ -115,7 +115,7 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
 
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
-    """Returns of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
+    """Return of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
     best: dict[str, RouteRelease] = {}
     for one in releases:
         if (version := one.target.version) is not None:
@@ -124,7 +124,7 @@ def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
 
 
 def with_checkpoints(report: Report, target: Target) -> Target:
-    """Returns the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
+    """Return the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
     tried = {name for cell in report.results.upgrades for name in cell.pair}
@@ -140,7 +140,7 @@ def with_checkpoints(report: Report, target: Target) -> Target:
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
-    """Returns the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
+    """Return the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
     inner = _between(report, before, after)[:-1]
     hops = {
         (a.name, b.name): tried.count("refused", "unsupported")
@@ -166,6 +166,6 @@ def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
 
 
 def _tried(report: Report, before: Target, after: Target, cases: Iterable[Case] = ()) -> Checkpoints | None:
-    """The checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
+    """Return the checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
     known = checkpoints(report.results.upgrades, cases, before, after)
     return known if known is not None and known.tried else None

@@ -86,7 +86,7 @@ class Report:
         )
 
     def with_model(self) -> Report:
-        """The same report with what the reference model predicts of the targets that were run."""
+        """Return the same report with what the reference model predicts of the targets that were run."""
         if not self.cases:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
@@ -109,7 +109,7 @@ class Report:
         return self.cases.get(id) or self.policies.get(id)
 
     def title(self, id: str) -> str:
-        """Returns the title of the case, or its id if the case was not found."""
+        """Return the title of the case, or its id if the case was not found."""
         case = self.case(id) or self.changed.get(id)
         if case is None:
             return id
@@ -138,7 +138,7 @@ class Report:
         }
 
     def _located(self, case: str, turn: Turn) -> Turn:
-        """Returns the turn with the first patch release that shows it instead of the newest of its line, if there are results of it."""
+        """Return the turn with the first patch release that shows it instead of the newest of its line, if there are results of it."""
         (_, before), (_, after) = turn.before, turn.after
         if before.version is None or after.version is None or not self.patches:
             return turn
@@ -166,7 +166,7 @@ class Report:
         return Matrix(self.matrix.cases, tuple(sorted(targets.values(), key=_age)), cells)
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
-        """Splits the behaviours of a case where the same behaviour is judged differently on different versions."""
+        """Split the behaviours of a case where the same behaviour is judged differently on different versions."""
         sections = []
         for behaviour in self.behaviours.get(case, ()):
             groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
@@ -176,7 +176,7 @@ class Report:
         return tuple(sections)
 
     def find_shared(self) -> None:
-        """Finds what many pages ask for, before several processes make them."""
+        """Find what many pages ask for, before several processes make them."""
         for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
             pass
 

@@ -72,7 +72,7 @@ def text_line(label: str, text: str) -> Line:
 
 
 def given(action: Action) -> Iterator[str]:
-    """Yields what a step gives the query, a line each."""
+    """Yield what a step gives the query, a line each."""
     match action:
         case Add(streams=streams):
             yield from _arriving(streams)
@@ -125,7 +125,7 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
 def expected_and_observed_rows(
     wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
-    """Returns both lines of rows, with the rows that the other lacks marked."""
+    """Return both lines of rows, with the rows that the other lacks marked."""
     keys = Counter(schema.comparable(tuple(row)) for row in seen)
     left: list[LineValue] = []
     for row in wanted:
@@ -260,7 +260,7 @@ def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observati
 
 
 def observed_only(observation: Observation) -> StepTable:
-    """What an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
+    """Return what an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
     steps = []
     for step in account_without_case(observation):
         blocks = _blocks(_Wanted(), [_Answer(step, ())], None)
@@ -315,7 +315,7 @@ class _Answer:
         return self.step.schema if self.step is not None else OutputSchema.of(())
 
     def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
-        """Returns the facts as lines; those that a finding is about are marked.
+        """Return the facts as lines; those that a finding is about are marked.
 
         ``wanted``: what is expected there; ``batch``: the id of the micro-batch, None after the step.
         """

@@ -132,7 +132,7 @@ def everything(report: Report) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """The content of ``everything.schema.json``."""
+    """Return the content of ``everything.schema.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Everything.model_json_schema(mode="serialization"),

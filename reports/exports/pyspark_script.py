@@ -75,7 +75,7 @@ def pyspark(case: Case) -> str:
 
 
 def source_names(pipeline: Pipeline) -> dict[str, str]:
-    """Maps each stream that the query reads under a name to the name."""
+    """Map each stream that the query reads under a name to the name."""
     reads = (operation for operation in pipeline.walk() if isinstance(operation, operations.From))
     return {read.stream: read.source_name for read in reads if read.source_name is not None}
 

@@ -22,7 +22,7 @@ _TEXTS = {"string": "{}", "date": "java.sql.Date.valueOf({})", "decimal": "new j
 
 
 def suite_name(case: Case) -> str:
-    """The name of its class: ``WindowStillOpenSuite``."""
+    """Return the name of its class: ``WindowStillOpenSuite``."""
     return "".join(word.title() for word in re.split(r"\W+", case.id.rpartition("/")[2])) + "Suite"
 
 
@@ -35,7 +35,7 @@ def streamtest_suite(case: Case, columns: Sequence[Column]) -> str | None:
 
 
 def is_expressible(case: Case) -> bool:
-    """Whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
+    """Tell whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     named = any(source_names(pipeline) for pipeline in case.pipelines())
     foreign = case.sink or case.tables or case.topics or case.in_memory or named or case.trigger != "default"
@@ -121,7 +121,7 @@ class _Suite:
 
 
 def _rows(step: Step) -> tuple[Row, ...] | None:
-    """The rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
+    """Return the rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
     expect = step.expect or Expectation()
     if expect.batches is None or "rows" in expect.model_fields_set:
         return expect.rows
@@ -131,7 +131,7 @@ def _rows(step: Step) -> tuple[Row, ...] | None:
 
 
 def _checked(step: Step) -> Mapping[str, Any]:
-    """What the suite checks after a step, beside its rows: the watermark and, as the step or its last micro-batch says, the rows of the
+    """Return what the suite checks after a step, beside its rows: the watermark and, as the step or its last micro-batch says, the rows of the
     state. Before the first micro-batch there is neither."""
     if step.expect is None or isinstance(step.action, Start):
         return {}
@@ -141,7 +141,7 @@ def _checked(step: Step) -> Mapping[str, Any]:
 
 
 def literal(value: Json, type: DataType) -> str:
-    """A value of a case in Scala, as it stands in a ``Row``."""
+    """Return a value of a case in Scala, as it stands in a ``Row``."""
     if value is None:
         return "null"
     exact = canonical(value, type)

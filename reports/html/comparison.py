@@ -141,7 +141,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
-    """Returns both values of a divergence; their instants as the case writes them."""
+    """Return both values of a divergence; their instants as the case writes them."""
     notation = TimeNotation.of(case)
     a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
     return a, b
@@ -216,7 +216,7 @@ class CheckpointSection:
 
 
 def checkpoint_section(report: Report, origin: Target, to: Target) -> CheckpointSection | None:
-    """How the checkpoints of one version resume on the other; None if nothing is known about that."""
+    """Return how the checkpoints of one version resume on the other; None if nothing is known about that."""
     found = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
     if found is None:
         return None
@@ -255,7 +255,7 @@ class CaseCheckpoint:
 
 
 def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
-    """Yields what became of the checkpoints of a case, those that did not resume normally first."""
+    """Yield what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     untried = ("not-run", "not-applicable")
     cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status not in untried]

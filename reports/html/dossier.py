@@ -27,7 +27,7 @@ def asset(name: str) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
+    """Make the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
     try:
         if folder.exists() and not folder.is_dir():
             raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
@@ -37,7 +37,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Writes a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
+    """Write a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
 
     Raises as `conformance.core.output_file.write_file`.
     """
@@ -46,12 +46,12 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 
 
 def page_kind(name: str) -> FileKind:
-    """A file that only another page of ours may replace."""
+    """Return a file that only another page of ours may replace."""
     return FileKind(name, lambda start: b"Watermark conformance</title>" in start, synced=False)
 
 
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
-    """Writes the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
+    """Write the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
 
     Raises as `conformance.core.output_file.write_file`.
     """
@@ -85,7 +85,7 @@ class Dossier:
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
+    """Return the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)
@@ -110,7 +110,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
 
 
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
-    """Writes ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
+    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
 
     A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
     """

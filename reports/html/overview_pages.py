@@ -108,7 +108,7 @@ def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
 
 
 def refusals(report: Report) -> Mapping[str, set[str]]:
-    """Maps a case to the error classes with which its checkpoints were refused."""
+    """Map a case to the error classes with which its checkpoints were refused."""
     found: dict[str, set[str]] = defaultdict(set)
     for cell in report.results.upgrades:
         found[cell.case] |= {cell.error.name} if cell.error is not None else set()
@@ -116,7 +116,7 @@ def refusals(report: Report) -> Mapping[str, set[str]]:
 
 
 def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
-    """Returns what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
+    """Return what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
     texts = (text.lower() for text in (*refused, *_errors(behaviours)) if len(text) > 20)
     return "|".join(dict.fromkeys(texts))
 
@@ -126,7 +126,7 @@ _TICKET = re.compile(r"SPARK-\d+")
 
 
 def search_words(case: AnyCase | None, behaviours: Iterable[Behaviour]) -> str:
-    """Returns the words that find a case, each once, in lower case, separated by spaces."""
+    """Return the words that find a case, each once, in lower case, separated by spaces."""
     words = [word for behaviour in behaviours for word in _of_behaviour(behaviour)]
     if case is not None:
         words += _TICKET.findall(" ".join(case.links))
@@ -351,7 +351,7 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
 
 
 def on_one_line(entry: Mapping[str, Any], key: str) -> str:
-    """Returns a text of a catalogue's entry; empty if it has none."""
+    """Return a text of a catalogue's entry; empty if it has none."""
     return " ".join(str(entry.get(key, "")).split())
 
 
@@ -439,7 +439,7 @@ _TAG = "tag:watermark-conformance,2026:bug"
 
 
 def feed(report: Report, page: str) -> str:
-    """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
+    """Return the feed; ``page``: the address of the page of known bugs, relative to the feed."""
     ElementTree.register_namespace("", _ATOM)
     bugs = bugs_page(report)
     when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
@@ -511,7 +511,7 @@ def understand_page(report: Report) -> UnderstandPage | None:
 
 
 def causes(report: Report) -> tuple[VanishedCause, ...]:
-    """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    """Return why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
         VanishedCause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))

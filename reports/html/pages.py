@@ -68,7 +68,7 @@ class PairCell:
 
 @cache
 def templates() -> Environment:
-    """The templates; everything they print is escaped."""
+    """Return the templates; everything they print is escaped."""
     environment = Environment(
         loader=PackageLoader("reports.html"),
         autoescape=True,
@@ -95,7 +95,7 @@ def templates() -> Environment:
 
 
 def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
-    """Yields what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
+    """Yield what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key in TABS if key != FRONT)

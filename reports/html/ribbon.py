@@ -23,7 +23,7 @@ class CellSign:
 
     @classmethod
     def of(cls, cell: Cell | None, target: Target, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
-        """Returns the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
+        """Return the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
         entry = cell.differs if cell is not None else None
@@ -71,7 +71,7 @@ class Ribbon:
 
 
 def ribbon(report: Report, case: str) -> Ribbon:
-    """Returns the cells and the changes of a case, oldest version first."""
+    """Return the cells and the changes of a case, oldest version first."""
     numbers = {name: at for at, behaviour in enumerate(report.behaviours[case]) for name in behaviour.targets}
     bugs = report.matrix.bugs.get(case, ())
     cells = []

@@ -54,7 +54,7 @@ class TimeScale:
         return self.heights[-1] if self.heights else 0.0
 
     def at(self, instant: int) -> float:
-        """Returns the height of an instant, interpolated between known instants and clamped outside them."""
+        """Return the height of an instant, interpolated between known instants and clamped outside them."""
         if not self.instants or instant <= self.instants[0]:
             return 0.0
         if instant >= self.instants[-1]:
@@ -180,7 +180,7 @@ def width_of(text: str) -> float:
 def placed(
     wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
 ) -> tuple[ValueLabel, ...]:
-    """Moves labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
+    """Move labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
 
     ``wanted``: labels where they would stand best, each with the upper and lower end of what it labels.
     """
@@ -319,7 +319,7 @@ def timeline(
     divergence: Divergence | None = None,
     across: float = ACROSS,
 ) -> Timeline | None:
-    """Lays out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
+    """Lay out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
 
     ``other``: another behaviour, whose watermark is drawn in the background; ``divergence``: where the two first differ.
     """

@@ -31,7 +31,7 @@ ASSET = FileKind("an asset of a report", any_content, synced=False)
 
 
 def write(report: Report, out: Path) -> Path:
-    """Writes the report as a folder of pages, and returns the page to open; other files in the folder stay.
+    """Write the report as a folder of pages, and returns the page to open; other files in the folder stay.
 
     The pages take their places when all are written: what was there stays if one cannot be written.
 
@@ -53,7 +53,7 @@ def write(report: Report, out: Path) -> Path:
 
 @contextmanager
 def _beside(out: Path, front: Path) -> Iterator[Path]:
-    """A folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
+    """Yield a folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
     is_new = not os.path.lexists(out)
     make_folder(out)
     try:
@@ -88,7 +88,7 @@ def _move(folder: Path, out: Path) -> None:
 
 
 def _may_take(place: Path) -> bool:
-    """Tells whether a file may take its place; reasons that somebody has written stay. Raises as `OutputFile`."""
+    """Tell whether a file may take its place; reasons that somebody has written stay. Raises as `OutputFile`."""
     try:
         OutputFile(place, {".html": PAGE, ".svg": PICTURE, ".yaml": DRAFT}.get(place.suffix, ASSET)).discard()
     except OtherContent:
@@ -99,7 +99,7 @@ def _may_take(place: Path) -> bool:
 
 
 def write_one_file(report: Report, out: Path) -> Path:
-    """Writes the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
+    """Write the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
 
     Raises: as ``write``.
     """

@@ -50,7 +50,7 @@ class CrashRecord(_Line):
     def of(
         cls, case: str, target: str, state_store: str, step: int, image: CrashImage | None, verdict: CheckpointVerdict
     ) -> CrashRecord:
-        """Records a verdict; ``image``: None if the micro-batch could not be recorded."""
+        """Record a verdict; ``image``: None if the micro-batch could not be recorded."""
         return cls(
             case=case,
             target=target,
@@ -78,7 +78,7 @@ class CrashRecords:
 
     @classmethod
     def read(cls, path: Path) -> CrashRecords:
-        """Reads a file of records; raises pydantic's ValidationError for anything else."""
+        """Read a file of records; raises pydantic's ValidationError for anything else."""
         first, *others = path.read_text(encoding="utf-8").splitlines()
         return cls(
             CrashHeader.model_validate_json(first), tuple(CrashRecord.model_validate_json(line) for line in others)

@@ -14,7 +14,7 @@ class NoSuchVersion(WrongUsage):
 
 
 def find(results: Results, asked: str) -> Target:
-    """Returns the target of a version, of a line (its newest version) or of a name.
+    """Return the target of a version, of a line (its newest version) or of a name.
 
     Raises NoSuchVersion: no target matches, or more than one.
     """
@@ -39,7 +39,7 @@ def find(results: Results, asked: str) -> Target:
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """Returns the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
+    """Return the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:
         raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")

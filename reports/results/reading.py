@@ -88,7 +88,7 @@ class ResultsFile:
         cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
-        """Reads the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
+        """Read the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
 
@@ -208,7 +208,7 @@ class RecordLine(NamedTuple):
 
 
 def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
-    """Yields every record of a file with its line: first the header, in the format this code reads.
+    """Yield every record of a file with its line: first the header, in the format this code reads.
 
     Raises UnusableResults: a line is no record, or the file cannot be read.
     """
@@ -244,7 +244,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
 
 
 def header_of(path: Path) -> Header:
-    """Reads what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
+    """Read what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
     reading = records(path)
     try:
         header = next(reading)[1]
@@ -274,7 +274,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """Checks that it is a header, in the format this code reads: what is in another format nobody here can know."""
+    """Check that it is a header, in the format this code reads: what is in another format nobody here can know."""
     try:
         content = _object(path, number, line)
     except NotJson as error:
@@ -320,7 +320,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Reads a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
+        """Read a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
 
         ``condensed``: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
         """
@@ -377,7 +377,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Writes them as one file, as a single run would have.
+        """Write them as one file, as a single run would have.
 
         Raises:
             CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
@@ -396,7 +396,7 @@ class Results:
         yield from self.upgrades
 
     def check_with(self, cases: Iterable[Case]) -> None:
-        """Checks the cells against the cases at hand, as far as they ran as they are.
+        """Check the cells against the cases at hand, as far as they ran as they are.
 
         Raises UnusableResults: a cell has or lacks an answer on a version, unlike what its case says of it.
         """
@@ -412,12 +412,12 @@ class Results:
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Reads several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
+        """Read several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
 
 def together(results: Sequence[Results]) -> Results:
-    """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
+    """Put the results of several runs of one suite together, each of which ran other targets or other cases.
 
     Raises UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
     here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
@@ -477,7 +477,7 @@ def _complete(header: Header, cells: Mapping[CellKey, Cell], finished: datetime,
 
 
 def _check_shards(results: Sequence[Results]) -> None:
-    """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
+    """Check that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
     for part in results:
         if part.header.shard is not None:

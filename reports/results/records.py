@@ -131,7 +131,7 @@ class Header(_Record):
         return self
 
     def expected_cells(self) -> frozenset[CellKey]:
-        """The keys of all cells, those of the upgrade matrix included."""
+        """Return the keys of all cells, those of the upgrade matrix included."""
         runs = {(case, target.name) for case in self.cases for target in self.targets}
         upgrades = {
             (case, handoff_name(origin, to, cut))
@@ -275,7 +275,7 @@ class Cell(_Record):
         origin: str | None = None,
         reused: bool = False,
     ) -> Cell:
-        """Records a verdict on a case.
+        """Record a verdict on a case.
 
         Args:
             observations: one for each run, in order; None for a run without one.
@@ -331,7 +331,7 @@ class Footer(_Record):
 
 
 def cells_digest(cells: Iterable[Cell]) -> str:
-    """A digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
+    """Return a digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
     return digest_of(sum(map(answer_hash, cells)))
 
 
@@ -351,7 +351,7 @@ RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of one line of a results file: the content of ``results.schema.json``."""
+    """Return the JSON Schema of one line of a results file: the content of ``results.schema.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of the results of watermark-conformance",

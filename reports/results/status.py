@@ -63,5 +63,5 @@ def exit_code_of(statuses: Iterable[Status]) -> int:
 
 
 def final_style(code: int) -> str:
-    """The colour of the line that ends a command's answer."""
+    """Return the colour of the line that ends a command's answer."""
     return {0: "bold green", 1: "bold red"}.get(code, "bold yellow")

@@ -19,7 +19,7 @@ _MOST_MISSING = 5
 
 
 def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
-    """Yields where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
+    """Yield where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
     yield Text(checkpoint.where, style="bold")
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
@@ -98,7 +98,7 @@ def _store(store: StateStoreFiles) -> str:
 
 
 def _missing(checkpoint: Checkpoint) -> Iterator[str]:
-    """What is missing, what follows, and how to mend it."""
+    """Yield what is missing, what follows, and how to mend it."""
     if not checkpoint.missing:
         return
     yield from map(str, checkpoint.missing[:_MOST_MISSING])
@@ -114,7 +114,7 @@ def _missing(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:
-    """Returns everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
+    """Return everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
     return {
         "checkpoint": checkpoint.where,
         "queryId": checkpoint.query_id,

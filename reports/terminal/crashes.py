@@ -37,7 +37,7 @@ def show(records: CrashRecords, console: Console) -> None:
 
 
 def summary(records: CrashRecords) -> str:
-    """Counts the images: ``431 images: 402 resumed, 29 refused``"""
+    """Count the images: ``431 images: 402 resumed, 29 refused``"""
     counts = Counter(record.outcome for record in records.records)
     parts = [f"{counts[outcome]} {mark.word}" for outcome, mark in OUTCOMES.items() if counts[outcome]]
     return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"

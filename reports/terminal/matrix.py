@@ -94,7 +94,7 @@ class _Columns:
 
 
 def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
-    """The whole matrix if it fits; else with short heads; else split into several parts."""
+    """Yield the whole matrix if it fits; else with short heads; else split into several parts."""
     names = tuple(target.name for target in matrix.targets)
     counts = [matrix.count(matrix.cases, [name]) for name in names]
     wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])

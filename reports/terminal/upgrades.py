@@ -33,7 +33,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def summary(results: Results) -> str:
-    """Summarizes the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
+    """Summarize the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
     good, bad = (
         _counts(cell for cell in results.upgrades if (cell.status in GREEN) is green) for green in (True, False)
     )
@@ -118,7 +118,7 @@ def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
 
 
 def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
-    """Yields how many checkpoints had the same answer, why, some of their cases, and how to go on.
+    """Yield how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
     ``not_run``: whether a case documents it and no run covers it.
     """
