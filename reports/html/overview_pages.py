@@ -117,7 +117,7 @@ def refusals(report: Report) -> Mapping[str, set[str]]:
 
 def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
     """Return what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
-    texts = (text.lower() for text in (*refused, *_errors(behaviours)) if len(text) > 20)
+    texts = (text.lower() for text in (*sorted(refused), *_errors(behaviours)) if len(text) > 20)
     return "|".join(dict.fromkeys(texts))
 
 
