@@ -26,7 +26,6 @@ class Reason:
     """Why a version behaves as it does, according to the case."""
 
     spark: str
-    """The version that the reason applies to."""
     text: str
     link: str | None
     bug: KnownBug | None = None
@@ -45,7 +44,6 @@ class Change(BehaviourChange):
     before: Cell
     after: Cell
     reasons: tuple[Reason, ...]
-    """The reasons that the case documents."""
 
     @property
     def brings_a_bug(self) -> bool:
@@ -68,9 +66,8 @@ class MissingAnswer:
 
     @property
     def why(self) -> str:
-        return (
-            "it ran another text of the case than the other version; run both again" if self.other_text else self.status
-        )
+        other = "it ran another text of the case than the other version; run both again"
+        return other if self.other_text else self.status
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,12 @@ class Changes:
 
     @property
     def of_rows(self) -> int:
-        """How many cases emit other rows, emit them at another time, or are refused; the others change what they accept or report."""
+        """The number of cases that emit other rows, emit them at another time, or are refused; others change what they accept or report."""
         return sum(change.meaning in OF_ROWS for change in self.changes)
 
     @property
     def compared(self) -> int:
-        """How many cases have a result on both versions."""
+        """The number of cases with a result on both versions."""
         return len(self.changes) + len(self.same)
 
 
@@ -116,8 +113,8 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     outside: list[str] = []
     missing: list[MissingAnswer] = []
     for case in matrix.cases:
-        pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
-        a, b = pair[0][1], pair[1][1]
+        pair = [(target, matrix.cell(case, target)) for target in (before, after)]
+        (_, a), (_, b) = pair
         open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             missing += [
@@ -165,7 +162,6 @@ class Turn:
     """A version on which a case behaves differently from the one before it."""
 
     place: int
-    """The position of the version among all."""
     before: tuple[Cell, Target]
     after: tuple[Cell, Target]
     since: Since

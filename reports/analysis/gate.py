@@ -161,7 +161,6 @@ class Gate:
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
     bugs: tuple[ShownBug, ...] = ()
-    """The known bugs that both versions have."""
     uses: frozenset[str] = frozenset()
     """The features of the query; none if any query is meant."""
     concerned: int = 0

@@ -24,7 +24,6 @@ from reports.results.records import Target
 from reports.results.status import Statement
 
 _MOST = 5
-"""At most this many known bugs and changes are listed."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,6 @@ class KnownHere:
 
 @dataclass(frozen=True)
 class KnownOfJob:
-    """What is published about two versions that the query of a job can meet."""
-
     before: Target
     after: Target
     """Each is the version itself or, if that has no published results, the newest of its line that has."""
@@ -87,7 +84,6 @@ class KnownOfJob:
         return f"{change.what}{f': {why}' if why else ''}. Met by: {met_by}. See {change.case}"
 
     def record(self) -> dict[str, Json]:
-        """Return the bugs and changes as JSON."""
         return {
             "known_bugs": [
                 {

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
@@ -64,8 +65,6 @@ class ThreeAnswers:
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """How far case, engine and model agree."""
-
     answers: tuple[ThreeAnswers, ...]
     predictions: Mapping[tuple[str, str], ModelPrediction]
     """The predictions that pages show, by case id and target name."""
@@ -111,7 +110,7 @@ def model_agreement(
         for id, case in cases.items()
     ]
     parts = divide(asked, partial(_answers, shown=shown), few=_FEW_CASES)
-    answers = sorted((each for part in parts for each in part), key=lambda each: places[each[0].target.name])
+    answers = sorted(chain.from_iterable(parts), key=lambda answered: places[answered[0].target.name])
     return ModelAgreement(
         answers=tuple(answer for answer, _ in answers),
         predictions={(answer.case, answer.target.name): shown for answer, shown in answers if shown is not None},

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, releases
 from conformance.language.catalogue import Catalogue
@@ -15,10 +16,10 @@ from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
 from reports.analysis.change import Changes, Turn, changes, turns
-from reports.analysis.columns import BesideApache, Column, beside_apache
+from reports.analysis.columns import BesideApache, ForeignColumn, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
-from reports.analysis.model_agreement import ModelAgreement, model_agreement
+from reports.analysis.model_agreement import ModelAgreement, ModelPrediction, model_agreement
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import NO_RESULT
@@ -29,8 +30,6 @@ ALL_PAIRS = 16
 
 @dataclass(frozen=True)
 class Report:
-    """Results with everything that explains them."""
-
     results: Results
     matrix: Matrix
     """The matrix whose targets are in the order of versions, oldest first."""
@@ -56,13 +55,14 @@ class Report:
         suite: Suite,
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
-        columns: Sequence[Column] = (),
+        columns: Sequence[ForeignColumn] = (),
     ) -> Report:
         """Combine results with the suite they came from. Raises UnusableResults: they contradict a case of it."""
         results.check_with(suite.cases)
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
+        digests = {case.id: case.digest for case in suite.cases}
         at_hand = {case.id: case for case in suite.cases if case.id in ran}
         # The results of a variant are shown as if the case had run as written.
         at_hand |= {
@@ -80,9 +80,7 @@ class Report:
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
             background=background,
             patches=tuple(patches),
-            columns=tuple(
-                beside_apache(column, results, {case.id: case.digest for case in suite.cases}) for column in columns
-            ),
+            columns=tuple(beside_apache(column, results, digests) for column in columns),
         )
 
     def with_model(self) -> Report:
@@ -117,6 +115,15 @@ class Report:
         variant = id.removeprefix(case.id).removeprefix(MARK)
         return f"{title} ({variant})" if variant else title
 
+    def prediction(self, cell: Cell) -> ModelPrediction | None:
+        return self.model.predictions.get(cell.key) if self.model is not None else None
+
+    def batches(self, case: Case, target: Target, cell: Cell) -> tuple[BatchAccount, ...]:
+        """Return the account of the micro-batches of an answer, with what the model knows of them; empty without an answer."""
+        if (predicted := self.prediction(cell)) is not None:
+            return predicted.account
+        return batches_of(account(case, target.version, cell.observation)) if cell.observation is not None else ()
+
     @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
         """The features of the query of each case that may not need any feature, by id."""
@@ -129,12 +136,9 @@ class Report:
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
         """Maps each case to where its behaviour changes from one version to the next."""
+        cells = {case: [self.matrix.cell(case, target) for target in self.targets] for case in self.matrix.cases}
         return {
-            case: tuple(
-                self._located(case, turn)
-                for turn in turns([self.matrix.cells.get((case, target.name)) for target in self.targets], self.targets)
-            )
-            for case in self.matrix.cases
+            case: tuple(self._located(case, turn) for turn in turns(row, self.targets)) for case, row in cells.items()
         }
 
     def _located(self, case: str, turn: Turn) -> Turn:
@@ -147,7 +151,7 @@ class Report:
             for target in self.every_release.targets
             if target in (before, after) or (target.apache and _age(before) < _age(target) < _age(after))
         ]
-        patched = [*turns([self.every_release.cells.get((case, target.name)) for target in between], between)]
+        patched = [*turns([self.every_release.cell(case, target) for target in between], between)]
         return replace(turn, since=patched[-1].since) if patched else turn
 
     @cached_property

@@ -84,7 +84,7 @@ class Evidence:
         ``within``: the versions that the statement is about; None for all.
         """
         names = tuple(cases)
-        cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
+        cells = {target.name: [matrix.cell(case, target) for case in names] for target in targets}
 
         inside = [target for target in targets if within is None or target.version is None or target.version in within]
         # A case that differs on every version that the statement is about differs as the statement says.
@@ -107,7 +107,9 @@ class Evidence:
 def _standing(cells: Iterable[Cell | None]) -> Standing:
     """Return the least good of the cases that apply to a version; a feature that is not there says nothing of the others."""
     statuses = {cell.status for cell in cells if cell is not None}
-    return next((standing for standing, deciding in _WORST_FIRST.items() if not statuses.isdisjoint(deciding)), "untested")
+    return next(
+        (standing for standing, deciding in _WORST_FIRST.items() if not statuses.isdisjoint(deciding)), "untested"
+    )
 
 
 def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
@@ -134,13 +136,10 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
 
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
     """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
-    line = _line(target)
-    whole = {other.name for other in every if _line(other) == line} <= {other.name for other in run}
-    return line if whole and target.apache else target.title
-
-
-def _line(target: Target) -> str:
-    return target.version.line if target.version is not None else target.name
+    if target.line is None or not target.apache:
+        return target.title
+    whole = {other.name for other in every if other.line == target.line} <= {other.name for other in run}
+    return target.line if whole else target.title
 
 
 TITLE = "Event-time semantics of Structured Streaming, as tested"
@@ -178,7 +177,6 @@ class Clause:
     """A part of a statement, and the step of a case that would fail if it were wrong."""
 
     says: str
-    """The words of the sentence."""
     case: TestedBy
     step: int
     shows: str
@@ -186,7 +184,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SpecifiedStatement:
     number: str
     """``3.2``, also its anchor: never changed and never reused."""
     id: str
@@ -208,7 +206,7 @@ class Statement:
 class Chapter:
     number: int
     title: str
-    statements: tuple[Statement, ...]
+    statements: tuple[SpecifiedStatement, ...]
 
     @property
     def name(self) -> str:
@@ -260,7 +258,7 @@ class Specification:
             yield _reader(module, name)
 
     @property
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> tuple[SpecifiedStatement, ...]:
         return tuple(statement for chapter in self.chapters for statement in chapter.statements)
 
     @classmethod
@@ -272,7 +270,7 @@ class Specification:
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
         pinned = report.covered[0].pinned
-        chapters: dict[int, tuple[str, dict[int, Statement]]] = {}
+        chapters: dict[int, tuple[str, dict[int, SpecifiedStatement]]] = {}
         for id, entry in report.catalogue.behaviours.items():
             number = _NUMBER.fullmatch(str(entry.get("number", "")))
             if number is None:
@@ -321,12 +319,12 @@ def _not_numbered(id: str, why: str) -> WrongUsage:
     )
 
 
-def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> Statement:
+def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> SpecifiedStatement:
     names = tuple(cases)
     versions = str(entry.get("versions", "all"))
     within = None if versions == "all" else VersionRange.parse(versions)
     why = entry.get("why") or entry.get("reason")
-    return Statement(
+    return SpecifiedStatement(
         number=str(entry["number"]),
         id=id,
         sentence=" ".join(str(entry.get("sentence", "")).split()),

@@ -34,7 +34,7 @@ from conformance.judging.finding import ErrorExpectedAs, Finding, cell
 from conformance.judging.step_comparison import NotARow, OutputSchema, PlanNotTaken, SeenStep, compare
 from reports.results.records import Cell
 
-Difference: TypeAlias = Literal["", "missing", "extra", "other"]
+ValueDifference: TypeAlias = Literal["", "missing", "extra", "other"]
 
 MOST_ROWS = 60
 INSTANTS = ("watermark", "ran with", "event time, min", "event time, max", "event time, avg")
@@ -48,7 +48,7 @@ class LineValue:
     """A value of a line: a row, a watermark, a number."""
 
     text: str
-    difference: Difference = ""
+    difference: ValueDifference = ""
     """``missing``: expected, not observed; ``extra``: observed, not expected; ``other``: not the expected value."""
     full: str = ""
     """With the date and zone of its times, if the text leaves them out."""
@@ -147,7 +147,7 @@ def expected_and_observed_rows(
     return _rows_line(left), _rows_line(right)
 
 
-def _row(row: Sequence[object], schema: OutputSchema, difference: Difference = "") -> LineValue:
+def _row(row: Sequence[object], schema: OutputSchema, difference: ValueDifference = "") -> LineValue:
     text, full = _text(schema.as_written(tuple(row))), _text(row)
     return LineValue(text, difference, "" if text == full else full)
 
@@ -158,7 +158,7 @@ def _rows_line(values: list[LineValue]) -> Line:
     # The order of rows means nothing; sorted, equal rows of two sides are next to each other.
     ordered = sorted(values, key=lambda value: (value.difference == "", value.text))
     more = len(ordered) - MOST_ROWS
-    return Line("rows", (*ordered[:MOST_ROWS], *((LineValue(f"… and {more} more"),) if more > 0 else ())))
+    return Line("rows", (*ordered[:MOST_ROWS], *([LineValue(f"… and {more} more")] if more > 0 else [])))
 
 
 def _arriving(arrival: Arrival) -> Iterator[str]:
@@ -236,9 +236,10 @@ class StepTable:
 
 
 def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observation | None = None) -> StepTable:
-    """Expected, observed and, if there is a prediction, predicted, step by step."""
-    answers = {name: seen for name, seen in (("Engine", engine.observation), ("Model", model)) if seen is not None}
-    accounts = [{step.seen.number: step for step in account(case, version, seen)} for seen in answers.values()]
+    """Put what is expected, observed and, if there is a prediction, predicted side by side."""
+    of_both = (("Engine", engine.observation), ("Model", model))
+    answers = {name: observation for name, observation in of_both if observation is not None}
+    accounts = [{step.seen.number: step for step in account(case, version, answer)} for answer in answers.values()]
     violation = next((finding.place.step for finding in engine.findings if finding.place.step is not None), None)
     steps = []
     for step in case.steps:

@@ -153,7 +153,7 @@ def _case(report: Report, id: str) -> ExportedCase:
         cells=tuple(
             _cell(cell, numbers.get(target.name), report.matrix.known_bug(id, target))
             for target in report.targets
-            if (cell := report.matrix.cells.get((id, target.name))) is not None
+            if (cell := report.matrix.cell(id, target)) is not None
         ),
     )
 

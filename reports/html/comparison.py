@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
@@ -106,8 +107,8 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         pair,
         groups,
         report.matrix.bugs_of_both(pair.before, pair.after),
-        features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
-        compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
+        features=tuple(feature for feature in FEATURES if feature in chain.from_iterable(needs)),
+        compared=tuple(sorted(("|".join(features), count) for features, count in needs.items())),
     )
 
 
@@ -149,10 +150,9 @@ def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
 
 def _instant(match: re.Match[str]) -> str:
     try:
-        micros = canonical(match[1], _TIMESTAMP)
+        return show(canonical(match[1], _TIMESTAMP))
     except NotAValue:
         return match[0]
-    return show(micros)
 
 
 _LONGEST = 600
@@ -185,7 +185,7 @@ class CheckpointReason:
 class CheckpointSection:
     """All that is known about the checkpoints of one version on another."""
 
-    found: Checkpoints
+    known: Checkpoints
     groups: tuple[CheckpointReason, ...]
     """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
@@ -205,29 +205,28 @@ class CheckpointSection:
 
     @property
     def counts(self) -> Iterator[tuple[CheckpointSign, int]]:
-        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.found.cells)
+        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.known.cells)
         words = [mark.word for mark in CHECKPOINT_MARKS]
         return iter(sorted(counts.items(), key=lambda item: words.index(item[0].word)))
 
     @property
     def abnormal(self) -> int:
-        """The number of tried checkpoints that do not resume normally."""
-        return sum(group.count for group in self.found.groups)
+        return sum(group.count for group in self.known.groups)
 
 
 def checkpoint_section(report: Report, origin: Target, to: Target) -> CheckpointSection | None:
     """Return how the checkpoints of one version resume on the other; None if nothing is known about that."""
-    found = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
-    if found is None:
+    known = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
+    if known is None:
         return None
-    groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
     tried = Counter(
         ("|".join(report.features.get(cell.case, ())), colour_of(cell.status, cell.outcome))
-        for cell in found.cells
+        for cell in known.cells
         if cell.status not in ("not-run", "not-applicable")
     )
     counts = tuple((features, status, count) for (features, status), count in sorted(tried.items()))
-    return CheckpointSection(found, tuple(groups), tuple(documented), counts)
+    groups, documented = (tuple(map(_reason, own)) for own in (known.groups, known.documented_groups))
+    return CheckpointSection(known, groups, documented, counts)
 
 
 def _reason(group: CheckpointGroup) -> CheckpointReason:

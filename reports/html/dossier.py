@@ -17,7 +17,7 @@ from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
 from reports.html.comparison import CheckpointSection, Comparison, checkpoint_section, comparison
-from reports.html.pages import templates
+from reports.html.pages import rendered
 from reports.results.records import Target
 from reports.results.status import Statement
 
@@ -41,7 +41,7 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 
     Raises as `conformance.core.output_file.write_file`.
     """
-    text = templates().get_template(template).render(title=title, style=Markup(asset("report.css")), **values)
+    text = rendered(template, title=title, style=Markup(asset("report.css")), **values)
     write_file(path, text, page_kind(kind))
 
 
@@ -102,15 +102,13 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
         releases=between,
         route=possible[0] if possible else None,
         direct=next((route for route in possible if len(route.releases) == 2), None),
-        instead=tuple((asked, other) for asked, other in zip(ends, tried, strict=True) if asked != other)
-        if possible
-        else (),
+        instead=tuple(pair for pair in zip(ends, tried, strict=True) if possible and pair[0] != pair[1]),
         fewest=fewest_bugs(between),
     )
 
 
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
-    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
+    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yield a line about each.
 
     A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
     """
@@ -118,13 +116,13 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     pair = whole.comparison.pair
     make_folder(out)
     page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
-    drawn = templates().get_template("dossier.svg").render(found=whole)
+    drawn = rendered("dossier.svg", dossier=whole)
     write_standalone(
         page,
         "a dossier",
         "dossier.html",
         whole.title,
-        found=whole,
+        dossier=whole,
         pair=pair,
         report=report,
         drawn=Markup(drawn),

@@ -26,22 +26,15 @@ class CellSign:
         """Return the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
-        entry = cell.differs if cell is not None else None
-        reason = ""
-        if entry is not None and status in ("differs", "bug", "unsupported"):
-            reason = f": {entry.because or entry.unsupported}{entry.ticket}"
+        entry = cell.differs if cell is not None and status in ("differs", "bug", "unsupported") else None
+        reason = f": {entry.reason}{entry.ticket}" if entry is not None else ""
         bug = KnownBug.of(cell, target.spark, bugs)
-        return cls(status, mark.glyph, WORDS[status], f"{bug or mark.word}{reason}")
+        return cls(status, mark.glyph, SHORT_WORDS[status], f"{bug or mark.word}{reason}")
 
 
-WORDS: Mapping[Status, str] = {
-    "conforms": "conforms",
-    "differs": "differs",
-    "bug": "bug",
+SHORT_WORDS: Mapping[Status, str] = {
+    **{status: status for status in MARKS},
     "unsupported": "absent",
-    "violates": "violates",
-    "flaky": "flaky",
-    "broken": "broken",
     "not-applicable": "n/a",
     "not-run": "not run",
 }
@@ -77,7 +70,7 @@ def ribbon(report: Report, case: str) -> Ribbon:
     cells = []
     previous: int | None = None
     for target in report.targets:
-        sign = CellSign.of(report.matrix.cells.get((case, target.name)), target, bugs)
+        sign = CellSign.of(report.matrix.cell(case, target), target, bugs)
         number = numbers.get(target.name)
         both = number is not None and previous is not None
         cells.append(RibbonCell(target, sign, both and number == previous, both and number != previous, number))

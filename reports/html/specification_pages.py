@@ -20,8 +20,8 @@ from reports.analysis.specification import (
     Chapter,
     Evidence,
     Specification,
+    SpecifiedStatement,
     StatedRule,
-    Statement,
     Variation,
 )
 from reports.html.addresses import InAFolder, case_key
@@ -125,7 +125,7 @@ class SpecificationPages:
             [head, *(self._statement(statement, level + 1, folded=folded) for statement in chapter.statements)]
         )
 
-    def _statement(self, statement: Statement, level: int, *, folded: bool) -> str:
+    def _statement(self, statement: SpecifiedStatement, level: int, *, folded: bool) -> str:
         parts = [
             f'<a id="{statement.number}"></a>\n\n{"#" * level} {statement.number} {text(statement.id)}\n',
             f"**{text(statement.sentence)}**\n",
@@ -144,13 +144,13 @@ class SpecificationPages:
         parts += [self._rule(rule, folded=folded) for rule in statement.rules]
         return "\n".join(parts)
 
-    def _cases(self, statement: Statement, *, folded: bool) -> str:
+    def _cases(self, statement: SpecifiedStatement, *, folded: bool) -> str:
         items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in statement.cases]
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
 
-    def _clauses(self, statement: Statement) -> str:
+    def _clauses(self, statement: SpecifiedStatement) -> str:
         items = [
             f"- “{text(clause.says)}”: {code(clause.shows)} of step {clause.step} of "
             f"{link(clause.case.title, self.address(clause.case.case))}"

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from typing import Any
 
 from markupsafe import Markup
@@ -24,12 +25,10 @@ _CODE = re.compile(r"(`[^`\n]+`)")
 
 def text(words: str) -> str:
     """Escape a sentence of a catalogue or a case; what it has in backticks stays code."""
-    return "".join(part if _CODE.fullmatch(part) else _escaped(part) for part in _CODE.split(words))
-
-
-def _escaped(part: str) -> str:
-    plain = part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", plain)
+    return "".join(
+        part if _CODE.fullmatch(part) else _SPECIAL.sub(r"\\\1", escape(part, quote=False))
+        for part in _CODE.split(words)
+    )
 
 
 def in_code(words: str) -> Markup:
@@ -69,7 +68,6 @@ def fact(value: object, *names: object) -> Markup:
 
 
 def capitalized(words: str) -> str:
-    """Return the sentence with a capital letter."""
     return words[:1].upper() + words[1:]
 
 
@@ -83,9 +81,7 @@ _INVISIBLE = re.compile(
 
 def visible(value: Any) -> Any:
     """Prepare a value for a template: control and direction characters are replaced by their names."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return _INVISIBLE.sub(_named, value)
+    return _INVISIBLE.sub(_named, value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -98,7 +94,7 @@ def _named(match: re.Match[str]) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """``4.3 s``, ``3 min 4 s`` or ``2 h 5 min``."""
+    """Return ``4.3 s``, ``3 min 4 s`` or ``2 h 5 min``."""
     tenths = max(milliseconds + 50, 0) // 100
     if tenths < 600:
         return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
@@ -126,8 +122,8 @@ class TimeNotation:
         """Choose seconds if the streams have times and no value of a row is a date or a time of day."""
         if case is None or not any("timestamp" in schema.ddl.lower() for schema in case.streams.values()):
             return cls()
-        said = _texts(step.model_dump() for step in case.steps)
-        return cls(not any(map(_WRITTEN.search, said)))
+        texts = _texts(step.model_dump() for step in case.steps)
+        return cls(not any(map(_WRITTEN.search, texts)))
 
     def show(self, micros: int) -> str:
         """Write an instant, given in µs since the epoch."""

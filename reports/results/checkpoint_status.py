@@ -74,14 +74,14 @@ _PHRASES: Mapping[Outcome, str] = {
 
 
 def phrase(verdict: CheckpointVerdict, on: str = "") -> str:
-    """``the checkpoint is refused on 4.3.0``. ``on``: the version that resumed it, if it is named."""
+    """Return ``the checkpoint is refused on 4.3.0``; ``on``: the version that resumed it, if it is named."""
     if verdict.fails_anyway:
         return "the checkpoint resumes on neither version"
     return _PHRASES[verdict.outcome].format(on=f" on {on}" if on else "")
 
 
 def statement(verdict: CheckpointVerdict, on: str, where: str = "", details: tuple[str, ...] = ()) -> Statement:
-    """``⊘ the checkpoint is refused on 4.3.0, handed over before step 3: INCOMPATIBLE``. ``where``: what follows the version."""
+    """Return ``⊘ the checkpoint is refused on 4.3.0, handed over before step 3: INCOMPATIBLE``; ``where``: what follows the version."""
     glyph = BUG.glyph if verdict.fails_anyway else OUTCOMES[verdict.outcome].glyph
     error = f": {verdict.error.title}" if verdict.error is not None else ""
     return Statement(kind(verdict), glyph, f"{phrase(verdict, on)}{where}{error}", details)
@@ -92,7 +92,7 @@ Kind: TypeAlias = Literal["violates", "broken", "bug", "conforms"]
 
 
 def kind(verdict: CheckpointVerdict) -> Kind:
-    """Return how a verdict is drawn where nothing but the same rows is right."""
+    """Return how to draw a verdict where nothing but the same rows is right."""
     if verdict.outcome in ("resumed", "no answer"):
         return "conforms" if verdict.outcome == "resumed" else "broken"
     return "bug" if verdict.fails_anyway else "violates"
@@ -104,8 +104,7 @@ def severity(verdict: CheckpointVerdict) -> tuple[int, int]:
 
 
 def exit_code(verdict: CheckpointVerdict) -> int:
-    """Return what a verdict adds to the exit code where nothing but the same rows is right: 1 if a change of version breaks the query, 3
-    without an answer."""
+    """Return the exit code where nothing but the same rows is right: 1 if a change of version breaks the query, 3 without an answer."""
     return {"conforms": 0, "bug": 0, "violates": 1, "broken": 3}[kind(verdict)]
 
 
@@ -116,5 +115,5 @@ def of_crashes(outcomes: Iterable[Outcome]) -> int:
 
 def combined(codes: Iterable[int]) -> int:
     """Return the exit code of several answers: 1 if one is bad, else 2 or 3 if one has that, 0 if all are good; 3 without any."""
-    each = set(codes)
-    return next((code for code in (1, 2, 3, 0) if code in each), 3)
+    having = set(codes)
+    return next((code for code in (1, 2, 3, 0) if code in having), 3)

@@ -29,7 +29,7 @@ _LAST = 1 << 20
 
 
 def is_compressed(path: Path) -> bool:
-    """Tell a compressed file by its name: what is to be written has no content yet, and a pipe can be read only once."""
+    """Tell by the name: what is to be written has no content yet, and a pipe can be read only once."""
     return path.suffix == SUFFIX
 
 

@@ -80,11 +80,8 @@ class CrashRecords:
     def read(cls, path: Path) -> CrashRecords:
         """Read a file of records; raises pydantic's ValidationError for anything else."""
         first, *others = path.read_text(encoding="utf-8").splitlines()
-        return cls(
-            CrashHeader.model_validate_json(first), tuple(CrashRecord.model_validate_json(line) for line in others)
-        )
+        return cls(CrashHeader.model_validate_json(first), tuple(map(CrashRecord.model_validate_json, others)))
 
     @property
     def exit_code(self) -> int:
-        """0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
         return of_crashes(record.outcome for record in self.records)

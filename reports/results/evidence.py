@@ -31,9 +31,7 @@ def contradiction_in(
 ) -> UnusableResults | None:
     """Return the error of a cell whose status or digest says what its evidence denies.
 
-    Args:
-        targets: those of the file, by name; for one that answers cases on watermark policies no observation is kept.
-        condensed: whether upgrades may have the digest of what was observed instead of the observation.
+    ``targets``: those of the file, by name; ``condensed``: whether upgrades may have the digest of what was observed instead of it.
     """
     why = next(_contradictions(cell, targets, condensed), None)
     return None if why is None else denied(path, line, cell, why)
@@ -78,7 +76,7 @@ def _contradictions(cell: Cell, targets: Mapping[str, Target], condensed: bool) 
         if len({run.behaviour for run in cell.runs}) > 1:
             yield "its runs showed different behaviours"
     answers: tuple[Cell | Run, ...] = (cell, *cell.runs)
-    if not condensed and any(not _is_observed(each.behaviour, each.observation) for each in answers):
+    if not condensed and any(not _is_observed(answer.behaviour, answer.observation) for answer in answers):
         yield "its digest is not that of what was observed"
 
 

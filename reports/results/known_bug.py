@@ -106,8 +106,8 @@ BugKey: TypeAlias = tuple[str | None, str | None, str | None]
 
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
     """Return the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
-    found = listed_bugs().get((link, introduced_by, None))
-    return found.workaround if found is not None else None
+    bug = listed_bugs().get((link, introduced_by, None))
+    return bug.workaround if bug is not None else None
 
 
 def explained(case: str, shown: Iterable[DocumentedDifference]) -> tuple[ListedBug, ...]:
@@ -116,7 +116,7 @@ def explained(case: str, shown: Iterable[DocumentedDifference]) -> tuple[ListedB
     A bug without tickets is that of every case of its file, which differ in nothing but their matrix. ``shown``: what is documented
     of the case.
     """
-    tickets = {(one.link, one.introduced_by) for one in shown if one.bug}
+    tickets = {(entry.link, entry.introduced_by) for entry in shown if entry.bug}
     same_file = case.partition(".")[0]
 
     def concerns(bug: ListedBug) -> bool:
@@ -205,7 +205,7 @@ def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
 
     A line whose newest release has the bug was fixed by a later line. ``ranges``: the versions that have it: ``>=3.4,<3.4.4``.
     """
-    concerned = set(falling_into(VersionRange.parse([part for each in ranges for part in each.split(" or ")])))
+    concerned = _covered(ranges)
     if releases()[-1] in concerned:
         return ()
     return tuple(
@@ -219,5 +219,9 @@ def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
 @lru_cache(maxsize=4096)
 def first_outside(ranges: str, version: SparkVersion) -> SparkVersion | None:
     """Return the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
-    concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
+    concerned = _covered([ranges])
     return next((release for release in releases() if release > version and release not in concerned), None)
+
+
+def _covered(ranges: Iterable[str]) -> frozenset[SparkVersion]:
+    return frozenset(falling_into(VersionRange.parse(" or ".join(ranges).split(" or "))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import named
 from reports.results.published import published, published_releases
@@ -20,9 +22,7 @@ def find(results: Results, asked: str) -> Target:
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
-    matching = named(
-        asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
-    )
+    matching = named(asked, targets, attrgetter("version"), attrgetter("name", "title"), lambda target: (target.spark,))
     if len(matching) == 1:
         return matching[0]
     ours = set(results.paths) >= set(published())

@@ -195,8 +195,6 @@ MOST_BLANK = 10_000
 
 
 class RecordLine(NamedTuple):
-    """A line, with its end."""
-
     number: int
     offset: int
     """The position of its first byte in the file."""
@@ -238,9 +236,8 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
         cells += isinstance(record, StoredCell)
         yield line, record
     if header is None:
-        raise UnusableResults(
-            path, "the file is empty", "the run never started writing: check its log and run it again"
-        )
+        remedy = "the run never started writing: check its log and run it again"
+        raise UnusableResults(path, "the file is empty", remedy)
 
 
 def header_of(path: Path) -> Header:
@@ -377,11 +374,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Write them as one file, as a single run would have.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
-        """
+        """Write them as one file, as a single run would have. Raises as `conformance.core.output_file.OutputFile`."""
         with ResultsWriter(path, self.header) as writer:
             try:
                 for cell in self.all_cells():
@@ -412,7 +405,7 @@ class Results:
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Read several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
+        """Read several files and put them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
 
@@ -425,18 +418,15 @@ def together(results: Sequence[Results]) -> Results:
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
-    if not any(each.cells or each.upgrades for each in results):
-        path = next((path for each in results for path in each.paths), None)
+    if not any(part.cells or part.upgrades for part in results):
+        path = next((path for part in results for path in part.paths), None)
         raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
-    digests = {
-        ", ".join(map(str, each_file.paths)) or f"file {number}": each_file.header.suite
-        for number, each_file in enumerate(results, 1)
-    }
-    if len(set(digests.values())) > 1:
-        each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
-        problem = f"the results are of different suites: {each}"
+    if len({part.header.suite for part in results}) > 1:
+        names = [", ".join(map(str, part.paths)) or f"file {number}" for number, part in enumerate(results, 1)]
+        suites = (f"{name} has {part.header.suite[:12]}" for name, part in zip(names, results, strict=True))
+        problem = f"the results are of different suites: {', '.join(dict.fromkeys(suites))}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell] = {}

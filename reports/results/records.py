@@ -17,7 +17,7 @@ from conformance.core.case import Case, Differs, Documented, Upgrade, file_of
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
-from conformance.judging.finding import Finding
+from conformance.judging.finding import Finding, described
 from conformance.judging.verdict import Outcome, Status, Verdict
 from conformance.variants.catalogue import MARK, VariedCase
 from reports.results.errors import CellKey
@@ -92,6 +92,11 @@ class Target(_Record):
             return SparkVersion.parse(self.spark)
         except NotAVersion:
             return None
+
+    @property
+    def line(self) -> str | None:
+        """``3.5``; None without a Spark release."""
+        return self.version.line if self.version is not None else None
 
     @property
     def apache(self) -> bool:
@@ -253,6 +258,10 @@ class Cell(_Record):
     def pair(self) -> tuple[str, str]:
         """The targets that wrote the checkpoint and resumed it; the same one if it ran all."""
         return self.origin or self.target, self.target
+
+    def evidence(self) -> tuple[str, ...]:
+        """Return its findings and notes, line by line."""
+        return *described(self.findings), *(f"note: {note}" for note in self.notes)
 
     @property
     def file(self) -> str:

@@ -42,8 +42,6 @@ MARKS: Mapping[Status, Mark] = {
 }
 """Every status, in display order."""
 
-GLYPHS: Mapping[Status, str] = {status: mark.glyph for status, mark in MARKS.items()}
-
 GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 """As the cases say, or not counted."""
 

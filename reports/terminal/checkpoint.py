@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +12,12 @@ from rich.text import Text
 
 from conformance.checkpoints.awaiting import AwaitingChange
 from conformance.checkpoints.checkpoint import OLDER, Checkpoint, lines_of_writer
-from conformance.checkpoints.state import StateField, StateOperator, StateStoreFiles
+from conformance.checkpoints.state import StateOperator, StateStoreFiles
 from conformance.core.wording import counted
 
 _WIDTH = 16
 _MOST_MISSING = 5
+_OF_A_CHANGE = ("effect", "error", "because", "link", "workaround", "case")
 
 
 def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
@@ -66,9 +68,8 @@ def _writer(checkpoint: Checkpoint) -> str:
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:
-    if checkpoint.planned is None:
+    if (planned := checkpoint.planned) is None:
         return "none was planned"
-    planned = checkpoint.planned
     state = "planned and not committed: it runs again at the restart" if checkpoint.unfinished else "committed"
     return f"{planned.batch}, {state}; planned {_instant(planned.planned_ms)}{_ago(planned.planned_ms, now)}"
 
@@ -128,7 +129,7 @@ def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | 
         "operators": [_operator_record(operator) for operator in checkpoint.operators],
         **({"missing": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
         "bytes": checkpoint.size,
-        **({"to": to, "awaiting": [_change(change) for change in changes]} if to is not None else {}),
+        **({"to": to, "awaiting": [_picked(change, *_OF_A_CHANGE) for change in changes]} if to is not None else {}),
     }
 
 
@@ -148,8 +149,8 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
                 "schemas": [
                     {
                         **_picked(schema, "family", "format"),
-                        "key": list(map(_field, schema.key)),
-                        "value": list(map(_field, schema.value)),
+                        "key": list(map(asdict, schema.key)),
+                        "value": list(map(asdict, schema.value)),
                     }
                     for schema in store.schemas
                 ],
@@ -157,12 +158,3 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
             for store in operator.stores
         ],
     }
-
-
-def _field(field: StateField) -> dict[str, Any]:
-    return _picked(field, "name", "type", "nullable")
-
-
-def _change(change: AwaitingChange) -> dict[str, Any]:
-    known = _picked(change, "effect", "error", "because", "link")
-    return {**known, "workaround": change.workaround, "case": change.case}
