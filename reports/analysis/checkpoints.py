@@ -74,7 +74,7 @@ class Checkpoints:
         return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
 
     def summary(self) -> str:
-        """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
+        """Return ``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
         if not self.tried:
             count = len(self.documented)
             verb = "documents" if count == 1 else "document"

@@ -205,10 +205,11 @@ def beside_apache(column: ForeignColumn, apache: Results, digests: Mapping[str, 
 
 def _refusal(cell: Cell) -> str:
     """Return what the engine said when it refused the query before a micro-batch ran; empty if it did not."""
-    seen = cell.observation
-    if seen is None or seen.error is None or not rejects_the_query(seen.error) or any(s.batches for s in seen.steps):
+    answer = cell.observation
+    if answer is None or (error := answer.error) is None or not rejects_the_query(error):
         return ""
-    return shortened(printable(" ".join(seen.error.message.split())) or seen.error.title, _LONGEST)
+    ran = any(step.batches for step in answer.steps)
+    return "" if ran else shortened(printable(" ".join(error.message.split())) or error.title, _LONGEST)
 
 
 def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:

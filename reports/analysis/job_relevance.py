@@ -78,7 +78,7 @@ class KnownOfJob:
             yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
 
     def _line(self, change: Change) -> str:
-        """``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
+        """Return ``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
         why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
         met_by = ", ".join(self.met_by[change.case])
         return f"{change.what}{f': {why}' if why else ''}. Met by: {met_by}. See {change.case}"

@@ -127,7 +127,7 @@ def _answers(
         predictions = CasePredictions(case)
         for target, cell in cells:
             version = target.version
-            if version is not None and cell is not None and (seen := cell.observation) is not None:
+            if version is not None and cell is not None and (answer := cell.observation) is not None:
                 engine = cell.status in AGREEING
                 try:
                     prediction = predictions.on(version)
@@ -135,10 +135,10 @@ def _answers(
                     answers.append((ThreeAnswers(cell.case, target, engine, None), None))
                     continue
                 instants = not reads_the_clock(case)
-                same = equivalent(prediction.observation, seen, instants=instants, error_classes=False)
+                same = equivalent(prediction.observation, answer, instants=instants, error_classes=False)
                 # A model that agrees with an engine that does what the case expects needs no verdict of its own.
                 model = (same and engine) or as_expected(case, prediction)
-                page = ModelPrediction.of(case, prediction, seen) if cell.key in shown else None
+                page = ModelPrediction.of(case, prediction, answer) if cell.key in shown else None
                 answers.append((ThreeAnswers(cell.case, target, engine, model, same), page))
     return answers
 

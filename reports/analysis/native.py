@@ -43,13 +43,13 @@ def native_uses(results: Results) -> Iterator[NativeUse]:
     for target in results.header.targets:
         if target.accelerator is None:
             continue
-        observations = (cell.observation for cell in results.cells if cell.target == target.name)
-        ran = [seen for seen in observations if seen is not None and any(step.batches for step in seen.steps)]
-        with_state = [seen for seen in ran if any(batch.state for step in seen.steps for batch in step.batches)]
-        operators = Counter(name for seen in ran for name in _operators(seen))
-        native, stateful = (sum(bool(_operators(seen)) for seen in some) for some in (ran, with_state))
+        answers = (cell.observation for cell in results.cells if cell.target == target.name)
+        ran = [answer for answer in answers if answer is not None and any(step.batches for step in answer.steps)]
+        with_state = [answer for answer in ran if any(batch.state for step in answer.steps for batch in step.batches)]
+        operators = Counter(name for answer in ran for name in _operators(answer))
+        native, stateful = (sum(bool(_operators(answer)) for answer in some) for some in (ran, with_state))
         yield NativeUse(target, len(ran), native, len(with_state), stateful, operators)
 
 
-def _operators(seen: Observation) -> frozenset[str]:
-    return frozenset(name for step in seen.steps for name in step.native or ())
+def _operators(answer: Observation) -> frozenset[str]:
+    return frozenset(name for step in answer.steps for name in step.native or ())

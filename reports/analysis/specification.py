@@ -135,7 +135,7 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
 
 
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
-    """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
+    """Return ``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
     if target.line is None or not target.apache:
         return target.title
     whole = {other.name for other in every if other.line == target.line} <= {other.name for other in run}

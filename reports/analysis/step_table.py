@@ -123,10 +123,10 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
 
 
 def expected_and_observed_rows(
-    wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
+    wanted: Sequence[Row], observed: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
     """Return both lines of rows, with the rows that the other lacks marked."""
-    keys = Counter(schema.comparable(tuple(row)) for row in seen)
+    keys = Counter(schema.comparable(tuple(row)) for row in observed)
     left: list[LineValue] = []
     for row in wanted:
         try:
@@ -139,11 +139,11 @@ def expected_and_observed_rows(
         keys[key] -= as_expected
         left.append(_row(values, schema, "" if as_expected else "missing"))
     right: list[LineValue] = []
-    for observed in seen:
-        key = schema.comparable(tuple(observed))
+    for emitted in observed:
+        key = schema.comparable(tuple(emitted))
         extra = keys[key] > 0
         keys[key] -= extra
-        right.append(_row(observed, schema, "extra" if extra else ""))
+        right.append(_row(emitted, schema, "extra" if extra else ""))
     return _rows_line(left), _rows_line(right)
 
 

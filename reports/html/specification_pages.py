@@ -59,7 +59,7 @@ class SpecificationPages:
         return {INDEX: self._index(), **chapters, APPENDIX: self._appendix()}
 
     def one_page(self) -> str:
-        """All of it, as Markdown with nothing folded."""
+        """Return all of it, as Markdown with nothing folded."""
         chapters = self.specification.chapters
         contents = "\n".join(f"- [{chapter.number} {chapter.title}](#chapter-{chapter.number})" for chapter in chapters)
         body = "\n".join(self._chapter(chapter, 2, folded=False) for chapter in chapters)

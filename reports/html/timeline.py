@@ -466,7 +466,7 @@ class _Layout:
         return f"{self._show(bar.span.start)} – {self._show(bar.span.end)}"
 
     def _emission(self, column: int) -> float:
-        """Shortly before the end of the micro-batch, where a bar may end."""
+        """Return a place shortly before the end of the micro-batch, where a bar may end."""
         return self._x(column) + self._column - 2 * INSET
 
     def _labels(self) -> Iterator[tuple[ValueLabel, float, float]]:

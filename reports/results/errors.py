@@ -85,9 +85,9 @@ def duplicate_cell(path: Path | None, case: str, target: str, line: int | None =
     return UnusableResults(path, f"{where} of {case} on {target}", remedy)
 
 
-def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResults:
-    parts = first_of([f"{number}/{of}" for number in absent], 10)
-    problem = f"of the {of} shards of {target}, these are missing: {parts}"
+def missing_shards(target: str, total: int, absent: Sequence[int]) -> UnusableResults:
+    parts = first_of([f"{number}/{total}" for number in absent], 10)
+    problem = f"of the {total} shards of {target}, these are missing: {parts}"
     return UnusableResults(None, problem, "pass the results of all shards")
 
 

@@ -471,9 +471,9 @@ def _check_shards(results: Sequence[Results]) -> None:
     parts: dict[tuple[str, int], set[int]] = {}
     for part in results:
         if part.header.shard is not None:
-            number, of = part.header.shard
+            number, total = part.header.shard
             for target in part.header.targets:
-                parts.setdefault((target.name, of), set()).add(number)
-    for (name, of), there in parts.items():
-        if absent := set(range(1, of + 1)) - there:
-            raise missing_shards(name, of, sorted(absent))
+                parts.setdefault((target.name, total), set()).add(number)
+    for (name, total), there in parts.items():
+        if absent := set(range(1, total + 1)) - there:
+            raise missing_shards(name, total, sorted(absent))

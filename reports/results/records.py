@@ -293,15 +293,15 @@ class Cell(_Record):
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [seen and case.observation_of_original(seen) for seen in observations]
-        seen = [seen and seen.without_progress() for seen in observations]
+            observations = [answer and case.observation_of_original(answer) for answer in observations]
+        answers = [answer and answer.without_progress() for answer in observations]
         runs = tuple(
             Run(
                 status=run.status,
                 findings=run.findings,
                 notes=run.notes,
                 behaviour=run.behaviour,
-                observation=seen[at] if at < len(seen) else None,
+                observation=answers[at] if at < len(answers) else None,
             )
             for at, run in enumerate(verdict.runs)
         )
@@ -321,7 +321,7 @@ class Cell(_Record):
             behaviour=verdict.behaviour,
             differs=DocumentedDifference.of(verdict.differs, proven=verdict.proven) if verdict.differs else None,
             error=verdict.error,
-            observation=next((observation for observation in seen if observation is not None), None),
+            observation=next((answer for answer in answers if answer is not None), None),
             runs=runs,
             duration_ms=duration_ms,
             reused=reused,
@@ -345,7 +345,7 @@ def cells_digest(cells: Iterable[Cell]) -> str:
 
 
 def answer_hash(cell: Cell) -> int:
-    """SHA-256 of one cell as a number: these are added, so that their order does not count and none is kept."""
+    """Return the SHA-256 of a cell as a number: these are added, so that their order does not count and none is kept."""
     answer = "\n".join((*cell.key, cell.case_digest, cell.status, cell.outcome or "", cell.behaviour or ""))
     return int.from_bytes(hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest())
 
