@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.core.errors import WrongUsage
 from reports.analysis.report import Report
-from reports.analysis.specification import TITLE, Evidence, Specification, Statement, TestedBy
+from reports.analysis.specification import TITLE, Evidence, Specification, SpecifiedStatement, TestedBy
 from reports.html.specification_pages import CaseAddress, evidence_lines
 from reports.html.texts import code, link, sources, text
 
@@ -20,7 +20,7 @@ class Question:
     answer: str
     cases: tuple[TestedBy, ...]
     """The best comes first."""
-    statements: tuple[Statement, ...]
+    statements: tuple[SpecifiedStatement, ...]
     links: tuple[str, ...]
     evidence: Evidence
 
@@ -35,7 +35,9 @@ def questions(report: Report, specification: Specification) -> tuple[Question, .
     return tuple(_question(report, statements, id, entry) for id, entry in (entries or {}).items())
 
 
-def _question(report: Report, statements: Mapping[str, Statement], id: str, entry: Mapping[str, Any]) -> Question:
+def _question(
+    report: Report, statements: Mapping[str, SpecifiedStatement], id: str, entry: Mapping[str, Any]
+) -> Question:
     cases = tuple(map(str, entry.get("cases", ())))
     behaviours = tuple(map(str, entry.get("behaviours", ())))
     for case in cases:

@@ -27,7 +27,7 @@ from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask, EngineListener
 from harness.targets.targets import Target
-from reports.results.status import GLYPHS
+from reports.results.status import MARKS
 
 _LARGE_FILE = 10_000_000
 """Bytes that take a second or more to read."""
@@ -178,7 +178,7 @@ class CaseAnswers(Answers[Verdict]):
 
 
 def _case_line(task: CellTask, verdict: Verdict, seconds: float) -> AnswerLine:
-    glyph, name, status = GLYPHS[verdict.status], task.target.name, verdict.status
+    glyph, name, status = MARKS[verdict.status].glyph, task.target.name, verdict.status
     return AnswerLine(
         f"{name:<12} {glyph} {status:<14} {verdict.case}  {seconds:.1f} s",
         loud=f"{glyph} {name} {verdict.case}: {status}" if status in _LOUD else None,

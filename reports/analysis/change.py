@@ -12,14 +12,7 @@ from weakref import WeakKeyDictionary
 
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
 from conformance.core.wording import ticket
-from conformance.judging.comparison import (
-    MEANINGS,
-    OF_ROWS,
-    WITHOUT_BEHAVIOUR,
-    BehaviourChange,
-    Meaning,
-    has_behaviour,
-)
+from conformance.judging.comparison import MEANINGS, OF_ROWS, WITHOUT_BEHAVIOUR, BehaviourChange, Meaning, has_behaviour
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix
@@ -33,7 +26,6 @@ class Reason:
     """Why a version behaves as it does, according to the case."""
 
     spark: str
-    """The version that the reason applies to."""
     text: str
     link: str | None
     bug: KnownBug | None = None
@@ -52,7 +44,6 @@ class Change(BehaviourChange):
     before: Cell
     after: Cell
     reasons: tuple[Reason, ...]
-    """The reasons that the case documents."""
 
     @property
     def brings_a_bug(self) -> bool:
@@ -75,9 +66,8 @@ class MissingAnswer:
 
     @property
     def why(self) -> str:
-        return (
-            "it ran another text of the case than the other version; run both again" if self.other_text else self.status
-        )
+        other = "it ran another text of the case than the other version; run both again"
+        return other if self.other_text else self.status
 
 
 @dataclass(frozen=True)
@@ -95,12 +85,12 @@ class Changes:
 
     @property
     def of_rows(self) -> int:
-        """How many cases emit other rows, emit them at another time, or are refused; the others change what they accept or report."""
+        """The number of cases that emit other rows, emit them at another time, or are refused; others change what they accept or report."""
         return sum(change.meaning in OF_ROWS for change in self.changes)
 
     @property
     def compared(self) -> int:
-        """How many cases have a result on both versions."""
+        """The number of cases with a result on both versions."""
         return len(self.changes) + len(self.same)
 
 
@@ -123,8 +113,8 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     outside: list[str] = []
     missing: list[MissingAnswer] = []
     for case in matrix.cases:
-        pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
-        a, b = pair[0][1], pair[1][1]
+        pair = [(target, matrix.cell(case, target)) for target in (before, after)]
+        (_, a), (_, b) = pair
         open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             missing += [
@@ -144,7 +134,7 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
-    """Returns the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
+    """Return the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
     reasons: dict[tuple[str, str | None], Reason] = {}
     for cell, target in ((a, before), (b, after)):
         entry = cell.differs
@@ -172,14 +162,13 @@ class Turn:
     """A version on which a case behaves differently from the one before it."""
 
     place: int
-    """The position of the version among all."""
     before: tuple[Cell, Target]
     after: tuple[Cell, Target]
     since: Since
 
 
 def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
-    """Yields where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
+    """Yield where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
     previous: tuple[Cell, Target] | None = None
     for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
         if cell is None or not has_behaviour(cell):
@@ -190,7 +179,7 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
 
 
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
-    """Returns ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
+    """Return ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
     ``a``: the cell of ``before``, the last version that behaves otherwise; ``b``: that of ``after``, the first that behaves like this.
     """

@@ -47,8 +47,6 @@ class DocumentedCheckpoint:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of one version on another."""
-
     before: Target
     after: Target
     cells: tuple[Cell, ...]
@@ -57,7 +55,7 @@ class Checkpoints:
 
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
-        """The checkpoints that do not resume as if the version had not changed: the worst first, then the reason with the most."""
+        """The checkpoints that do not resume as if the version had not changed, worst first, then the reason with the most."""
         return groups_of(self.cells)
 
     @cached_property
@@ -76,7 +74,7 @@ class Checkpoints:
         return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
 
     def summary(self) -> str:
-        """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
+        """Return ``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
         if not self.tried:
             count = len(self.documented)
             verb = "documents" if count == 1 else "document"
@@ -88,9 +86,9 @@ class Checkpoints:
             (self.count("violates"), "is not as expected", "are not as expected"),
             (self.count("broken"), "has no answer", "have no answer"),
         )
-        said = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
-        of = f"of {counted(self.tried, 'tried checkpoint')}, "
-        summary = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
+        parts = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
+        outcome = ", ".join(parts) or "every one resumes as if the version had not changed"
+        summary = f"of {counted(self.tried, 'tried checkpoint')}, {outcome}"
         if not_run := self.count("not-run"):
             summary += f"; {not_run} not run"
             if self.documented:
@@ -99,7 +97,7 @@ class Checkpoints:
 
 
 def checkpoints(cells: Iterable[Cell], cases: Iterable[Case], before: Target, after: Target) -> Checkpoints | None:
-    """Returns what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
+    """Return what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
     ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
@@ -121,25 +119,16 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
 
 
 def groups_of(cells: Iterable[Cell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
-    """Groups the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
+    """Group the checkpoints that do not resume as if the version had not changed by what they meet and why, worst first.
 
     ``findings``: whether the findings of an unexpected cell are a reason.
     """
-    return _grouped(
-        (
-            (
-                cell.status,
-                cell.outcome,
-                cell.error.name if cell.error is not None else "",
-                _because(cell, findings=findings),
-                cell.differs,
-            ),
-            cell.case,
-            cell.cut,
-        )
-        for cell in cells
-        if cell.status not in NORMAL
-    )
+
+    def reason(cell: Cell) -> _Reason:
+        error = cell.error.name if cell.error is not None else ""
+        return cell.status, cell.outcome, error, _because(cell, findings=findings), cell.differs
+
+    return _grouped((reason(cell), cell.case, cell.cut) for cell in cells if cell.status not in NORMAL)
 
 
 _Reason: TypeAlias = tuple[Status, Outcome | None, str, str, DocumentedDifference | None]

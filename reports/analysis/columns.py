@@ -18,7 +18,7 @@ from conformance.judging.verdict import Status, rejects_the_query
 from conformance.language.source import Report, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.native import NativeUse, native_uses
-from reports.results.errors import UnusableResults
+from reports.results.errors import UnusableResults, first_of
 from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import Cell, Name, Target
@@ -26,7 +26,6 @@ from reports.results.status import NO_RESULT
 
 PUBLISHED = BASELINES / "columns"
 _SUFFIXES = (".jsonl.xz", ".jsonl")
-_SHOWN = 3
 _LONGEST = 60
 _SILENT = NO_RESULT | {"not-applicable"}
 
@@ -67,7 +66,7 @@ class Provenance(FrozenRecord):
 
 
 @dataclass(frozen=True)
-class Column:
+class ForeignColumn:
     """Results of one engine that is not Apache's release, with where they come from."""
 
     name: str
@@ -90,7 +89,7 @@ class Column:
 
 @dataclass(frozen=True)
 class BesideApache:
-    column: Column
+    column: ForeignColumn
     release: Target | None
     compared: int
     """The number of cases that are the same in both and have an answer in both."""
@@ -105,11 +104,11 @@ class BesideApache:
     @cached_property
     def refused(self) -> Mapping[str, tuple[DifferentCell, ...]]:
         """Of the different cases, those whose query the engine refused before it read a row, by what it said; the most frequent first."""
-        found: dict[str, list[DifferentCell]] = defaultdict(list)
+        cells_of: dict[str, list[DifferentCell]] = defaultdict(list)
         for cell in self.different:
             if why := _refusal(cell.b):
-                found[why].append(cell)
-        return {why: tuple(cells) for why, cells in sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))}
+                cells_of[why].append(cell)
+        return {why: tuple(cells_of[why]) for why in sorted(cells_of, key=lambda why: (-len(cells_of[why]), why))}
 
     @property
     def otherwise(self) -> tuple[DifferentCell, ...]:
@@ -129,8 +128,8 @@ class BesideApache:
         return f"{total}: refuses {counted(len(refused), 'case')}{too}; answers {len(self.otherwise)} otherwise"
 
 
-def read_column(path: Path) -> Column:
-    """Reads a ``NAME.yaml`` and the results beside it.
+def read_column(path: Path) -> ForeignColumn:
+    """Read a ``NAME.yaml`` and the results beside it.
 
     Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
@@ -145,16 +144,12 @@ def read_column(path: Path) -> Column:
     try:
         provenance = Provenance.model_validate(content and content.plain())
     except ValidationError as invalid:
-        problems = [
-            f"{'.'.join(map(str, error['loc'])) or 'the file'}: {error['msg']}"
-            for error in invalid.errors(include_url=False)
-        ]
-        raise UnusableColumn(path, problems) from None
-    files = [file for suffix in _SUFFIXES if (file := path.with_name(path.stem + suffix)).is_file()]
+        errors = ((".".join(map(str, error["loc"])) or "the file", error["msg"]) for error in invalid.errors())
+        raise UnusableColumn(path, map(": ".join, errors)) from None
+    named = [path.with_name(path.stem + suffix) for suffix in _SUFFIXES]
+    files = [file for file in named if file.is_file()]
     if len(files) != 1:
-        raise UnusableColumn(
-            path, [f"there must be one file {' or '.join(path.stem + suffix for suffix in _SUFFIXES)}"]
-        )
+        raise UnusableColumn(path, [f"there must be one file {' or '.join(file.name for file in named)}"])
     try:
         results = Results.read(files[0])
     except UnusableResults as error:
@@ -162,19 +157,19 @@ def read_column(path: Path) -> Column:
     problems = [*provenance.problems(), *_not_one_engine(results, provenance)]
     if problems:
         raise UnusableColumn(path, problems)
-    return Column(path.stem, provenance, results)
+    return ForeignColumn(path.stem, provenance, results)
 
 
-def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str]) -> Iterator[str]:
-    """Yields what keeps a new column from being published; ``suite`` and ``digests``, by case, are those of this suite."""
-    ran = {cell.case: cell.case_digest for cell in column.results.cells}
-    changed = _changed(ran, digests)
+def problems_of_submission(column: ForeignColumn, suite: str, digests: Mapping[str, str]) -> Iterator[str]:
+    """Yield what keeps a new column from being published; ``suite`` and ``digests``, by case, are those of this suite."""
+    ran = {cell.case for cell in column.results.cells}
+    changed = _changed(column, digests)
     if column.results.header.suite != suite and (column.provenance.covers == "all" or changed):
         yield (
             f"the results are of another suite than this one ({counted(len(changed), 'case')} of it changed or went"
             f"{some(changed)}); check it with the release that ran, or run again"
         )
-    if column.provenance.covers == "all" and (missing := sorted(digests.keys() - ran.keys())):
+    if column.provenance.covers == "all" and (missing := sorted(digests.keys() - ran)):
         yield (
             f"{counted(len(missing), 'case')} of the suite did not run{some(missing)}; "
             "run all, `conformance run --all`, or say covers: part with a note"
@@ -183,40 +178,38 @@ def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str
         yield f"{counted(len(unknown), 'case')} without a reliable answer{some(unknown)}; run again"
 
 
-def published_columns() -> tuple[Column, ...]:
+def published_columns() -> tuple[ForeignColumn, ...]:
     return tuple(read_column(path) for path in sorted(PUBLISHED.glob("*.yaml")))
 
 
-def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -> BesideApache:
-    """Compares a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
-    ran = {cell.case: cell.case_digest for cell in column.results.cells}
-    changed = tuple(_changed(ran, digests))
-    newer = tuple(sorted(digests.keys() - ran.keys())) if column.provenance.covers == "all" else ()
+def beside_apache(column: ForeignColumn, apache: Results, digests: Mapping[str, str]) -> BesideApache:
+    """Compare a column with Apache's release of its version; ``digests``: of the cases of this suite, by id."""
+    ran = {cell.case for cell in column.results.cells}
+    changed = tuple(_changed(column, digests))
+    newer = tuple(sorted(digests.keys() - ran)) if column.provenance.covers == "all" else ()
     try:
         difference = compare(apache, column.results)
     except NothingInCommon:
         return BesideApache(column, None, 0, (), changed, newer, len(digests))
     release = difference.pairs[0][0]
-    answered = {cell.case: cell for cell in apache.cells if cell.target == release.name and cell.status not in _SILENT}
-    compared = [
-        cell
-        for cell in column.results.cells
-        if cell.status not in _SILENT
-        and (other := answered.get(cell.case)) is not None
-        and other.case_digest == cell.case_digest
-    ]
-    cases = {cell.case for cell in compared}
-    different = tuple(cell for cell in difference.different if cell.case in cases)
+    answered = {
+        (cell.case, cell.case_digest)
+        for cell in apache.cells
+        if cell.target == release.name and cell.status not in _SILENT
+    }
+    answering = (cell for cell in column.results.cells if cell.status not in _SILENT)
+    compared = {cell.case for cell in answering if (cell.case, cell.case_digest) in answered}
+    different = tuple(cell for cell in difference.different if cell.case in compared)
     return BesideApache(column, release, len(compared), different, changed, newer, len(digests))
 
 
 def _refusal(cell: Cell) -> str:
-    """What the engine said when it refused the query before a micro-batch ran; empty if it did not."""
-    seen = cell.observation
-    if seen is None or seen.error is None or not rejects_the_query(seen.error) or any(s.batches for s in seen.steps):
+    """Return what the engine said when it refused the query before a micro-batch ran; empty if it did not."""
+    answer = cell.observation
+    if answer is None or (error := answer.error) is None or not rejects_the_query(error):
         return ""
-    said = printable(" ".join(seen.error.message.split())) or seen.error.title
-    return shortened(said, _LONGEST)
+    ran = any(step.batches for step in answer.steps)
+    return "" if ran else shortened(printable(" ".join(error.message.split())) or error.title, _LONGEST)
 
 
 def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:
@@ -233,11 +226,10 @@ def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:
         yield f"the results are of the image {digest}, and build: names another one"
 
 
-def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
-    return sorted(case for case, digest in ran.items() if digests.get(case) != digest)
+def _changed(column: ForeignColumn, digests: Mapping[str, str]) -> list[str]:
+    return sorted({cell.case for cell in column.results.cells if digests.get(cell.case) != cell.case_digest})
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names and how many more there are, ``: a, b, c and 2 more``; empty without names."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f": {', '.join(names[:_SHOWN])}{more}" if names else ""
+    """Return ``: a, b, c and 2 more``; empty without names."""
+    return f": {first_of(names, 3)}" if names else ""

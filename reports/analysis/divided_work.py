@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -43,20 +45,15 @@ def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, f
     gc.freeze()
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _end_with_parent)
     try:
-        futures = [_submitted(pool, number) for number in range(len(parts))]
-        return tuple(_result(future, work, part) for future, part in zip(futures, parts, strict=True))
+        futures: list[Future[Result]] = []
+        with suppress(BrokenProcessPool):  # after one of its processes has died, the pool takes no more
+            for number in range(len(parts)):
+                futures.append(pool.submit(_do, number))
+        return tuple(_result(future, work, part) for future, part in zip_longest(futures, parts))
     finally:
         pool.shutdown(cancel_futures=True)
         _shared.pop()
         gc.unfreeze()
-
-
-def _submitted(pool: ProcessPoolExecutor, number: int) -> Future[Any] | None:
-    """Submits the part; None if a process of the pool has died, after which the pool takes no more."""
-    try:
-        return pool.submit(_do, number)
-    except BrokenProcessPool:
-        return None
 
 
 def _do(number: int) -> Any:
@@ -70,7 +67,7 @@ def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Resu
 
 
 def _end_with_parent() -> None:
-    """Ends a process of a pool with its parent; it would wait forever for a parent that was killed."""
+    """End a process of a pool with its parent; it would wait forever for a parent that was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -76,7 +76,7 @@ def behaviour_change(before: Cell, after: Cell) -> BehaviourChange:
 
 
 def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
-    """Returns the distinct behaviours of the cells of a case, given oldest first, in the order of their newest."""
+    """Return the distinct behaviours of the cells of a case, given oldest first, in the order of their newest."""
     groups: list[list[Cell]] = []
     for cell in reversed([cell for cell in cells if has_behaviour(cell)]):
         # The older first, as everywhere: then each two answers are compared once.

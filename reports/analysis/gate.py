@@ -49,7 +49,7 @@ class Acceptance:
         return self.before in (None, before) and self.after in (None, after)
 
     def covers(self, change: Change) -> bool:
-        """Tells whether it accepts the change, if it applies to the versions."""
+        """Tell whether it accepts the change, if it applies to the versions."""
         links = {reason.link for reason in change.reasons}
         return (
             (self.case is None or self.case == change.case)
@@ -63,7 +63,7 @@ class Acceptance:
 
 
 def read_accepted(path: Path) -> tuple[Acceptance, ...]:
-    """Reads the file of accepted changes. Raises InvalidCase: the file is invalid; the error has every problem with its line."""
+    """Read the file of accepted changes. Raises InvalidCase: the file is invalid; the error has every problem with its line."""
     report = Report(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None
@@ -94,7 +94,7 @@ DRAFT = FileKind("a draft without reasons", _has_no_reasons)
 
 
 def draft(changes: tuple[Change, ...]) -> str:
-    """Returns a file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
+    """Return a file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
     entries = [
         f"  - case: {change.case}\n    change: {change.meaning}    # {change.what}\n    because:" for change in changes
     ]
@@ -161,7 +161,6 @@ class Gate:
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
     bugs: tuple[ShownBug, ...] = ()
-    """The known bugs that both versions have."""
     uses: frozenset[str] = frozenset()
     """The features of the query; none if any query is meant."""
     concerned: int = 0
@@ -184,7 +183,7 @@ class Gate:
         return 3 if self.compared.missing or not self.compared.compared else 0
 
     def summary(self) -> str:
-        """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
+        """Return one sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
         pair = f"{self.compared.before.title} → {self.compared.after.title}"
         counts = Counter(ruling.word for ruling in self.rulings)
         words = {
@@ -292,7 +291,7 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
 
 
 def _known(baseline: Sequence[Mapping[str, Cell]], change: Change) -> bool:
-    """Tells whether both versions behaved the same in the baseline as now, with the same case; ``baseline``: their cells by case."""
+    """Tell whether both versions behaved the same in the baseline as now, with the same case; ``baseline``: their cells by case."""
     return all(
         (old := cells.get(change.case)) is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
         for cells, new in zip(baseline, (change.before, change.after), strict=True)

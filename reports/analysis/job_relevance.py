@@ -24,7 +24,6 @@ from reports.results.records import Target
 from reports.results.status import Statement
 
 _MOST = 5
-"""At most this many known bugs and changes are listed."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,6 @@ class KnownHere:
 
 @dataclass(frozen=True)
 class KnownOfJob:
-    """What is published about two versions that the query of a job can meet."""
-
     before: Target
     after: Target
     """Each is the version itself or, if that has no published results, the newest of its line that has."""
@@ -81,13 +78,12 @@ class KnownOfJob:
             yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
 
     def _line(self, change: Change) -> str:
-        """``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
+        """Return ``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
         why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)
         met_by = ", ".join(self.met_by[change.case])
         return f"{change.what}{f': {why}' if why else ''}. Met by: {met_by}. See {change.case}"
 
     def record(self) -> dict[str, Json]:
-        """The bugs and changes as JSON."""
         return {
             "known_bugs": [
                 {
@@ -155,8 +151,9 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
 def concerned(
     cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
 ) -> dict[str, tuple[str, ...]]:
-    """The cases that the query of a job can meet, as it has their features, their settings and what triggers them, with these features;
-    of a query without a plan nothing is known.
+    """Return the cases that the query of a job can meet, as it has their features, settings and triggers, each with these features.
+
+    Of a query without a plan nothing is known.
     """
     possible = (
         case
@@ -174,7 +171,7 @@ def concerned(
 
 
 def _is_a_change_of_the_job(action: Action) -> bool:
-    """Whether the query or the checkpoint is no longer the same, which no other version does to them."""
+    """Tell whether the query or the checkpoint is no longer the same, which no other version does to them."""
     match action:
         case Alter():
             return True
@@ -184,7 +181,7 @@ def _is_a_change_of_the_job(action: Action) -> bool:
 
 
 def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
-    """Whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
+    """Tell whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
     fields = {field.name for schema in case.streams.values() for field in schema.fields}
     marked = {mark.column for mark in job.watermarks}
     for column in (mark.column for mark in query.watermarks):
@@ -199,7 +196,7 @@ def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
 
 
 def _peculiar(condition: str) -> set[str]:
-    """What of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
+    """Return what of a join condition changes how long Spark keeps rows: a cast, and equal terms in a comparison."""
     numbers = (re.findall(r"\d+", part) for part in re.split(r"\bAND\b", condition, flags=re.IGNORECASE))
     equal = any(len(set(terms)) < len(terms) for terms in numbers)
     cast = re.search(r"\bcast\(", condition, re.IGNORECASE) is not None
@@ -219,12 +216,12 @@ _DEFAULTS = {
 
 
 def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
-    """Whether a query with these settings runs with the setting of a case."""
+    """Tell whether a query with these settings runs with the setting of a case."""
     return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
 def _bugs(matrix: Matrix, targets: tuple[Target, Target], met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
-    """The known bugs that cases of the matrix show on these versions, as every page counts them."""
+    """Yield the known bugs that cases of the matrix show on these versions, as every page counts them."""
     by_name = {target.name: target for target in targets}
     for cells in matrix.known_bugs(by_name.values()).values():
         case, shown_on = [*cells][-1]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
@@ -51,12 +52,9 @@ class CellTotal:
 
 @dataclass(frozen=True)
 class ShownBug:
-    """A known bug that a version shows."""
-
     because: str
     bug: KnownBug
     cases: tuple[str, ...]
-    """The cases that show it on the version, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +74,9 @@ class Matrix:
             {(cell.case, cell.target): cell for cell in results.cells},
         )
 
+    def cell(self, case: str, target: Target) -> Cell | None:
+        return self.cells.get((case, target.name))
+
     def status(self, case: str, target: str) -> Status:
         cell = self.cells.get((case, target))
         return "not-run" if cell is None else cell.status
@@ -94,7 +95,7 @@ class Matrix:
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
-        rows = ((case, [self.cells.get((case, target.name)) for target in self.targets]) for case in self.cases)
+        rows = ((case, [self.cell(case, target) for target in self.targets]) for case in self.cases)
         return {case: behaviours([cell for cell in cells if cell is not None]) for case, cells in rows}
 
     @cached_property
@@ -107,25 +108,24 @@ class Matrix:
         return {case: tuple(entries) for case, entries in bugs.items()}
 
     def known_bug(self, case: str, target: Target) -> KnownBug | None:
-        return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
+        return KnownBug.of(self.cell(case, target), target.spark, self.bugs.get(case, ()))
 
     def known_bugs(self, targets: Iterable[Target]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
-        """Returns each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
+        """Return each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
         names = [target.name for target in targets]
         bugs: dict[BugIdentity, dict[CellKey, Cell]] = {}
-        for case in filter(self.bugs.__contains__, self.cases):
-            for name in names:
-                cell = self.cells.get((case, name))
-                if cell is not None and cell.status == "bug" and cell.differs is not None:
-                    bugs.setdefault(identity(cell.differs), {})[cell.key] = cell
+        for key in product(filter(self.bugs.__contains__, self.cases), names):
+            cell = self.cells.get(key)
+            if cell is not None and cell.status == "bug" and cell.differs is not None:
+                bugs.setdefault(identity(cell.differs), {})[cell.key] = cell
         return bugs
 
     def shown_bugs(self, target: Target) -> tuple[ShownBug, ...]:
-        """The known bugs of a version, those that the most cases show first."""
+        """Return the known bugs of a version, those that the most cases show first."""
         return tuple(bug for _, bug in self._shown_bugs(target))
 
     def bugs_of_both(self, before: Target, after: Target) -> tuple[ShownBug, ...]:
-        """The known bugs that both versions have, whichever cases show them, as the later version shows them."""
+        """Return the known bugs that both versions have, whichever cases show them, as the later version shows them."""
         earlier = self.known_bugs([before])
         return tuple(bug for identity, bug in self._shown_bugs(after) if identity in earlier)
 
@@ -175,12 +175,8 @@ class Matrix:
         return Counter(self.status(case, target) for case in cases for target in names)
 
     def not_green(self) -> tuple[tuple[str, Target, Status], ...]:
-        return tuple(
-            (case, target, self.status(case, target.name))
-            for case in self.cases
-            for target in self.targets
-            if self.status(case, target.name) not in GREEN
-        )
+        cells = ((case, target, self.status(case, target.name)) for case, target in product(self.cases, self.targets))
+        return tuple(cell for cell in cells if cell[2] not in GREEN)
 
     @property
     def is_empty(self) -> bool:
@@ -194,7 +190,7 @@ class Matrix:
 
 
 def summary(matrix: Matrix) -> str:
-    """One sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``.
+    """Return one sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``.
 
     With columns that answer cases on watermark policies, another line for those.
     """
@@ -209,16 +205,11 @@ def _sentence(matrix: Matrix) -> str:
     if matrix.is_empty:
         return f"{size}: no case applies to these versions"
     totals = matrix.totals
-    words: dict[Status, str] = {
+    words: dict[Status, str] = {status: status.replace("-", " ") for status in MARKS} | {
         "conforms": _verb(totals["conforms"], "conform"),
         "differs": f"{_verb(totals['differs'], 'differ')} as documented",
         "bug": f"known bug{'s' * (totals['bug'] != 1)}",
-        "unsupported": "unsupported",
-        "not-applicable": "not applicable",
         "violates": _verb(totals["violates"], "violate"),
-        "flaky": "flaky",
-        "broken": "broken",
-        "not-run": "not run",
     }
     parts = {
         status: f"{totals[status]:,} {word}"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
@@ -64,8 +65,6 @@ class ThreeAnswers:
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """How far case, engine and model agree."""
-
     answers: tuple[ThreeAnswers, ...]
     predictions: Mapping[tuple[str, str], ModelPrediction]
     """The predictions that pages show, by case id and target name."""
@@ -101,12 +100,9 @@ class ModelAgreement:
 
 
 def model_agreement(
-    cases: Mapping[str, Case],
-    cells: Mapping[CellKey, Cell],
-    targets: Sequence[Target],
-    shown: frozenset[CellKey],
+    cases: Mapping[str, Case], cells: Mapping[CellKey, Cell], targets: Sequence[Target], shown: frozenset[CellKey]
 ) -> ModelAgreement:
-    """Asks the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
+    """Ask the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
     places = {target.name: place for place, target in enumerate(targets)}
     # All about one case in one process: where versions do the same, the model runs once.
     asked = [
@@ -114,7 +110,7 @@ def model_agreement(
         for id, case in cases.items()
     ]
     parts = divide(asked, partial(_answers, shown=shown), few=_FEW_CASES)
-    answers = sorted((each for part in parts for each in part), key=lambda each: places[each[0].target.name])
+    answers = sorted(chain.from_iterable(parts), key=lambda answered: places[answered[0].target.name])
     return ModelAgreement(
         answers=tuple(answer for answer, _ in answers),
         predictions={(answer.case, answer.target.name): shown for answer, shown in answers if shown is not None},
@@ -131,7 +127,7 @@ def _answers(
         predictions = CasePredictions(case)
         for target, cell in cells:
             version = target.version
-            if version is not None and cell is not None and (seen := cell.observation) is not None:
+            if version is not None and cell is not None and (answer := cell.observation) is not None:
                 engine = cell.status in AGREEING
                 try:
                     prediction = predictions.on(version)
@@ -139,10 +135,10 @@ def _answers(
                     answers.append((ThreeAnswers(cell.case, target, engine, None), None))
                     continue
                 instants = not reads_the_clock(case)
-                same = equivalent(prediction.observation, seen, instants=instants, error_classes=False)
+                same = equivalent(prediction.observation, answer, instants=instants, error_classes=False)
                 # A model that agrees with an engine that does what the case expects needs no verdict of its own.
                 model = (same and engine) or as_expected(case, prediction)
-                page = ModelPrediction.of(case, prediction, seen) if cell.key in shown else None
+                page = ModelPrediction.of(case, prediction, answer) if cell.key in shown else None
                 answers.append((ThreeAnswers(cell.case, target, engine, model, same), page))
     return answers
 
@@ -152,7 +148,7 @@ def as_expected(case: Case, prediction: Prediction) -> bool:
 
 
 def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, ModelPrediction]]:
-    """Yields the case in append, update and complete mode, with what happens; without the modes that the model does not predict."""
+    """Yield the case in append, update and complete mode, with what happens; without the modes that the model does not predict."""
     for mode in get_args(OutputMode):
         changed = case.model_copy(update={"output_mode": mode})
         with suppress(Unpredictable):

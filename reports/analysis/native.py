@@ -29,27 +29,27 @@ class NativeUse:
 
     def __str__(self) -> str:
         """``comet-spark-spark3.5_2.12 0.12.0 ran operators of 678 of 824 cases, of 600 of the 700 with state: CometProject 678, …``"""
-        most = sorted(self.operators.items(), key=lambda each: (-each[1], each[0]))
-        names = ", ".join(f"{name} {number}" for name, number in most[:_SHOWN])
+        most = sorted(self.operators, key=lambda name: (-self.operators[name], name))
+        names = ", ".join(f"{name} {self.operators[name]}" for name in most[:_SHOWN])
         more = f" and {counted(len(most) - _SHOWN, 'other operator')}" if len(most) > _SHOWN else ""
-        of = f"{self.native} of {counted(self.answered, 'case')}, of {self.native_stateful} of the {self.stateful} with state"
-        return f"{self.target.accelerator} ran operators of {of}" + (f": {names}{more}" if names else "")
+        cases = f"{self.native} of {counted(self.answered, 'case')}"
+        stateful = f"{self.native_stateful} of the {self.stateful} with state"
+        ran = f"{self.target.accelerator} ran operators of {cases}, of {stateful}"
+        return ran + (f": {names}{more}" if names else "")
 
 
 def native_uses(results: Results) -> Iterator[NativeUse]:
-    """Of each column with an accelerator."""
+    """Yield what the accelerator of each column that has one ran."""
     for target in results.header.targets:
         if target.accelerator is None:
             continue
-        observations = [
-            cell.observation for cell in results.cells if cell.target == target.name and cell.observation is not None
-        ]
-        ran = [seen for seen in observations if any(step.batches for step in seen.steps)]
-        with_state = [seen for seen in ran if any(batch.state for step in seen.steps for batch in step.batches)]
-        operators = Counter(name for seen in ran for name in _operators(seen))
-        native, stateful = (sum(bool(_operators(seen)) for seen in some) for some in (ran, with_state))
+        answers = (cell.observation for cell in results.cells if cell.target == target.name)
+        ran = [answer for answer in answers if answer is not None and any(step.batches for step in answer.steps)]
+        with_state = [answer for answer in ran if any(batch.state for step in answer.steps for batch in step.batches)]
+        operators = Counter(name for answer in ran for name in _operators(answer))
+        native, stateful = (sum(bool(_operators(answer)) for answer in some) for some in (ran, with_state))
         yield NativeUse(target, len(ran), native, len(with_state), stateful, operators)
 
 
-def _operators(seen: Observation) -> frozenset[str]:
-    return frozenset(name for step in seen.steps for name in step.native or ())
+def _operators(answer: Observation) -> frozenset[str]:
+    return frozenset(name for step in answer.steps for name in step.native or ())

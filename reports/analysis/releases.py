@@ -40,13 +40,13 @@ class LineRelease:
 
 
 def released(target: Target) -> date | None:
-    """Returns the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
+    """Return the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
 
 
 def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
-    """Returns every line of the report with all of its releases, both newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
+    """Return every line of the report with all of its releases, both newest first: ``3.5`` → 3.5.9, 3.5.8 …"""
     matrix = report.every_release
     ran = {version: target for target in matrix.targets if target.apache and (version := target.version) is not None}
     shown = {version.line for version in ran}
@@ -87,15 +87,12 @@ class RouteRelease:
     changes: int
     """The number of changes from the earlier version that a running query can meet, or that bring a bug."""
     bugs: int
-    """The number of known bugs that it shows."""
     checkpoints: str
     """What became of the earlier version's checkpoints on it; empty if nothing was tried."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A way from one version to another."""
-
     releases: tuple[Target, ...]
     refused: int
     """The number of refused checkpoints of all hops. In each, the release before it wrote the checkpoints anew."""
@@ -106,54 +103,41 @@ class Route:
 
 def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
     for target in _between(report, before, after):
-        changed = changes(report.matrix, before, target)
-        met = sum(fails(change, None, "running") for change in changed.changes)
+        met = sum(fails(change, None, "running") for change in changes(report.matrix, before, target).changes)
         tried = _tried(report, before, target, report.cases.values())
-        yield RouteRelease(
-            target, met, len(report.matrix.known_bugs([target])), tried.summary() if tried is not None else ""
-        )
+        bugs = len(report.matrix.known_bugs([target]))
+        yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
 
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
-    """Returns of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
+    """Return of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
     best: dict[str, RouteRelease] = {}
-    for one in releases:
-        if (version := one.target.version) is not None:
-            best[version.line] = min(one, best.get(version.line, one), key=lambda release: release.bugs)
+    for release in releases:
+        if (line := release.target.line) is not None:
+            best[line] = min(release, best.get(line, release), key=lambda known: known.bugs)
     return tuple(best.values())
 
 
 def with_checkpoints(report: Report, target: Target) -> Target:
-    """Returns the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
+    """Return the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
     tried = {name for cell in report.results.upgrades for name in cell.pair}
-    version = target.version
-    if target.name in tried or version is None:
-        return target
-    line = (
-        other
-        for other in reversed(report.versions)
-        if other.apache and other.name in tried and other.version is not None and other.version.line == version.line
-    )
-    return next(line, target)
+    others = (other for other in reversed(report.versions) if other.apache and other.line == target.line)
+    return target if target.name in tried else next((other for other in others if other.name in tried), target)
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
-    """Returns the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
+    """Return the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
     inner = _between(report, before, after)[:-1]
     hops = {
         (a.name, b.name): tried.count("refused", "unsupported")
         for a, b in combinations((before, *inner, after), 2)
         if (tried := _tried(report, a, b)) is not None
     }
-    possible = []
-    for stops in range(3):
-        for chosen in combinations(inner, stops):
-            way = (before, *chosen, after)
-            refused = [hops.get((a.name, b.name)) for a, b in pairwise(way)]
-            if None not in refused:
-                possible.append(Route(way, sum(count for count in refused if count is not None)))
+    ways = [(before, *stops, after) for number in range(3) for stops in combinations(inner, number)]
+    hops_of = {way: [(a.name, b.name) for a, b in pairwise(way)] for way in ways}
+    possible = (Route(way, sum(map(hops.__getitem__, own))) for way, own in hops_of.items() if hops.keys() >= {*own})
     return tuple(sorted(possible, key=lambda route: (route.refused, len(route.releases))))
 
 
@@ -166,6 +150,6 @@ def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
 
 
 def _tried(report: Report, before: Target, after: Target, cases: Iterable[Case] = ()) -> Checkpoints | None:
-    """The checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
+    """Return the checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
     known = checkpoints(report.results.upgrades, cases, before, after)
     return known if known is not None and known.tried else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, releases
 from conformance.language.catalogue import Catalogue
@@ -15,10 +16,10 @@ from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
 from reports.analysis.change import Changes, Turn, changes, turns
-from reports.analysis.columns import BesideApache, Column, beside_apache
+from reports.analysis.columns import BesideApache, ForeignColumn, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
-from reports.analysis.model_agreement import ModelAgreement, model_agreement
+from reports.analysis.model_agreement import ModelAgreement, ModelPrediction, model_agreement
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import NO_RESULT
@@ -29,8 +30,6 @@ ALL_PAIRS = 16
 
 @dataclass(frozen=True)
 class Report:
-    """Results with everything that explains them."""
-
     results: Results
     matrix: Matrix
     """The matrix whose targets are in the order of versions, oldest first."""
@@ -56,13 +55,14 @@ class Report:
         suite: Suite,
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
-        columns: Sequence[Column] = (),
+        columns: Sequence[ForeignColumn] = (),
     ) -> Report:
         """Combine results with the suite they came from. Raises UnusableResults: they contradict a case of it."""
         results.check_with(suite.cases)
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
+        digests = {case.id: case.digest for case in suite.cases}
         at_hand = {case.id: case for case in suite.cases if case.id in ran}
         # The results of a variant are shown as if the case had run as written.
         at_hand |= {
@@ -80,13 +80,11 @@ class Report:
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
             background=background,
             patches=tuple(patches),
-            columns=tuple(
-                beside_apache(column, results, {case.id: case.digest for case in suite.cases}) for column in columns
-            ),
+            columns=tuple(beside_apache(column, results, digests) for column in columns),
         )
 
     def with_model(self) -> Report:
-        """The same report with what the reference model predicts of the targets that were run."""
+        """Return the same report with what the reference model predicts of the targets that were run."""
         if not self.cases:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
@@ -109,13 +107,22 @@ class Report:
         return self.cases.get(id) or self.policies.get(id)
 
     def title(self, id: str) -> str:
-        """Returns the title of the case, or its id if the case was not found."""
+        """Return the title of the case, or its id if the case was not found."""
         case = self.case(id) or self.changed.get(id)
         if case is None:
             return id
         title = " ".join(case.title.split())
         variant = id.removeprefix(case.id).removeprefix(MARK)
         return f"{title} ({variant})" if variant else title
+
+    def prediction(self, cell: Cell) -> ModelPrediction | None:
+        return self.model.predictions.get(cell.key) if self.model is not None else None
+
+    def batches(self, case: Case, target: Target, cell: Cell) -> tuple[BatchAccount, ...]:
+        """Return the account of the micro-batches of an answer, with what the model knows of them; empty without an answer."""
+        if (predicted := self.prediction(cell)) is not None:
+            return predicted.account
+        return batches_of(account(case, target.version, cell.observation)) if cell.observation is not None else ()
 
     @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
@@ -129,16 +136,13 @@ class Report:
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
         """Maps each case to where its behaviour changes from one version to the next."""
+        cells = {case: [self.matrix.cell(case, target) for target in self.targets] for case in self.matrix.cases}
         return {
-            case: tuple(
-                self._located(case, turn)
-                for turn in turns([self.matrix.cells.get((case, target.name)) for target in self.targets], self.targets)
-            )
-            for case in self.matrix.cases
+            case: tuple(self._located(case, turn) for turn in turns(row, self.targets)) for case, row in cells.items()
         }
 
     def _located(self, case: str, turn: Turn) -> Turn:
-        """Returns the turn with the first patch release that shows it instead of the newest of its line, if there are results of it."""
+        """Return the turn with the first patch release that shows it instead of the newest of its line, if there are results of it."""
         (_, before), (_, after) = turn.before, turn.after
         if before.version is None or after.version is None or not self.patches:
             return turn
@@ -147,7 +151,7 @@ class Report:
             for target in self.every_release.targets
             if target in (before, after) or (target.apache and _age(before) < _age(target) < _age(after))
         ]
-        patched = [*turns([self.every_release.cells.get((case, target.name)) for target in between], between)]
+        patched = [*turns([self.every_release.cell(case, target) for target in between], between)]
         return replace(turn, since=patched[-1].since) if patched else turn
 
     @cached_property
@@ -166,7 +170,7 @@ class Report:
         return Matrix(self.matrix.cases, tuple(sorted(targets.values(), key=_age)), cells)
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
-        """Splits the behaviours of a case where the same behaviour is judged differently on different versions."""
+        """Split the behaviours of a case where the same behaviour is judged differently on different versions."""
         sections = []
         for behaviour in self.behaviours.get(case, ()):
             groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
@@ -176,7 +180,7 @@ class Report:
         return tuple(sections)
 
     def find_shared(self) -> None:
-        """Finds what many pages ask for, before several processes make them."""
+        """Find what many pages ask for, before several processes make them."""
         for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
             pass
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import groupby
@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, VersionRange
-from conformance.judging.verdict import not_applicable
+from conformance.judging.verdict import Status, not_applicable
 from conformance.model.catalogue import RuleValue
 from conformance.model.catalogue import catalogue as model_rules
 from conformance.model.errors import Unpredictable
@@ -34,23 +34,21 @@ from reports.results.status import DOES_NOT_CONFORM, MARKS
 
 Standing: TypeAlias = Literal["holds", "differs", "bug", "unsupported", "outside", "violates", "untested"]
 
-WORDS: dict[Standing, str] = {
-    "holds": "holds",
-    "differs": "differs in some cases, as they document",
-    "bug": "broken by a known bug in some cases",
-    "unsupported": "not available",
-    "outside": "does not apply",
-    "violates": "violated",
-    "untested": "no result",
+STANDINGS: dict[Standing, str] = {
+    "holds": f"{MARKS['conforms'].glyph} holds",
+    "differs": f"{MARKS['differs'].glyph} differs in some cases, as they document",
+    "bug": f"{MARKS['bug'].glyph} broken by a known bug in some cases",
+    "unsupported": f"{MARKS['unsupported'].glyph} not available",
+    "outside": f"{MARKS['not-applicable'].glyph} does not apply",
+    "violates": f"{MARKS['violates'].glyph} violated",
+    "untested": "○ no result",
 }
-GLYPHS: dict[Standing, str] = {
-    "holds": MARKS["conforms"].glyph,
-    "differs": MARKS["differs"].glyph,
-    "bug": MARKS["bug"].glyph,
-    "unsupported": MARKS["unsupported"].glyph,
-    "outside": MARKS["not-applicable"].glyph,
-    "violates": MARKS["violates"].glyph,
-    "untested": "○",
+_WORST_FIRST: Mapping[Standing, Collection[Status]] = {
+    "violates": DOES_NOT_CONFORM,
+    "bug": ["bug"],
+    "differs": ["differs"],
+    "holds": ["conforms"],
+    "unsupported": ["unsupported"],
 }
 
 
@@ -75,18 +73,18 @@ class Evidence:
     @property
     def summary(self) -> str:
         """``● holds: 3.4 – 4.3; – not available: 3.0 – 3.3``."""
-        return "; ".join(f"{GLYPHS[standing]} {WORDS[standing]}: {versions}" for standing, versions in self.spans)
+        return "; ".join(f"{STANDINGS[standing]}: {versions}" for standing, versions in self.spans)
 
     @classmethod
     def of(
         cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
     ) -> Evidence:
-        """Returns the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
+        """Return the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
 
         ``within``: the versions that the statement is about; None for all.
         """
         names = tuple(cases)
-        cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
+        cells = {target.name: [matrix.cell(case, target) for case in names] for target in targets}
 
         inside = [target for target in targets if within is None or target.version is None or target.version in within]
         # A case that differs on every version that the statement is about differs as the statement says.
@@ -107,17 +105,11 @@ class Evidence:
 
 
 def _standing(cells: Iterable[Cell | None]) -> Standing:
-    """Of the cases that apply to a version, the least good decides; a feature that is not there says nothing of the others."""
-    statuses = {cell.status for cell in cells if cell is not None} - {"not-applicable", "not-run"}
-    if statuses & set(DOES_NOT_CONFORM):
-        return "violates"
-    if "bug" in statuses:
-        return "bug"
-    if "differs" in statuses:
-        return "differs"
-    if "conforms" in statuses:
-        return "holds"
-    return "unsupported" if "unsupported" in statuses else "untested"
+    """Return the least good of the cases that apply to a version; a feature that is not there says nothing of the others."""
+    statuses = {cell.status for cell in cells if cell is not None}
+    return next(
+        (standing for standing, deciding in _WORST_FIRST.items() if not statuses.isdisjoint(deciding)), "untested"
+    )
 
 
 def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
@@ -126,19 +118,16 @@ def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Ta
         for cell in cells[target.name]:
             if cell is not None and cell.differs is not None:
                 reason = cell.differs
-                key = (
-                    not reason.bug,
-                    reason.link or reason.introduced_by or reason.because or reason.unsupported or "",
-                )
-                _, seen, cases = entries.setdefault(key, (reason, {}, set()))
-                seen[target.name] = target
+                key = not reason.bug, reason.link or reason.introduced_by or reason.reason
+                _, having, cases = entries.setdefault(key, (reason, {}, set()))
+                having[target.name] = target
                 cases.add(cell.case)
-    for _, (reason, seen, cases) in sorted(entries.items(), key=lambda item: item[0][0]):
-        yield Variation(span([*seen.values()], targets), reason, tuple(sorted(cases)))
+    for _, (reason, having, cases) in sorted(entries.items(), key=lambda item: item[0][0]):
+        yield Variation(span([*having.values()], targets), reason, tuple(sorted(cases)))
 
 
 def span(some: Sequence[Target], every: Sequence[Target]) -> str:
-    """Writes some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
+    """Write some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
     named = {target.name for target in some}
     runs = [[*group] for within, group in groupby(every, key=lambda target: target.name in named) if within]
     ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
@@ -146,14 +135,11 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
 
 
 def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
-    """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
-    line = _line(target)
-    whole = {other.name for other in every if _line(other) == line} <= {other.name for other in run}
-    return line if whole and target.apache else target.title
-
-
-def _line(target: Target) -> str:
-    return target.version.line if target.version is not None else target.name
+    """Return ``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
+    if target.line is None or not target.apache:
+        return target.title
+    whole = {other.name for other in every if other.line == target.line} <= {other.name for other in run}
+    return target.line if whole else target.title
 
 
 TITLE = "Event-time semantics of Structured Streaming, as tested"
@@ -167,7 +153,7 @@ class StatedRule:
     name: str
     source: str
     versions: tuple[tuple[str, str | None, str], ...]
-    """What it says, the versions of that (None for all), and its value as Python: data, or the source of a function."""
+    """What it says, on which versions (None for all), and its value as Python: data, or the source of a function."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +177,6 @@ class Clause:
     """A part of a statement, and the step of a case that would fail if it were wrong."""
 
     says: str
-    """The words of the sentence."""
     case: TestedBy
     step: int
     shows: str
@@ -199,7 +184,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SpecifiedStatement:
     number: str
     """``3.2``, also its anchor: never changed and never reused."""
     id: str
@@ -221,7 +206,7 @@ class Statement:
 class Chapter:
     number: int
     title: str
-    statements: tuple[Statement, ...]
+    statements: tuple[SpecifiedStatement, ...]
 
     @property
     def name(self) -> str:
@@ -264,28 +249,28 @@ class Specification:
 
     @property
     def unpredicted(self) -> Mapping[str, Sequence[str]]:
-        """Each construct that the model does not predict on the newest version, with the ids of the cases that contain it."""
+        """The ids of the cases by the construct in them that the model does not predict on the newest version."""
         return self._asked[0]
 
     def readers(self, rule: str) -> Iterator[RuleReader]:
-        """The functions that decided by a rule when the model predicted the cases."""
+        """Yield the functions that decided by a rule when the model predicted the cases."""
         for module, name in sorted(self._asked[1].get(rule, ())):
             yield _reader(module, name)
 
     @property
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> tuple[SpecifiedStatement, ...]:
         return tuple(statement for chapter in self.chapters for statement in chapter.statements)
 
     @classmethod
     def of(cls, report: Report) -> Specification:
-        """The specification of a suite and its results.
+        """Specify a suite by its results.
 
         Raises WrongUsage: there is no catalogue, or a behaviour has no number of its own, or one of another chapter.
         """
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
         pinned = report.covered[0].pinned
-        chapters: dict[int, tuple[str, dict[int, Statement]]] = {}
+        chapters: dict[int, tuple[str, dict[int, SpecifiedStatement]]] = {}
         for id, entry in report.catalogue.behaviours.items():
             number = _NUMBER.fullmatch(str(entry.get("number", "")))
             if number is None:
@@ -298,18 +283,11 @@ class Specification:
             if place in statements:
                 raise _not_numbered(id, f"{chapter}.{place} is the number of {statements[place].id}")
             statements[place] = _statement(report, id, entry, pinned.get(id, ()))
-        return cls(
-            tuple(
-                Chapter(
-                    number,
-                    title[:1].upper() + title[1:],
-                    tuple(statement for _, statement in sorted(statements.items())),
-                )
-                for number, (title, statements) in sorted(chapters.items())
-            ),
-            report.versions,
-            tuple(report.cases.values()),
+        ordered = (
+            Chapter(number, title[:1].upper() + title[1:], tuple(statements[place] for place in sorted(statements)))
+            for number, (title, statements) in sorted(chapters.items())
         )
+        return cls(tuple(ordered), report.versions, tuple(report.cases.values()))
 
 
 @cache
@@ -320,7 +298,7 @@ def _reader(module: str, name: str) -> RuleReader:
 
 
 def _asked_about(version: SparkVersion, cases: Sequence[Case]) -> list[tuple[str, str | Mapping[str, tuple[str, str]]]]:
-    """The id of each case that applies to the version, with the construct that the model does not predict, or the rules that it read."""
+    """Return the id of each case that applies to the version, with the construct that is not predicted, or the rules that were read."""
     answers: list[tuple[str, str | Mapping[str, tuple[str, str]]]] = []
     for case in cases:
         if not_applicable(case, version) is not None:
@@ -341,12 +319,12 @@ def _not_numbered(id: str, why: str) -> WrongUsage:
     )
 
 
-def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> Statement:
+def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> SpecifiedStatement:
     names = tuple(cases)
     versions = str(entry.get("versions", "all"))
     within = None if versions == "all" else VersionRange.parse(versions)
     why = entry.get("why") or entry.get("reason")
-    return Statement(
+    return SpecifiedStatement(
         number=str(entry["number"]),
         id=id,
         sentence=" ".join(str(entry.get("sentence", "")).split()),

@@ -34,7 +34,7 @@ from conformance.judging.finding import ErrorExpectedAs, Finding, cell
 from conformance.judging.step_comparison import NotARow, OutputSchema, PlanNotTaken, SeenStep, compare
 from reports.results.records import Cell
 
-Difference: TypeAlias = Literal["", "missing", "extra", "other"]
+ValueDifference: TypeAlias = Literal["", "missing", "extra", "other"]
 
 MOST_ROWS = 60
 INSTANTS = ("watermark", "ran with", "event time, min", "event time, max", "event time, avg")
@@ -48,7 +48,7 @@ class LineValue:
     """A value of a line: a row, a watermark, a number."""
 
     text: str
-    difference: Difference = ""
+    difference: ValueDifference = ""
     """``missing``: expected, not observed; ``extra``: observed, not expected; ``other``: not the expected value."""
     full: str = ""
     """With the date and zone of its times, if the text leaves them out."""
@@ -72,7 +72,7 @@ def text_line(label: str, text: str) -> Line:
 
 
 def given(action: Action) -> Iterator[str]:
-    """Yields what a step gives the query, a line each."""
+    """Yield what a step gives the query, a line each."""
     match action:
         case Add(streams=streams):
             yield from _arriving(streams)
@@ -123,10 +123,10 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
 
 
 def expected_and_observed_rows(
-    wanted: Sequence[Row], seen: Sequence[Sequence[object]], schema: OutputSchema
+    wanted: Sequence[Row], observed: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
-    """Returns both lines of rows, with the rows that the other lacks marked."""
-    keys = Counter(schema.comparable(tuple(row)) for row in seen)
+    """Return both lines of rows, with the rows that the other lacks marked."""
+    keys = Counter(schema.comparable(tuple(row)) for row in observed)
     left: list[LineValue] = []
     for row in wanted:
         try:
@@ -139,15 +139,15 @@ def expected_and_observed_rows(
         keys[key] -= as_expected
         left.append(_row(values, schema, "" if as_expected else "missing"))
     right: list[LineValue] = []
-    for observed in seen:
-        key = schema.comparable(tuple(observed))
+    for emitted in observed:
+        key = schema.comparable(tuple(emitted))
         extra = keys[key] > 0
         keys[key] -= extra
-        right.append(_row(observed, schema, "extra" if extra else ""))
+        right.append(_row(emitted, schema, "extra" if extra else ""))
     return _rows_line(left), _rows_line(right)
 
 
-def _row(row: Sequence[object], schema: OutputSchema, difference: Difference = "") -> LineValue:
+def _row(row: Sequence[object], schema: OutputSchema, difference: ValueDifference = "") -> LineValue:
     text, full = _text(schema.as_written(tuple(row))), _text(row)
     return LineValue(text, difference, "" if text == full else full)
 
@@ -158,7 +158,7 @@ def _rows_line(values: list[LineValue]) -> Line:
     # The order of rows means nothing; sorted, equal rows of two sides are next to each other.
     ordered = sorted(values, key=lambda value: (value.difference == "", value.text))
     more = len(ordered) - MOST_ROWS
-    return Line("rows", (*ordered[:MOST_ROWS], *((LineValue(f"… and {more} more"),) if more > 0 else ())))
+    return Line("rows", (*ordered[:MOST_ROWS], *([LineValue(f"… and {more} more")] if more > 0 else [])))
 
 
 def _arriving(arrival: Arrival) -> Iterator[str]:
@@ -236,9 +236,10 @@ class StepTable:
 
 
 def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observation | None = None) -> StepTable:
-    """Expected, observed and, if there is a prediction, predicted, step by step."""
-    answers = {name: seen for name, seen in (("Engine", engine.observation), ("Model", model)) if seen is not None}
-    accounts = [{step.seen.number: step for step in account(case, version, seen)} for seen in answers.values()]
+    """Put what is expected, observed and, if there is a prediction, predicted side by side."""
+    of_both = (("Engine", engine.observation), ("Model", model))
+    answers = {name: observation for name, observation in of_both if observation is not None}
+    accounts = [{step.seen.number: step for step in account(case, version, answer)} for answer in answers.values()]
     violation = next((finding.place.step for finding in engine.findings if finding.place.step is not None), None)
     steps = []
     for step in case.steps:
@@ -260,7 +261,7 @@ def step_table(case: Case, version: SparkVersion, engine: Cell, model: Observati
 
 
 def observed_only(observation: Observation) -> StepTable:
-    """What an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
+    """Return what an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
     steps = []
     for step in account_without_case(observation):
         blocks = _blocks(_Wanted(), [_Answer(step, ())], None)
@@ -315,7 +316,7 @@ class _Answer:
         return self.step.schema if self.step is not None else OutputSchema.of(())
 
     def lines(self, facts: Mapping[str, str], wanted: Sequence[Line], batch: int | None) -> tuple[Line, ...]:
-        """Returns the facts as lines; those that a finding is about are marked.
+        """Return the facts as lines; those that a finding is about are marked.
 
         ``wanted``: what is expected there; ``batch``: the id of the micro-batch, None after the step.
         """

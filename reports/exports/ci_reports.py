@@ -1,8 +1,7 @@
 """What CI services show of results: JUnit XML, the step summary and the annotations of GitHub.
 
-JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab
-identifies tests by name and class. The output follows the schema of
-Jenkins' xUnit plugin. Documented differences and known bugs pass; the reason is in ``system-out``.
+JUnit XML, for Jenkins and GitLab, follows the schema of Jenkins' xUnit plugin: a suite per version, a test case per cell. Names are
+unique in the whole file, since GitLab identifies tests by name and class. Documented differences and known bugs pass, with the reason.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from xml.etree import ElementTree as Xml
 
 from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.comparison import MEANINGS
-from conformance.judging.finding import described
-from conformance.judging.verdict import Status
 from reports.analysis.change import Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.lookup import find
@@ -27,9 +24,6 @@ from reports.results.records import Cell, Target
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
 
 NAME = "watermark-conformance"
-FAILURES: tuple[Status, ...] = ("violates", "flaky")
-ERRORS: tuple[Status, ...] = ("broken", "not-run")
-
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -49,8 +43,8 @@ def _suite(target: Target, cells: list[Cell], results: Results) -> Xml.Element:
         "testsuite",
         name=_clean(target.name),
         tests=str(len(cells)),
-        failures=str(sum(cell.status in FAILURES for cell in cells)),
-        errors=str(sum(cell.status in ERRORS for cell in cells)),
+        failures=str(sum(cell.status in DOES_NOT_CONFORM for cell in cells)),
+        errors=str(sum(cell.status in NO_RESULT for cell in cells)),
         skipped=str(sum(cell.status == "not-applicable" for cell in cells)),
         time=_seconds(sum(cell.duration_ms for cell in cells)),
         timestamp=f"{results.header.started:%Y-%m-%dT%H:%M:%S}",
@@ -70,18 +64,17 @@ def _case(cell: Cell) -> Xml.Element:
         classname=_clean(f"{cell.target.replace('.', '_')}.{family}"),
         time=_seconds(cell.duration_ms),
     )
-    said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)]
+    evidence = cell.evidence()
     if cell.status == "not-applicable":
-        Xml.SubElement(case, "skipped").text = _clean("\n".join(said) or "the case does not apply to this version")
-    elif cell.status in (*FAILURES, *ERRORS):
-        kind = "failure" if cell.status in FAILURES else "error"
-        first = next((line.strip() for line in said[1:] or said), cell.status)
+        Xml.SubElement(case, "skipped").text = _clean("\n".join(evidence) or "the case does not apply to this version")
+    elif cell.status in DOES_NOT_CONFORM | NO_RESULT:
+        kind = "failure" if cell.status in DOES_NOT_CONFORM else "error"
+        first = next((line.strip() for line in evidence[1:] or evidence), cell.status)
         element = Xml.SubElement(case, kind, type=cell.status, message=_clean(f"{cell.status}: {first}"))
-        element.text = _clean("\n".join(said))
+        element.text = _clean("\n".join(evidence))
     elif cell.differs is not None:
-        reason = cell.differs.because or cell.differs.unsupported or ""
-        link = cell.differs.ticket
-        Xml.SubElement(case, "system-out").text = _clean(f"{MARKS[cell.status].word}: {reason}{link}")
+        text = f"{MARKS[cell.status].word}: {cell.differs.reason}{cell.differs.ticket}"
+        Xml.SubElement(case, "system-out").text = _clean(text)
     return case
 
 
@@ -123,11 +116,11 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
     if bad:
         yield "### Not as expected\n\n"
     for case, target, status in bad[:MOST_FINDINGS]:
-        cell = matrix.cells.get((case, target.name))
-        said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)] if cell is not None else []
+        cell = matrix.cell(case, target)
         head = f"{MARKS[status].glyph} <code>{_text(case)}</code> on {_text(target.name)}: {status}"
         # A blank line would end the block of HTML, and what follows it would be Markdown.
-        lines = (line for line in "\n".join(said).splitlines() if line.strip())
+        evidence = cell.evidence() if cell is not None else ()
+        lines = (line for line in "\n".join(evidence).splitlines() if line.strip())
         body = html.escape(without_commands("\n".join(map(printable, lines))))
         body = body if len(body) <= LONGEST else body[:LONGEST] + "…"
         yield f"<details><summary>{head}</summary>\n<pre>{body}</pre></details>\n\n"
@@ -142,7 +135,7 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
 def _known_bugs(matrix: Matrix) -> Iterator[str]:
     rows: dict[tuple[str, str], list[str]] = {}
     for case, target in product(matrix.cases, matrix.targets):
-        cell, bug = matrix.cells.get((case, target.name)), matrix.known_bug(case, target)
+        cell, bug = matrix.cell(case, target), matrix.known_bug(case, target)
         if cell is not None and cell.differs is not None and bug is not None:
             until = f", fixed in {bug.fixed_in}" if bug.fixed_in else ""
             rows.setdefault((case, f"{cell.differs.because}{bug.ticket}"), []).append(f"{target.spark}{until}")
@@ -175,11 +168,9 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
     yield "### As expected\n\n"
     yield f"| family | {' | '.join(_text(name.removeprefix('spark-')) for name in names)} |\n|---{'|---:' * len(names)}|\n"
     for family, cases in matrix.families.items():
-        counts = []
-        for name in names:
-            total = CellTotal.of_counts(matrix.count(cases, [name]))
-            counts.append(str(total) if total.complete else f"**{total}**")
-        yield f"| {_text(family) or 'no family'} | {' | '.join(counts)} |\n"
+        totals = [CellTotal.of_counts(matrix.count(cases, [name])) for name in names]
+        counts = " | ".join(str(total) if total.complete else f"**{total}**" for total in totals)
+        yield f"| {_text(family) or 'no family'} | {counts} |\n"
 
 
 def _text(text: str) -> str:
@@ -203,7 +194,7 @@ def workflow_commands(results: Results, folder: str = "cases") -> str:
 
 
 def _of(cell: Cell, folder: str) -> Iterator[str]:
-    level = "error" if cell.status in ("violates", "flaky") else "warning"
+    level = "error" if cell.status in DOES_NOT_CONFORM else "warning"
     for finding in cell.findings:
         place = finding.place
         step = f", step {place.step}" if place.step is not None else ""
@@ -232,11 +223,10 @@ def badge(results: Results, version: str | None = None) -> str:
     """Return the badge of all versions, or of one. Raises NoSuchVersion: the results do not have that version."""
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
-    counts: Counter[Status] = Counter(cell.status for cell in cells)
-    total = CellTotal.of_counts(counts)
-    bad = sum(counts[status] for status in DOES_NOT_CONFORM)
-    open_ = sum(counts[status] for status in NO_RESULT)
-    color = "red" if bad else "yellow" if open_ or total.bugs or not total.of else "brightgreen"
+    statuses = {cell.status for cell in cells}
+    total = CellTotal.of_counts(Counter(cell.status for cell in cells))
+    uncertain = statuses & NO_RESULT or total.bugs or not total.of
+    color = "red" if statuses & DOES_NOT_CONFORM else "yellow" if uncertain else "brightgreen"
     message = f"{total.good} of {total.of}" + (f", {counted(total.bugs, 'known bug')}" if total.bugs else "")
     document = {
         "schemaVersion": 1,

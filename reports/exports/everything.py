@@ -132,7 +132,7 @@ def everything(report: Report) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """The content of ``everything.schema.json``."""
+    """Return the content of ``everything.schema.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Everything.model_json_schema(mode="serialization"),
@@ -153,7 +153,7 @@ def _case(report: Report, id: str) -> ExportedCase:
         cells=tuple(
             _cell(cell, numbers.get(target.name), report.matrix.known_bug(id, target))
             for target in report.targets
-            if (cell := report.matrix.cells.get((id, target.name))) is not None
+            if (cell := report.matrix.cell(id, target)) is not None
         ),
     )
 

@@ -43,27 +43,21 @@ def pyspark(case: Case) -> str:
     for name, schema in case.streams.items():
         if name in case.in_memory:
             lines.append(f"# from a source that supports real-time mode, such as Kafka: {schema.ddl}")
-            lines += assigned(name_of(name), ['spark.readStream.format("kafka")', ".load()"])
-            continue
-        if name in case.topics:
+            source = ['spark.readStream.format("kafka")', ".load()"]
+        elif name in case.topics:
             lines.append(f"# and then these columns of its records: {schema.ddl}")
-            lines += assigned(
-                name_of(name), ['spark.readStream.format("kafka")', f'.option("subscribe", {text_of(name)})', ".load()"]
-            )
-            continue
-        if name in case.tables:
-            lines += assigned(
-                name_of(name), [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
-            )
-            continue
-        named = f".name({text_of(names[name])})" if name in names else ""
-        source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
-        whole = assigned(name_of(name), ["".join(source)])
-        lines += whole if len(whole[0]) <= LONGEST_LINE else assigned(name_of(name), source)
+            source = ['spark.readStream.format("kafka")', f'.option("subscribe", {text_of(name)})', ".load()"]
+        elif name in case.tables:
+            source = [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
+        else:
+            named = f".name({text_of(names[name])})" if name in names else ""
+            source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
+            if len(f"{name_of(name)} = {''.join(source)}") <= LONGEST_LINE:
+                source = ["".join(source)]
+        lines += _assigned(name_of(name), source)
     lines += ["", *_settings(case.conf), *_query_lines(case.query)]
     trigger = f".trigger({_TRIGGERS[case.trigger].format(case.interval_ms)})" if case.trigger in _TRIGGERS else ""
-    sink = ""
-    start = "start()"
+    sink, start = "", "start()"
     if case.written is not None:
         sink, start = f'.format("{"parquet" if case.written == "files" else case.written}")', 'start("sink/")'
     elif case.sink is not None:
@@ -75,7 +69,7 @@ def pyspark(case: Case) -> str:
 
 
 def source_names(pipeline: Pipeline) -> dict[str, str]:
-    """Maps each stream that the query reads under a name to the name."""
+    """Map each stream that the query reads under a name to the name."""
     reads = (operation for operation in pipeline.walk() if isinstance(operation, operations.From))
     return {read.stream: read.source_name for read in reads if read.source_name is not None}
 
@@ -83,7 +77,7 @@ def source_names(pipeline: Pipeline) -> dict[str, str]:
 def _query_lines(pipeline: Pipeline) -> list[str]:
     writer = QueryWriter()
     frame = writer.chain(pipeline)
-    return [*writer.statements, *assigned("query", frame)]
+    return [*writer.statements, *_assigned("query", frame)]
 
 
 class QueryWriter:
@@ -112,7 +106,7 @@ class QueryWriter:
             case operations.Call(called=called, with_=streams):
                 module, _, function = str(called).partition(":")
                 given = [name_of(stream) for stream in streams]
-                self.statements += [f"from {module} import {function}", *(() if given else assigned("frame", lines))]
+                self.statements += [f"from {module} import {function}", *(() if given else _assigned("frame", lines))]
                 return [f"{function}({', '.join(['spark', *(given or ['frame'])])})"]
             case operations.Join(other=other, on=on, how=how):
                 condition = f", expr({text_of(on)})" + (f", {text_of(how)}" if how else "")
@@ -193,16 +187,12 @@ def _key(text: str) -> str:
     return f"expr({text_of(text)})" + (f".alias({text_of(bare.name.lower())})" if bare else "")
 
 
-def assigned(name: str, chain: list[str]) -> list[str]:
-    if len(chain) == 1:
-        return [f"{name} = {chain[0]}"]
-    return [f"{name} = (", *(INDENT + line for line in chain), ")"]
+def _assigned(name: str, chain: list[str]) -> list[str]:
+    return [f"{name} = {chain[0]}"] if len(chain) == 1 else [f"{name} = (", *(INDENT + line for line in chain), ")"]
 
 
 def _called_on(chain: list[str], call: str) -> list[str]:
-    if len(chain) == 1:
-        return [chain[0] + call]
-    return ["(", *(INDENT + line for line in chain), INDENT + call, ")"]
+    return [chain[0] + call] if len(chain) == 1 else ["(", *(INDENT + line for line in (*chain, call)), ")"]
 
 
 def _texts(values: Any) -> str:
@@ -239,8 +229,8 @@ def pyspark_script(case: Case) -> str | None:
         or case.in_real_time
         or case.interval_ms is not None
         or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())
-        or any(each.how == "kill" or each.damage or each.repartition or each.checkpoint for each in restarts)
-        or any(each.change.trigger for each in restarts)
+        or any(restart.how == "kill" or restart.damage or restart.repartition for restart in restarts)
+        or any(restart.checkpoint or restart.change.trigger for restart in restarts)
     ):
         return None
     return "\n".join(_Script(case).lines()).rstrip()
@@ -326,9 +316,7 @@ class _Script:
         for batch in batches:
             yield f"{INDENT}{{"
             for stream, placed in batch.items():
-                schema = self._case.streams[stream]
-                rows = [row for part in placed.partitions for row in part] if placed is not None else []
-                inner = [f"{INDENT * 3}{_row(row, schema)}," for row in rows]
+                inner = [f"{INDENT * 3}{_row(row, self._case.streams[stream])}," for row in rows_of(placed)]
                 head, end = f"{INDENT * 2}{text_of(stream)}: [", "],"
                 yield from [head, *inner, INDENT * 2 + end] if inner else [head + end]
             yield f"{INDENT}}},"
@@ -340,6 +328,10 @@ def _settings(conf: Mapping[str, str]) -> Iterator[str]:
         yield f"spark.conf.set({text_of(key)}, {text_of(value)})"
     if conf:
         yield ""
+
+
+def rows_of(placed: Partitioned | None) -> list[Row]:
+    return [row for part in placed.partitions for row in part] if placed is not None else []
 
 
 def _row(row: Row, schema: Schema) -> str:

@@ -14,7 +14,7 @@ from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import canonical, instant_ms, struct_items
-from reports.exports.pyspark_script import INDENT, PLAIN, QueryWriter, name_of, source_names, text_of
+from reports.exports.pyspark_script import INDENT, PLAIN, QueryWriter, name_of, rows_of, source_names, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = {"tinyint": "{}.toByte", "smallint": "{}.toShort", "int": "{}", "bigint": "{}L", "boolean": "{}"}
@@ -22,7 +22,7 @@ _TEXTS = {"string": "{}", "date": "java.sql.Date.valueOf({})", "decimal": "new j
 
 
 def suite_name(case: Case) -> str:
-    """The name of its class: ``WindowStillOpenSuite``."""
+    """Return the name of its class: ``WindowStillOpenSuite``."""
     return "".join(word.title() for word in re.split(r"\W+", case.id.rpartition("/")[2])) + "Suite"
 
 
@@ -35,14 +35,14 @@ def streamtest_suite(case: Case, columns: Sequence[Column]) -> str | None:
 
 
 def is_expressible(case: Case) -> bool:
-    """Whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
+    """Tell whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     named = any(source_names(pipeline) for pipeline in case.pipelines())
     foreign = case.sink or case.tables or case.topics or case.in_memory or named or case.trigger != "default"
     return not (
         foreign
         or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())
-        or any(each.how != "graceful" or each.model_fields_set - {"how"} for each in restarts)
+        or any(restart.how != "graceful" or restart.model_fields_set - {"how"} for restart in restarts)
         or any(not isinstance(step.action, Start | Add | Idle | Restart) for step in case.steps)
         or any(step.expect is not None and step.expect.error is not None for step in case.steps)
         or any(_rows(step) is None for step in case.steps)
@@ -65,7 +65,7 @@ class _Suite:
         conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1", **case.conf}
         settings = [f"{text_of(key)} -> {text_of(value)}" for key, value in conf.items()]
         yield "    withSQLConf("
-        yield from (f"      {each}," for each in settings[:-1])
+        yield from (f"      {setting}," for setting in settings[:-1])
         yield f"      {settings[-1]}) {{"
         for name, schema in case.streams.items():
             yield f"      val {name_of(name)}Rows = rowsOf({text_of(schema.ddl)})"
@@ -96,9 +96,8 @@ class _Suite:
                     yield f"{adds[0]},"
                 else:
                     yield "StreamProgressLockedActions(Seq("
-                    yield from (
-                        f"{INDENT}{each}{',' if number < len(adds) else ''}" for number, each in enumerate(adds, 1)
-                    )
+                    yield from (f"{INDENT}{added}," for added in adds[:-1])
+                    yield from (f"{INDENT}{added}" for added in adds[-1:])
                     yield ")),"
         rows = ", ".join(self._row(row) for row in _rows(step) or ())
         yield f"CheckNewAnswerRows(Seq({rows})),"
@@ -111,17 +110,16 @@ class _Suite:
 
     def _add(self, stream: str, placed: Partitioned | None) -> str:
         schema = self._case.streams[stream]
-        rows = [row for part in placed.partitions for row in part] if placed is not None else []
-        written = [literal(row, schema.struct) for row in rows]
+        written = [literal(row, schema.struct) for row in rows_of(placed)]
         return f"AddData({', '.join([f'{name_of(stream)}Rows', *written])})"
 
     def _row(self, row: Row) -> str:
-        values = [*row.values()] if isinstance(row, Mapping) else row
+        values = row.values() if isinstance(row, Mapping) else row
         return f"Row({', '.join(literal(value, type) for value, type in zip(values, self._types, strict=True))})"
 
 
 def _rows(step: Step) -> tuple[Row, ...] | None:
-    """The rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
+    """Return the rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
     expect = step.expect or Expectation()
     if expect.batches is None or "rows" in expect.model_fields_set:
         return expect.rows
@@ -131,8 +129,10 @@ def _rows(step: Step) -> tuple[Row, ...] | None:
 
 
 def _checked(step: Step) -> Mapping[str, Any]:
-    """What the suite checks after a step, beside its rows: the watermark and, as the step or its last micro-batch says, the rows of the
-    state. Before the first micro-batch there is neither."""
+    """Return what the suite checks after a step, beside its rows: the watermark, and the rows of the state by the step or its last batch.
+
+    Before the first micro-batch there is neither.
+    """
     if step.expect is None or isinstance(step.action, Start):
         return {}
     last = step.expect.batches[-1].state if step.expect.batches else None
@@ -141,7 +141,7 @@ def _checked(step: Step) -> Mapping[str, Any]:
 
 
 def literal(value: Json, type: DataType) -> str:
-    """A value of a case in Scala, as it stands in a ``Row``."""
+    """Return a value of a case in Scala, as it stands in a ``Row``."""
     if value is None:
         return "null"
     exact = canonical(value, type)

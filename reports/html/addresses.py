@@ -44,7 +44,7 @@ _FOLDERS = {"case": "cases"}
 
 
 def slug(text: str) -> str:
-    """The text as part of a file name and of an address; valid on every system."""
+    """Return the text as part of a file name and of an address; valid on every system."""
     if _SAFE.fullmatch(text) and not text.startswith(".") and not text.endswith("."):
         return text
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:60]
@@ -64,14 +64,14 @@ def short(target: str) -> str:
 
 
 def upgrade_files(before: str, after: str) -> tuple[str, str, str]:
-    """Names the files of a dossier: its page, its picture, and the changes to accept."""
+    """Name the files of a dossier: its page, its picture, and the changes to accept."""
     name = f"{short(before)}-{short(after)}"
     return f"upgrade-{name}.html", f"upgrade-{name}.svg", f"accepted-{name}.yaml"
 
 
 @lru_cache
 def _relative(file: str, folder: str) -> str:
-    """The address of a file for a link in a folder. Every page of a folder has the same tabs."""
+    """Return the address of a file for a link in a folder. Every page of a folder has the same tabs."""
     return quote(posixpath.relpath(file, folder))
 
 
@@ -81,12 +81,12 @@ class InAFolder:
     upgrades: str = "upgrades"
 
     def file(self, key: str) -> str:
-        """The path of the page, relative to the folder of the report."""
+        """Return the path of the page, relative to the folder of the report."""
         head, *rest = key.split("/")
         return "/".join([_FOLDERS.get(head, head), *rest]) + ".html"
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:
-        """The address of a page, or of a place on it, for a link on ``seen_from``."""
+        """Return the address of a page, or of a place on it, for a link on ``seen_from``."""
         fragment = f"#{quote(place)}" if place else ""
         if key == seen_from and place:
             return fragment

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from conformance.account.account import account, batches_of
 from conformance.core.case import Case
+from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.comparison import contrast
 from conformance.judging.finding import described
 from conformance.policies.case import PolicyCase
 from reports.analysis.equivalence import first_difference, same_behaviour
-from reports.analysis.model_agreement import ModelPrediction
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.exports.pyspark_script import pyspark, pyspark_script
@@ -138,17 +137,13 @@ def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSectio
         targets = tuple(by_name[name] for name in group.targets)
         cell = group.shown
         compared = newest if newest is not cell and newest is not None and not same_behaviour(cell, newest) else None
-        seen = cell.observation
-        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+        columns = cell.observation.columns if cell.observation is not None else ()
+        predicted = report.prediction(cell)
         drawn = None
-        if case is not None and seen is not None:
-            alone = () if predicted is not None else batches_of(account(case, targets[-1].version, seen))
-            drawn = timeline(
-                case,
-                predicted.account if predicted is not None else alone,
-                compared.observation if compared is not None else None,
-                first_difference(compared, cell) if compared is not None else None,
-            )
+        if case is not None:
+            other = compared.observation if compared is not None else None
+            divergence = first_difference(compared, cell) if compared is not None else None
+            drawn = timeline(case, report.batches(case, targets[-1], cell), other, divergence)
         entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
         yield CaseSection(
             letter=chr(ord("A") + number) if number < 26 else str(number + 1),
@@ -164,22 +159,20 @@ def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSectio
             findings=tuple(cut(notation.text(line)) for line in described(cell.findings)),
             notes=cell.notes,
             timeline=drawn,
-            table=notation.table(_table(case, targets[-1].version, cell, predicted)),
-            columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
-            explanation=tuple((tone, notation.text(line)) for tone, line in predicted.explanation)
-            if predicted is not None
-            else (),
+            table=notation.table(_table(case, targets[-1].version, cell, predicted.observation if predicted else None)),
+            columns=tuple(f"{column.name} {column.type}" for column in columns),
+            explanation=tuple(
+                (tone, notation.text(line)) for tone, line in (predicted.explanation if predicted else ())
+            ),
         )
 
 
-def _table(
-    case: Case | None, version: SparkVersion | None, cell: Cell, predicted: ModelPrediction | None
-) -> StepTable | None:
+def _table(case: Case | None, version: SparkVersion | None, cell: Cell, model: Observation | None) -> StepTable | None:
     if cell.observation is None:
         return None
     if case is None or version is None:
         return observed_only(cell.observation)
-    return step_table(case, version, cell, predicted.observation if predicted is not None else None)
+    return step_table(case, version, cell, model)
 
 
 def _first_difference(case: Case | None, cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
@@ -195,7 +188,7 @@ def _silent(report: Report, id: str) -> Iterator[tuple[Target, CellSign, tuple[s
     for target in report.targets:
         if target.name in shown:
             continue
-        cell = report.matrix.cells.get((id, target.name))
+        cell = report.matrix.cell(id, target)
         notes = cell.notes if cell is not None else ()
         runs = tuple(f"run {at}: {run.status}" for at, run in enumerate(cell.runs, 1)) if cell is not None else ()
         yield target, CellSign.of(cell, target), tuple(map(cut, (*notes, *runs)))

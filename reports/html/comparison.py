@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
@@ -106,8 +107,8 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         pair,
         groups,
         report.matrix.bugs_of_both(pair.before, pair.after),
-        features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
-        compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
+        features=tuple(feature for feature in FEATURES if feature in chain.from_iterable(needs)),
+        compared=tuple(sorted(("|".join(features), count) for features, count in needs.items())),
     )
 
 
@@ -141,7 +142,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
-    """Returns both values of a divergence; their instants as the case writes them."""
+    """Return both values of a divergence; their instants as the case writes them."""
     notation = TimeNotation.of(case)
     a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
     return a, b
@@ -149,10 +150,9 @@ def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
 
 def _instant(match: re.Match[str]) -> str:
     try:
-        micros = canonical(match[1], _TIMESTAMP)
+        return show(canonical(match[1], _TIMESTAMP))
     except NotAValue:
         return match[0]
-    return show(micros)
 
 
 _LONGEST = 600
@@ -185,7 +185,7 @@ class CheckpointReason:
 class CheckpointSection:
     """All that is known about the checkpoints of one version on another."""
 
-    found: Checkpoints
+    known: Checkpoints
     groups: tuple[CheckpointReason, ...]
     """The checkpoints that do not resume normally, worst first."""
     documented: tuple[CheckpointReason, ...]
@@ -205,29 +205,28 @@ class CheckpointSection:
 
     @property
     def counts(self) -> Iterator[tuple[CheckpointSign, int]]:
-        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.found.cells)
+        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.known.cells)
         words = [mark.word for mark in CHECKPOINT_MARKS]
         return iter(sorted(counts.items(), key=lambda item: words.index(item[0].word)))
 
     @property
     def abnormal(self) -> int:
-        """The number of tried checkpoints that do not resume normally."""
-        return sum(group.count for group in self.found.groups)
+        return sum(group.count for group in self.known.groups)
 
 
 def checkpoint_section(report: Report, origin: Target, to: Target) -> CheckpointSection | None:
-    """How the checkpoints of one version resume on the other; None if nothing is known about that."""
-    found = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
-    if found is None:
+    """Return how the checkpoints of one version resume on the other; None if nothing is known about that."""
+    known = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
+    if known is None:
         return None
-    groups, documented = ([_reason(group) for group in each] for each in (found.groups, found.documented_groups))
     tried = Counter(
         ("|".join(report.features.get(cell.case, ())), colour_of(cell.status, cell.outcome))
-        for cell in found.cells
+        for cell in known.cells
         if cell.status not in ("not-run", "not-applicable")
     )
     counts = tuple((features, status, count) for (features, status), count in sorted(tried.items()))
-    return CheckpointSection(found, tuple(groups), tuple(documented), counts)
+    groups, documented = (tuple(map(_reason, own)) for own in (known.groups, known.documented_groups))
+    return CheckpointSection(known, groups, documented, counts)
 
 
 def _reason(group: CheckpointGroup) -> CheckpointReason:
@@ -255,7 +254,7 @@ class CaseCheckpoint:
 
 
 def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
-    """Yields what became of the checkpoints of a case, those that did not resume normally first."""
+    """Yield what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     untried = ("not-run", "not-applicable")
     cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status not in untried]
@@ -267,9 +266,5 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
         refusal = cell.error.first_line if cell.error is not None and refused else ""
         origin, to = cell.pair
         yield CaseCheckpoint(
-            titles.get(origin, origin),
-            titles.get(to, to),
-            cell.cut or 0,
-            reason,
-            cut(refusal, _LONGEST),
+            titles.get(origin, origin), titles.get(to, to), cell.cut or 0, reason, cut(refusal, _LONGEST)
         )

@@ -17,7 +17,7 @@ from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
 from reports.html.comparison import CheckpointSection, Comparison, checkpoint_section, comparison
-from reports.html.pages import templates
+from reports.html.pages import rendered
 from reports.results.records import Target
 from reports.results.status import Statement
 
@@ -27,7 +27,7 @@ def asset(name: str) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
+    """Make the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
     try:
         if folder.exists() and not folder.is_dir():
             raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
@@ -37,21 +37,21 @@ def make_folder(folder: Path) -> None:
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Writes a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
+    """Write a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
 
     Raises as `conformance.core.output_file.write_file`.
     """
-    text = templates().get_template(template).render(title=title, style=Markup(asset("report.css")), **values)
+    text = rendered(template, title=title, style=Markup(asset("report.css")), **values)
     write_file(path, text, page_kind(kind))
 
 
 def page_kind(name: str) -> FileKind:
-    """A file that only another page of ours may replace."""
+    """Return a file that only another page of ours may replace."""
     return FileKind(name, lambda start: b"Watermark conformance</title>" in start, synced=False)
 
 
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
-    """Writes the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
+    """Write the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
 
     Raises as `conformance.core.output_file.write_file`.
     """
@@ -85,7 +85,7 @@ class Dossier:
 
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Returns the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
+    """Return the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)
@@ -102,15 +102,13 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
         releases=between,
         route=possible[0] if possible else None,
         direct=next((route for route in possible if len(route.releases) == 2), None),
-        instead=tuple((asked, other) for asked, other in zip(ends, tried, strict=True) if asked != other)
-        if possible
-        else (),
+        instead=tuple(pair for pair in zip(ends, tried, strict=True) if possible and pair[0] != pair[1]),
         fewest=fewest_bugs(between),
     )
 
 
 def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
-    """Writes ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yields a line about each.
+    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yield a line about each.
 
     A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
     """
@@ -118,13 +116,13 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     pair = whole.comparison.pair
     make_folder(out)
     page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
-    drawn = templates().get_template("dossier.svg").render(found=whole)
+    drawn = rendered("dossier.svg", dossier=whole)
     write_standalone(
         page,
         "a dossier",
         "dossier.html",
         whole.title,
-        found=whole,
+        dossier=whole,
         pair=pair,
         report=report,
         drawn=Markup(drawn),

@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from conformance.account.account import account, batches_of
 from conformance.core import metrics
 from conformance.core.case import AnyCase, Case, Expectation
 from conformance.core.data import read_data
+from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
@@ -28,7 +28,7 @@ from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
 from reports.html.comparison import checkpoint_section
-from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
+from reports.html.ribbon import SHORT_WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
@@ -89,7 +89,9 @@ def matrix_page(report: Report) -> MatrixPage:
         families=families,
         totals=tuple(CellTotal.of_counts(matrix.by_target[name]) for name in names),
         total=CellTotal.of_counts(matrix.parts[0].totals),
-        legend=tuple((status, WORDS[status], mark, counts[status]) for status, mark in MARKS.items() if counts[status]),
+        legend=tuple(
+            (status, SHORT_WORDS[status], mark, counts[status]) for status, mark in MARKS.items() if counts[status]
+        ),
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
     )
 
@@ -108,16 +110,17 @@ def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
 
 
 def refusals(report: Report) -> Mapping[str, set[str]]:
-    """Maps a case to the error classes with which its checkpoints were refused."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Map a case to the error classes with which its checkpoints were refused."""
+    classes: dict[str, set[str]] = defaultdict(set)
     for cell in report.results.upgrades:
-        found[cell.case] |= {cell.error.name} if cell.error is not None else set()
-    return found
+        if cell.error is not None:
+            classes[cell.case].add(cell.error.name)
+    return classes
 
 
 def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
-    """Returns what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
-    texts = (text.lower() for text in (*refused, *_errors(behaviours)) if len(text) > 20)
+    """Return what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
+    texts = (text.lower() for text in (*sorted(refused), *_errors(behaviours)) if len(text) > 20)
     return "|".join(dict.fromkeys(texts))
 
 
@@ -126,7 +129,7 @@ _TICKET = re.compile(r"SPARK-\d+")
 
 
 def search_words(case: AnyCase | None, behaviours: Iterable[Behaviour]) -> str:
-    """Returns the words that find a case, each once, in lower case, separated by spaces."""
+    """Return the words that find a case, each once, in lower case, separated by spaces."""
     words = [word for behaviour in behaviours for word in _of_behaviour(behaviour)]
     if case is not None:
         words += _TICKET.findall(" ".join(case.links))
@@ -161,22 +164,22 @@ _BEGINNING = 60
 
 def _errors(behaviours: Iterable[Behaviour]) -> Iterator[str]:
     for behaviour in behaviours:
-        seen = behaviour.shown.observation
-        for error in (step.error for step in seen.steps) if seen is not None else ():
-            if error is not None:
-                yield from (name for name in error.classes if "_" in name)
-                yield " ".join(re.sub(r"^\[[\w.]+\] ", "", error.message).split())[:_BEGINNING].replace("|", " ")
+        for error in _errors_of(behaviour):
+            yield from (name for name in error.classes if "_" in name)
+            yield " ".join(re.sub(r"^\[[\w.]+\] ", "", error.message).split())[:_BEGINNING].replace("|", " ")
+
+
+def _errors_of(behaviour: Behaviour) -> Iterator[ErrorSeen]:
+    observation = behaviour.shown.observation
+    return (step.error for step in (observation.steps if observation is not None else ()) if step.error is not None)
 
 
 def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
     for cell in behaviour.cells:
-        entry = cell.differs
-        if entry is not None:
+        if (entry := cell.differs) is not None:
             yield from _TICKET.findall(f"{entry.link} {entry.introduced_by} {entry.because}")
-    seen = behaviour.shown.observation
-    for step in seen.steps if seen is not None else ():
-        if step.error is not None:
-            yield from step.error.classes
+    for error in _errors_of(behaviour):
+        yield from error.classes
 
 
 WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")
@@ -187,7 +190,6 @@ WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-ru
 class OwnResult:
     target: Target
     applying: int
-    """The number of cases that apply to the version."""
     bugs: int
     listed: tuple[tuple[str, CellSign], ...]
     compared: bool
@@ -209,7 +211,7 @@ def own_result(report: Report) -> OwnResult | None:
     counts = report.matrix.by_target[target.name]
     applying = sum(counts.values()) - counts["not-applicable"]
     listed = tuple(
-        (case, CellSign.of(report.matrix.cells.get((case, target.name)), target))
+        (case, CellSign.of(report.matrix.cell(case, target), target))
         for status in WORST_FIRST
         for case in report.matrix.cases
         if report.matrix.status(case, target.name) == status
@@ -224,24 +226,23 @@ class FrontPage:
     headline: tuple[Markup, ...]
     """Sentences: what changes, what becomes of checkpoints, what is not as expected or without a result, what ran."""
     bugs: str
-    """How many releases have known bugs; empty if none has."""
     own: OwnResult | None
 
 
 def front_page(report: Report, pair: Changes | None) -> FrontPage:
-    having = sum(1 for target in report.versions if report.matrix.by_target[target.name]["bug"])
+    having = sum(bool(report.matrix.by_target[target.name]["bug"]) for target in report.versions)
     versions = len(report.versions)
     bugs = f"{having} of {counted(versions, 'release')} {'has' if having == 1 else 'have'} known bugs" if having else ""
     return FrontPage(
-        subject(report),
+        _subject(report),
         tuple(_headline(report, pair)),
         f"All {versions} releases have known bugs" if having == versions > 1 else bugs,
         own_result(report),
     )
 
 
-def subject(report: Report) -> str:
-    lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
+def _subject(report: Report) -> str:
+    lines = list(dict.fromkeys(target.line for target in report.versions))
     between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
     return f"How Spark Structured Streaming treats late rows{between}"
 
@@ -251,15 +252,14 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
         ends = (pair.before, pair.after)
         rows = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
         others = len(pair.changes) - pair.of_rows
-        said = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
+        sentence = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
         if others:
             count = fact(others, "changes of no row", *ends)
-            said += Markup(", and {} cannot: they change only what Spark accepts or reports").format(count)
-        yield said + "."
+            sentence += Markup(", and {} cannot: they change only what Spark accepts or reports").format(count)
+        yield sentence + "."
     section = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if section is not None and section.found.tried:
-        found = section.found
-        yield fact(capitalized(found.summary()), "checkpoints", found.before, found.after) + "."
+    if section is not None and (known := section.known).tried:
+        yield fact(capitalized(known.summary()), "checkpoints", known.before, known.after) + "."
     totals = report.matrix.parts[0]
     if totals.totals["violates"]:
         yield Markup("{} not as expected.").format(counted(totals.totals["violates"], "cell"))
@@ -351,7 +351,7 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
 
 
 def on_one_line(entry: Mapping[str, Any], key: str) -> str:
-    """Returns a text of a catalogue's entry; empty if it has none."""
+    """Return a text of a catalogue's entry; empty if it has none."""
     return " ".join(str(entry.get(key, "")).split())
 
 
@@ -396,39 +396,36 @@ class BugsPage:
 
 def bugs_page(report: Report) -> BugsPage:
     every = report.every_release
-    lines = {version.line for target in report.versions if (version := target.version) is not None}
-    others = {version.line: target for target in every.targets if (version := target.version) is not None}
-    targets = (*(target for line, target in others.items() if line not in lines), *report.versions)
+    lines = {target.line for target in report.versions}
     shown = [target for target in every.targets if target.version is not None]
+    others = {target.line: target for target in shown if target.line not in lines}
+    targets = (*others.values(), *report.versions)
     rows = (_bug_row(every, targets, cells) for cells in every.known_bugs(shown).values())
     ordered = sorted(rows, key=lambda row: row.fixed_in[-1:], reverse=True)
     ordered.sort(key=lambda row: bool(row.fixed_in))
-    return BugsPage(
-        targets, tuple(ordered), tuple(sum(1 for row in ordered if row.shown[at]) for at in range(len(targets)))
-    )
+    counts = (sum(bool(row.shown[at]) for row in ordered) for at in range(len(targets)))
+    return BugsPage(targets, tuple(ordered), tuple(counts))
 
 
 def _bug_row(matrix: Matrix, targets: Sequence[Target], cells: Mapping[tuple[str, str], Cell]) -> BugRow:
     cases = {case: cell.differs for (case, _), cell in cells.items() if cell.differs is not None}
     first = next(iter(cases.values()))
-    of_lines: dict[str, Target] = {
-        version.line: target
+    of_lines = {
+        target.line: target
         for target in matrix.targets
-        if target.apache
-        and (version := target.version) is not None
-        and any((case, target.name) in cells for case in cases)
+        if target.apache and any((case, target.name) in cells for case in cases)
     }
     shown = tuple(sum((case, target.name) in cells for case in cases) for target in targets)
-    last = (
-        of_lines.get(target.version.line) if target.version is not None and target.apache else None
-        for target in targets
+    until = (
+        of_lines[target.line].title if not count and target.apache and target.line in of_lines else ""
+        for target, count in zip(targets, shown, strict=True)
     )
     return BugRow(
         source=SourceLink.of(first.link) if first.link else None,
         ticket=ticket(None, first.introduced_by, bug=True).strip().strip("()") if not first.link else "",
         cases=tuple((case, entry.because or "") for case, entry in cases.items()),
         shown=shown,
-        until=tuple(one.title if one is not None and not count else "" for one, count in zip(last, shown, strict=True)),
+        until=tuple(until),
         fixed_in=fixes(dict.fromkeys(cell.differs.spark for cell in cells.values() if cell.differs is not None)),
         workaround=workaround(first.link, first.introduced_by),
     )
@@ -439,7 +436,7 @@ _TAG = "tag:watermark-conformance,2026:bug"
 
 
 def feed(report: Report, page: str) -> str:
-    """Returns the feed; ``page``: the address of the page of known bugs, relative to the feed."""
+    """Return the feed; ``page``: the address of the page of known bugs, relative to the feed."""
     ElementTree.register_namespace("", _ATOM)
     bugs = bugs_page(report)
     when = f"{report.results.footer.finished:%Y-%m-%dT%H:%M:%SZ}"
@@ -505,13 +502,11 @@ class UnderstandPage:
 
 def understand_page(report: Report) -> UnderstandPage | None:
     modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
-    if not modes and not pictures:
-        return None
-    return UnderstandPage(modes, pictures)
+    return UnderstandPage(modes, pictures) if modes or pictures else None
 
 
 def causes(report: Report) -> tuple[VanishedCause, ...]:
-    """Returns why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    """Return why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
         VanishedCause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))
@@ -527,9 +522,8 @@ def _modes(report: Report) -> Iterator[Pictured]:
     if report.model is None or case is None or version is None:
         return
     for changed, prediction in in_each_mode(case, version):
-        drawn = timeline(changed, prediction.account, across=NARROW)
         mode = changed.output_mode
-        if drawn is not None:
+        if (drawn := timeline(changed, prediction.account, across=NARROW)) is not None:
             yield Pictured(case.id, f"{mode.capitalize()} mode", written["said"][mode], drawn, newest)
 
 
@@ -538,15 +532,11 @@ def _pictures(report: Report) -> Iterator[Pictured]:
     for picture in _written()["pictures"]:
         case, groups = report.cases.get(picture["case"]), report.sections(picture["case"])
         cell = groups[0].shown if groups else None
-        if case is None or cell is None or cell.observation is None:
+        if case is None or cell is None:
             continue
-        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
         target = by_name[cell.target]
-        alone = () if predicted is not None else batches_of(account(case, target.version, cell.observation))
-        drawn = timeline(case, predicted.account if predicted is not None else alone)
-        if drawn is not None:
-            said = report.title(case.id)
-            yield Pictured(case.id, picture["title"], said, drawn, (target,))
+        if (drawn := timeline(case, report.batches(case, target, cell))) is not None:
+            yield Pictured(case.id, picture["title"], report.title(case.id), drawn, (target,))
 
 
 @cache

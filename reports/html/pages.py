@@ -68,7 +68,7 @@ class PairCell:
 
 @cache
 def templates() -> Environment:
-    """The templates; everything they print is escaped."""
+    """Return the templates; everything they print is escaped."""
     environment = Environment(
         loader=PackageLoader("reports.html"),
         autoescape=True,
@@ -94,8 +94,12 @@ def templates() -> Environment:
     return environment
 
 
+def rendered(template: str, **values: Any) -> str:
+    return templates().get_template(template).render(values)
+
+
 def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
-    """Yields what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
+    """Yield what renders each page: the front page, those of the other tabs, those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key in TABS if key != FRONT)
@@ -136,7 +140,7 @@ class _Renderer:
             case "questions":
                 return {"asked": asked_questions(report)}
             case "search":
-                return {"found": entries(report, TABS, partial(self._href, key))}
+                return {"by_kind": entries(report, TABS, partial(self._href, key))}
             case "behaviours":
                 return {"sections": behaviours_page(report)}
             case _:
@@ -206,15 +210,12 @@ class _Renderer:
         return self.addresses.page(page, seen_from, place)
 
     def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
-        body = (
-            templates()
-            .get_template(template)
-            .render(
-                href=partial(self._href, key),
-                here=partial(self.addresses.page, key, key),
-                id=partial(self.addresses.id, key),
-                report=self.report,
-                **about,
-            )
+        body = rendered(
+            template,
+            href=partial(self._href, key),
+            here=partial(self.addresses.page, key, key),
+            id=partial(self.addresses.id, key),
+            report=self.report,
+            **about,
         )
         return Page(key, title, tab, Markup(body))

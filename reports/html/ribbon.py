@@ -23,25 +23,18 @@ class CellSign:
 
     @classmethod
     def of(cls, cell: Cell | None, target: Target, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
-        """Returns the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
+        """Return the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
-        entry = cell.differs if cell is not None else None
-        reason = ""
-        if entry is not None and status in ("differs", "bug", "unsupported"):
-            reason = f": {entry.because or entry.unsupported}{entry.ticket}"
+        entry = cell.differs if cell is not None and status in ("differs", "bug", "unsupported") else None
+        reason = f": {entry.reason}{entry.ticket}" if entry is not None else ""
         bug = KnownBug.of(cell, target.spark, bugs)
-        return cls(status, mark.glyph, WORDS[status], f"{bug or mark.word}{reason}")
+        return cls(status, mark.glyph, SHORT_WORDS[status], f"{bug or mark.word}{reason}")
 
 
-WORDS: Mapping[Status, str] = {
-    "conforms": "conforms",
-    "differs": "differs",
-    "bug": "bug",
+SHORT_WORDS: Mapping[Status, str] = {
+    **{status: status for status in MARKS},
     "unsupported": "absent",
-    "violates": "violates",
-    "flaky": "flaky",
-    "broken": "broken",
     "not-applicable": "n/a",
     "not-run": "not run",
 }
@@ -71,13 +64,13 @@ class Ribbon:
 
 
 def ribbon(report: Report, case: str) -> Ribbon:
-    """Returns the cells and the changes of a case, oldest version first."""
+    """Return the cells and the changes of a case, oldest version first."""
     numbers = {name: at for at, behaviour in enumerate(report.behaviours[case]) for name in behaviour.targets}
     bugs = report.matrix.bugs.get(case, ())
     cells = []
     previous: int | None = None
     for target in report.targets:
-        sign = CellSign.of(report.matrix.cells.get((case, target.name)), target, bugs)
+        sign = CellSign.of(report.matrix.cell(case, target), target, bugs)
         number = numbers.get(target.name)
         both = number is not None and previous is not None
         cells.append(RibbonCell(target, sign, both and number == previous, both and number != previous, number))

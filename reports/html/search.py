@@ -43,7 +43,7 @@ class AskedQuestion:
 
 
 def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
-    """Returns the questions of the suite's catalogue whose cases are all in the report."""
+    """Return the questions of the suite's catalogue whose cases are all in the report."""
     catalogue = report.catalogue.questions if report.catalogue is not None else None
     return tuple(
         AskedQuestion(
@@ -60,7 +60,7 @@ def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
 
 
 def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str, tuple[SearchEntry, ...]]:
-    """Returns the entries of the search, by kind.
+    """Return the entries of the search, by kind.
 
     ``pages``: the keys and titles of the pages that are about all results.
     """

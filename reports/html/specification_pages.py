@@ -15,14 +15,13 @@ from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.report import Report
 from reports.analysis.specification import (
-    GLYPHS,
+    STANDINGS,
     TITLE,
-    WORDS,
     Chapter,
     Evidence,
     Specification,
+    SpecifiedStatement,
     StatedRule,
-    Statement,
     Variation,
 )
 from reports.html.addresses import InAFolder, case_key
@@ -42,7 +41,7 @@ CaseAddress: TypeAlias = Callable[[str], str | None]
 
 
 def pages_of_report(folder: str | None) -> CaseAddress:
-    """Returns the pages of cases as seen from the specification; ``folder``: the address of their report, if there is one."""
+    """Return the pages of cases as seen from the specification; ``folder``: the address of their report, if there is one."""
     if folder is None:
         return lambda _: None
     return lambda case: f"{folder.rstrip('/')}/{InAFolder().file(case_key(case))}"
@@ -55,12 +54,12 @@ class SpecificationPages:
     address: CaseAddress
 
     def markdown(self) -> Mapping[str, str]:
-        """Maps the name of each file to its content: the index, a page for each chapter, and the appendix."""
+        """Map the name of each file to its content: the index, a page for each chapter, and the appendix."""
         chapters = {f"{chapter.name}.md": self._chapter(chapter) for chapter in self.specification.chapters}
         return {INDEX: self._index(), **chapters, APPENDIX: self._appendix()}
 
     def one_page(self) -> str:
-        """All of it, as Markdown with nothing folded."""
+        """Return all of it, as Markdown with nothing folded."""
         chapters = self.specification.chapters
         contents = "\n".join(f"- [{chapter.number} {chapter.title}](#chapter-{chapter.number})" for chapter in chapters)
         body = "\n".join(self._chapter(chapter, 2, folded=False) for chapter in chapters)
@@ -126,7 +125,7 @@ class SpecificationPages:
             [head, *(self._statement(statement, level + 1, folded=folded) for statement in chapter.statements)]
         )
 
-    def _statement(self, statement: Statement, level: int, *, folded: bool) -> str:
+    def _statement(self, statement: SpecifiedStatement, level: int, *, folded: bool) -> str:
         parts = [
             f'<a id="{statement.number}"></a>\n\n{"#" * level} {statement.number} {text(statement.id)}\n',
             f"**{text(statement.sentence)}**\n",
@@ -145,13 +144,13 @@ class SpecificationPages:
         parts += [self._rule(rule, folded=folded) for rule in statement.rules]
         return "\n".join(parts)
 
-    def _cases(self, statement: Statement, *, folded: bool) -> str:
+    def _cases(self, statement: SpecifiedStatement, *, folded: bool) -> str:
         items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in statement.cases]
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
 
-    def _clauses(self, statement: Statement) -> str:
+    def _clauses(self, statement: SpecifiedStatement) -> str:
         items = [
             f"- “{text(clause.says)}”: {code(clause.shows)} of step {clause.step} of "
             f"{link(clause.case.title, self.address(clause.case.case))}"
@@ -179,15 +178,15 @@ _UNPREDICTED = "What the reference model does not predict"
 
 
 def _without(error: tuple[str, str] | None) -> str:
-    """Says what versions without a feature do; ``error``: class and message, if they refuse it."""
+    """Say what versions without a feature do; ``error``: class and message, if they refuse it."""
     return f"{code(error[0])}: {text(error[1])}" if error is not None else "ignored, or refused elsewhere"
 
 
-_LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"
+_LEGEND = " · ".join(STANDINGS.values()) + "\n"
 
 
 def evidence_lines(evidence: Evidence) -> Iterator[str]:
-    """Yields on which versions it holds, and what some cases show instead, with the reason."""
+    """Yield on which versions it holds, and what some cases show instead, with the reason."""
     yield evidence.summary + "\n"
     if evidence.variations:
         yield "*What cases document as different on some versions:*\n"
@@ -211,7 +210,7 @@ def render(markdown: str) -> Markup:
 
 
 def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
-    """Writes the pages and the page to print; other files in the folder stay.
+    """Write the pages and the page to print; other files in the folder stay.
 
     ``cases``: the address of a report whose pages of cases are linked, as seen from the folder. Raises as `Specification.of` and
     `conformance.core.output_file.write_file`.

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from typing import Any
 
 from markupsafe import Markup
@@ -23,17 +24,15 @@ _CODE = re.compile(r"(`[^`\n]+`)")
 
 
 def text(words: str) -> str:
-    """Escapes a sentence of a catalogue or a case; what it has in backticks stays code."""
-    return "".join(part if _CODE.fullmatch(part) else _escaped(part) for part in _CODE.split(words))
-
-
-def _escaped(part: str) -> str:
-    plain = part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", plain)
+    """Escape a sentence of a catalogue or a case; what it has in backticks stays code."""
+    return "".join(
+        part if _CODE.fullmatch(part) else _SPECIAL.sub(r"\\\1", escape(part, quote=False))
+        for part in _CODE.split(words)
+    )
 
 
 def in_code(words: str) -> Markup:
-    """A sentence of a catalogue as HTML; what it has in backticks is code."""
+    """Return a sentence of a catalogue as HTML; what it has in backticks is code."""
     parts = (
         Markup("<code>{}</code>").format(part[1:-1]) if _CODE.fullmatch(part) else part for part in _CODE.split(words)
     )
@@ -53,13 +52,13 @@ def link(words: str, href: str | None) -> str:
 
 
 def sources(names: Iterable[str]) -> str:
-    """Writes tickets and pages as links, and names in Spark's code as code."""
+    """Write tickets and pages as links, and names in Spark's code as code."""
     links = (SourceLink.of(name) for name in names)
     return ", ".join(link(source.label, source.href) if source.href else code(source.label) for source in links)
 
 
 def fact(value: object, *names: object) -> Markup:
-    """Marks a value with the name of the fact that it states: every page that states the fact must state the same.
+    """Mark a value with the name of the fact that it states: every page that states the fact must state the same.
 
     ``names``: ``"changes", before, after`` → ``changes 3.5.9 4.3.0``; numbers are written with a comma for thousands.
     """
@@ -69,7 +68,6 @@ def fact(value: object, *names: object) -> Markup:
 
 
 def capitalized(words: str) -> str:
-    """The sentence with a capital letter."""
     return words[:1].upper() + words[1:]
 
 
@@ -82,10 +80,8 @@ _INVISIBLE = re.compile(
 
 
 def visible(value: Any) -> Any:
-    """Prepares a value for a template: control and direction characters are replaced by their names."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return _INVISIBLE.sub(_named, value)
+    """Prepare a value for a template: control and direction characters are replaced by their names."""
+    return _INVISIBLE.sub(_named, value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -98,7 +94,7 @@ def _named(match: re.Match[str]) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """``4.3 s``, ``3 min 4 s`` or ``2 h 5 min``."""
+    """Return ``4.3 s``, ``3 min 4 s`` or ``2 h 5 min``."""
     tenths = max(milliseconds + 50, 0) // 100
     if tenths < 600:
         return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
@@ -123,20 +119,20 @@ class TimeNotation:
 
     @classmethod
     def of(cls, case: Case | None) -> TimeNotation:
-        """Chooses seconds if the streams have times and no value of a row is a date or a time of day."""
+        """Choose seconds if the streams have times and no value of a row is a date or a time of day."""
         if case is None or not any("timestamp" in schema.ddl.lower() for schema in case.streams.values()):
             return cls()
-        said = _texts(step.model_dump() for step in case.steps)
-        return cls(not any(map(_WRITTEN.search, said)))
+        texts = _texts(step.model_dump() for step in case.steps)
+        return cls(not any(map(_WRITTEN.search, texts)))
 
     def show(self, micros: int) -> str:
-        """Writes an instant, given in µs since the epoch."""
+        """Write an instant, given in µs since the epoch."""
         if not self.in_seconds or abs(micros) >= _LAST:
             return show(micros)
         return f"{(Decimal(micros) / _SECOND).normalize():f}"
 
     def text(self, text: str) -> str:
-        """Writes the times of a text of the report in this notation.
+        """Write the times of a text of the report in this notation.
 
         No value of a case in seconds looks like a time of day, so whatever does is a time that the report wrote.
         """
@@ -163,7 +159,7 @@ class TimeNotation:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yields every text in a step but those that are not in its rows."""
+    """Yield every text in a step but those that are not in its rows."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

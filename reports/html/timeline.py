@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import median
 from typing import Literal, TypeAlias
@@ -54,7 +54,7 @@ class TimeScale:
         return self.heights[-1] if self.heights else 0.0
 
     def at(self, instant: int) -> float:
-        """Returns the height of an instant, interpolated between known instants and clamped outside them."""
+        """Return the height of an instant, interpolated between known instants and clamped outside them."""
         if not self.instants or instant <= self.instants[0]:
             return 0.0
         if instant >= self.instants[-1]:
@@ -104,8 +104,7 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
             first.setdefault(window.span, _first(shown, window.span, at))
         known = (batch.kept or frozenset()) | (batch.evicted or frozenset())
         in_state |= known
-        for span in known:
-            first.setdefault(span, at)
+        first = dict.fromkeys(known, at) | first
     bars: list[WindowBar] = []
     for span in sorted(first, key=lambda window: (first[window], window))[:MOST_WINDOWS]:
         if span in in_state:
@@ -113,8 +112,8 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
         else:
             # The window is known only from the rows with it.
             last = max(emitted[span]) if mode == "append" else len(shown) - 1
-            end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
-            bars.append(WindowBar(span, first[span], last, end, by_model=False, emitted=emitted[span]))
+            ends: dict[OutputMode, WindowEnd] = {"append": "emitted", "update": "unknown", "complete": "open"}
+            bars.append(WindowBar(span, first[span], last, ends[mode], by_model=False, emitted=emitted[span]))
     return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
 
 
@@ -156,7 +155,7 @@ def _lives(
         yield WindowBar(span, first, last, end, by_model, within)
 
 
-CHARACTER, LINE = 7.0, 13.0
+CHARACTER, LINE = 7.0, 17.0
 """The room of a character and of a line, in pixels; text of 12 pixels is smaller."""
 
 
@@ -180,7 +179,7 @@ def width_of(text: str) -> float:
 def placed(
     wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
 ) -> tuple[ValueLabel, ...]:
-    """Moves labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
+    """Move labels up or down where one would cover another, and where possible off the marks, but not above ``top`` or below ``bottom``.
 
     ``wanted``: labels where they would stand best, each with the upper and lower end of what it labels.
     """
@@ -192,7 +191,7 @@ def placed(
         ]
         own = [y for y in visible if above <= y <= below]
         y = next(iter(own or visible or free), label.y)
-        labels.append(ValueLabel(label.x, y, label.text))
+        labels.append(replace(label, y=y))
     return tuple(labels)
 
 
@@ -209,7 +208,7 @@ def _covers(label: ValueLabel, y: float, other: ValueLabel) -> bool:
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
 """The greatest and the least width of a column, and the width that all columns fill together if they can."""
 PER_GAP, LEAST_HEIGHT, MOST_HEIGHT = 30.0, 130.0, 380.0
-HEAD, LANE, LINE, PAD = 46.0, 22.0, 17.0, 10.0
+HEAD, LANE, PAD = 46.0, 22.0, 10.0
 MOST_COLUMNS = 80
 TICK_ROOM = 13.0
 INSET = 3.0
@@ -319,13 +318,11 @@ def timeline(
     divergence: Divergence | None = None,
     across: float = ACROSS,
 ) -> Timeline | None:
-    """Lays out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
+    """Lay out the micro-batches of a case, within ``across`` pixels if they can; None if none ran.
 
     ``other``: another behaviour, whose watermark is drawn in the background; ``divergence``: where the two first differ.
     """
-    if not batches:
-        return None
-    return _Layout(case, batches, other, divergence, across).timeline()
+    return _Layout(case, batches, other, divergence, across).timeline() if batches else None
 
 
 class _Layout:
@@ -348,23 +345,20 @@ class _Layout:
         self._overlap = any(_overlap(a, b) for a, b in combinations(self._bars, 2))
         texts = [(at, self._label_text(bar, at)) for bar in self._bars for at in bar.emitted]
         crowd = max((sum(at == column for at, _ in texts) for column in range(len(shown))), default=0)
-        self._plot = max(
-            min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT), 1.5 * LINE * crowd + 2 * PAD
-        )
+        height = min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT)
+        self._plot = max(height, 1.5 * LINE * crowd + 2 * PAD)
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
         self._null = any(row.fate in ("null", "timeless") for batch in shown for row in batch.rows)
         labels = [self._show(instant) for instant in self._scale.instants]
-        self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)
+        self._left = max(64.0, 7.2 * max(map(len, labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
         marks = {row.fate for row in rows}
         watermarks = [batch.seen.watermark for batch in self._shown]
         late = [batch.late_ms for batch in self._shown]
-        behind = late != watermarks and any(
-            row.behind or row.fate == "late" for batch in self._shown for row in batch.rows
-        )
+        rows_behind = any(row.behind or row.fate == "late" for batch in self._shown for row in batch.rows)
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -380,7 +374,7 @@ class _Layout:
             values=placed(self._labels(), [(row.x, row.y) for row in rows], HEAD + PAD, HEAD + self._plot - PAD),
             rows=rows,
             watermark=self._staircase(watermarks, self._shown[-1].seen.next_watermark),
-            late=self._staircase(late, None) if behind else "",
+            late=self._staircase(late, None) if late != watermarks and rows_behind else "",
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
@@ -472,7 +466,7 @@ class _Layout:
         return f"{self._show(bar.span.start)} – {self._show(bar.span.end)}"
 
     def _emission(self, column: int) -> float:
-        """Shortly before the end of the micro-batch, where a bar may end."""
+        """Return a place shortly before the end of the micro-batch, where a bar may end."""
         return self._x(column) + self._column - 2 * INSET
 
     def _labels(self) -> Iterator[tuple[ValueLabel, float, float]]:

@@ -22,7 +22,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.dossier import PICTURE, asset, make_folder, page_kind, write_dossier
 from reports.html.overview_pages import feed
-from reports.html.pages import FRONT, TAB_GROUPS, Page, renderings, templates
+from reports.html.pages import FRONT, TAB_GROUPS, Page, rendered, renderings
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
@@ -31,7 +31,7 @@ ASSET = FileKind("an asset of a report", any_content, synced=False)
 
 
 def write(report: Report, out: Path) -> Path:
-    """Writes the report as a folder of pages, and returns the page to open; other files in the folder stay.
+    """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
 
     The pages take their places when all are written: what was there stays if one cannot be written.
 
@@ -53,7 +53,7 @@ def write(report: Report, out: Path) -> Path:
 
 @contextmanager
 def _beside(out: Path, front: Path) -> Iterator[Path]:
-    """A folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
+    """Yield a folder whose files are moved to their places in another one at the end; an error leaves that one as it was."""
     is_new = not os.path.lexists(out)
     make_folder(out)
     try:
@@ -88,7 +88,7 @@ def _move(folder: Path, out: Path) -> None:
 
 
 def _may_take(place: Path) -> bool:
-    """Tells whether a file may take its place; reasons that somebody has written stay. Raises as `OutputFile`."""
+    """Tell whether a file may take its place; reasons that somebody has written stay. Raises as `OutputFile`."""
     try:
         OutputFile(place, {".html": PAGE, ".svg": PICTURE, ".yaml": DRAFT}.get(place.suffix, ASSET)).discard()
     except OtherContent:
@@ -99,23 +99,20 @@ def _may_take(place: Path) -> bool:
 
 
 def write_one_file(report: Report, out: Path) -> Path:
-    """Writes the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
+    """Write the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
 
     Raises: as ``write``.
     """
     make_folder(out)
     style, script = asset("report.css"), asset("report.js")
-    text = (
-        templates()
-        .get_template("single.html")
-        .render(
-            groups=TAB_GROUPS,
-            link=lambda key: f"#{key}",
-            pages=(render() for render in renderings(report, InOneFile())),
-            style=Markup(style),
-            script=Markup(script),
-            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
-        )
+    text = rendered(
+        "single.html",
+        groups=TAB_GROUPS,
+        link=lambda key: f"#{key}",
+        pages=(render() for render in renderings(report, InOneFile())),
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
     )
     _put(out / ONE_FILE, text)
     return out / ONE_FILE
@@ -123,18 +120,15 @@ def write_one_file(report: Report, out: Path) -> Path:
 
 def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
     page = render()
-    text = (
-        templates()
-        .get_template("page.html")
-        .render(
-            key=page.key,
-            page_title=page.title,
-            tab=page.tab,
-            groups=TAB_GROUPS,
-            body=page.body,
-            link=lambda key: addresses.page(key, page.key),
-            asset=lambda name: addresses.asset(name, page.key),
-        )
+    text = rendered(
+        "page.html",
+        key=page.key,
+        page_title=page.title,
+        tab=page.tab,
+        groups=TAB_GROUPS,
+        body=page.body,
+        link=lambda key: addresses.page(key, page.key),
+        asset=lambda name: addresses.asset(name, page.key),
     )
     _put(out / addresses.file(page.key), text)
 

@@ -74,14 +74,14 @@ _PHRASES: Mapping[Outcome, str] = {
 
 
 def phrase(verdict: CheckpointVerdict, on: str = "") -> str:
-    """``the checkpoint is refused on 4.3.0``. ``on``: the version that resumed it, if it is named."""
+    """Return ``the checkpoint is refused on 4.3.0``; ``on``: the version that resumed it, if it is named."""
     if verdict.fails_anyway:
         return "the checkpoint resumes on neither version"
     return _PHRASES[verdict.outcome].format(on=f" on {on}" if on else "")
 
 
 def statement(verdict: CheckpointVerdict, on: str, where: str = "", details: tuple[str, ...] = ()) -> Statement:
-    """``⊘ the checkpoint is refused on 4.3.0, handed over before step 3: INCOMPATIBLE``. ``where``: what follows the version."""
+    """Return ``⊘ the checkpoint is refused on 4.3.0, handed over before step 3: INCOMPATIBLE``; ``where``: what follows the version."""
     glyph = BUG.glyph if verdict.fails_anyway else OUTCOMES[verdict.outcome].glyph
     error = f": {verdict.error.title}" if verdict.error is not None else ""
     return Statement(kind(verdict), glyph, f"{phrase(verdict, on)}{where}{error}", details)
@@ -92,29 +92,28 @@ Kind: TypeAlias = Literal["violates", "broken", "bug", "conforms"]
 
 
 def kind(verdict: CheckpointVerdict) -> Kind:
-    """How a verdict is drawn where nothing but the same rows is right."""
+    """Return how to draw a verdict where nothing but the same rows is right."""
     if verdict.outcome in ("resumed", "no answer"):
         return "conforms" if verdict.outcome == "resumed" else "broken"
     return "bug" if verdict.fails_anyway else "violates"
 
 
 def severity(verdict: CheckpointVerdict) -> tuple[int, int]:
-    """Returns the key to sort by, the worst first."""
+    """Return the key to sort by, the worst first."""
     return get_args(Kind).index(kind(verdict)), _WORST_FIRST.index(verdict.outcome)
 
 
 def exit_code(verdict: CheckpointVerdict) -> int:
-    """What a verdict adds to the exit code where nothing but the same rows is right: 1 if a change of version breaks the query, 3
-    without an answer."""
+    """Return the exit code where nothing but the same rows is right: 1 if a change of version breaks the query, 3 without an answer."""
     return {"conforms": 0, "bug": 0, "violates": 1, "broken": 3}[kind(verdict)]
 
 
 def of_crashes(outcomes: Iterable[Outcome]) -> int:
-    """The exit code of crashes: 0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
+    """Return the exit code of crashes: 0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
     return combined({"other rows": 1, "no answer": 3}.get(outcome, 0) for outcome in outcomes)
 
 
 def combined(codes: Iterable[int]) -> int:
-    """The exit code of several answers: 1 if one is bad, else 2 or 3 if one has that, 0 if all are good; 3 without any."""
-    each = set(codes)
-    return next((code for code in (1, 2, 3, 0) if code in each), 3)
+    """Return the exit code of several answers: 1 if one is bad, else 2 or 3 if one has that, 0 if all are good; 3 without any."""
+    having = set(codes)
+    return next((code for code in (1, 2, 3, 0) if code in having), 3)

@@ -29,12 +29,12 @@ _LAST = 1 << 20
 
 
 def is_compressed(path: Path) -> bool:
-    """Tells a compressed file by its name: what is to be written has no content yet, and a pipe can be read only once."""
+    """Tell by the name: what is to be written has no content yet, and a pipe can be read only once."""
     return path.suffix == SUFFIX
 
 
 def open_results(path: Path) -> BinaryIO:
-    """Opens the plain content of a results file, to be read from its beginning.
+    """Open the plain content of a results file, to be read from its beginning.
 
     Raises OSError: it cannot be opened. So does reading, which also raises NotDecompressed if the file is damaged or too big.
     """
@@ -49,7 +49,7 @@ def compressed(plain: BinaryIO) -> bytes:
 
 
 def plain_start(start: bytes) -> bytes:
-    """Returns how the plain content of a file begins, if the file begins like this."""
+    """Return how the plain content of a file begins, if the file begins like this."""
     if not start.startswith(_MAGIC):
         return start
     try:
@@ -59,7 +59,7 @@ def plain_start(start: bytes) -> bytes:
 
 
 def plain_end(path: Path) -> bytes:
-    """Returns the end of the plain content of a file, with its whole last line.
+    """Return the end of the plain content of a file, with its whole last line.
 
     Raises OSError, NotDecompressed: it cannot be read.
     """
@@ -90,7 +90,7 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fills as much of the buffer as there is content for; 0 at the end.
+        """Fill as much of the buffer as there is content for; 0 at the end.
 
         Raises NotDecompressed: the file is damaged, or its content is too long.
         """

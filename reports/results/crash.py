@@ -48,15 +48,9 @@ class CrashRecord(_Line):
 
     @classmethod
     def of(
-        cls,
-        case: str,
-        target: str,
-        state_store: str,
-        step: int,
-        image: CrashImage | None,
-        verdict: CheckpointVerdict,
+        cls, case: str, target: str, state_store: str, step: int, image: CrashImage | None, verdict: CheckpointVerdict
     ) -> CrashRecord:
-        """Records a verdict; ``image``: None if the micro-batch could not be recorded."""
+        """Record a verdict; ``image``: None if the micro-batch could not be recorded."""
         return cls(
             case=case,
             target=target,
@@ -84,13 +78,10 @@ class CrashRecords:
 
     @classmethod
     def read(cls, path: Path) -> CrashRecords:
-        """Reads a file of records; raises pydantic's ValidationError for anything else."""
+        """Read a file of records; raises pydantic's ValidationError for anything else."""
         first, *others = path.read_text(encoding="utf-8").splitlines()
-        return cls(
-            CrashHeader.model_validate_json(first), tuple(CrashRecord.model_validate_json(line) for line in others)
-        )
+        return cls(CrashHeader.model_validate_json(first), tuple(map(CrashRecord.model_validate_json, others)))
 
     @property
     def exit_code(self) -> int:
-        """0 if no query emits other rows or loses some, 1 if one does, 3 without an answer."""
         return of_crashes(record.outcome for record in self.records)

@@ -11,8 +11,6 @@ from conformance.core.wording import counted, printable
 CellKey: TypeAlias = tuple[str, str]
 """The id of a case and the name of a target; in the upgrade matrix, both names with the cut."""
 
-_SHOWN = 10
-"""The number of parts of a run that a message lists."""
 RESULTS_WANTED = "pass the results.jsonl that a run wrote"
 
 
@@ -32,20 +30,16 @@ class NotDecompressed(UnusableResults):
     """The content of a compressed file cannot be had."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(
-            path, f"the file cannot be decompressed ({why})", "try `xz --test` on it, and copy it again or run again"
-        )
+        remedy = "try `xz --test` on it, and copy it again or run again"
+        super().__init__(path, f"the file cannot be decompressed ({why})", remedy)
 
 
 class NotJson(UnusableResults):
     """A line is not JSON."""
 
     def __init__(self, path: Path, line: int, reason: str) -> None:
-        super().__init__(
-            path,
-            f"line {line} is not JSON ({reason})",
-            "the file was changed or damaged after it was written; run again",
-        )
+        remedy = "the file was changed or damaged after it was written; run again"
+        super().__init__(path, f"line {line} is not JSON ({reason})", remedy)
         self.reason = reason
 
 
@@ -80,7 +74,8 @@ def interrupted(path: Path, cells: int, expected: int) -> UnusableResults:
 
 
 def missing_cells(path: Path | None, cells: Iterable[CellKey]) -> UnusableResults:
-    problem = f"{_cells(tuple(sorted(cells)))} of the header without a result"
+    named = [f"{case} on {target}" for case, target in sorted(cells)]
+    problem = f"{counted(len(named), 'cell')} ({first_of(named, 3)}) of the header without a result"
     return UnusableResults(path, problem, "run again, or run the missing cells")
 
 
@@ -90,22 +85,20 @@ def duplicate_cell(path: Path | None, case: str, target: str, line: int | None =
     return UnusableResults(path, f"{where} of {case} on {target}", remedy)
 
 
-def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResults:
-    parts = ", ".join(f"{number}/{of}" for number in absent[:_SHOWN])
-    parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
-    problem = f"of the {of} shards of {target}, these are missing: {parts}"
+def missing_shards(target: str, total: int, absent: Sequence[int]) -> UnusableResults:
+    parts = first_of([f"{number}/{total}" for number in absent], 10)
+    problem = f"of the {total} shards of {target}, these are missing: {parts}"
     return UnusableResults(None, problem, "pass the results of all shards")
 
 
 def counts_do_not_match(path: Path, expected: Mapping[str, int], counts: Mapping[str, int]) -> UnusableResults:
     differing = sorted(status for status in {*expected, *counts} if expected.get(status, 0) != counts.get(status, 0))
-    each = ", ".join(f"{expected.get(status, 0)} {status} instead of {counts.get(status, 0)}" for status in differing)
-    return UnusableResults(
-        path, f"the footer counts {each}", "lines were changed or lost after they were written; run again"
-    )
+    wrong = ", ".join(f"{expected.get(status, 0)} {status} instead of {counts.get(status, 0)}" for status in differing)
+    remedy = "lines were changed or lost after they were written; run again"
+    return UnusableResults(path, f"the footer counts {wrong}", remedy)
 
 
-def _cells(cells: tuple[CellKey, ...], shown: int = 3) -> str:
-    some = ", ".join(f"{case} on {target}" for case, target in cells[:shown])
-    more = f" and {len(cells) - shown} more" if len(cells) > shown else ""
-    return f"{counted(len(cells), 'cell')} ({some}{more})"
+def first_of(texts: Sequence[str], shown: int) -> str:
+    """Return the first texts and how many more there are: ``a, b, c and 2 more``."""
+    more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
+    return f"{', '.join(texts[:shown])}{more}"

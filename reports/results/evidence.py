@@ -29,11 +29,9 @@ def answers_policies(target: Target) -> bool:
 def contradiction_in(
     path: Path, line: int, cell: Cell, targets: Mapping[str, Target], *, condensed: bool = False
 ) -> UnusableResults | None:
-    """Returns the error of a cell whose status or digest says what its evidence denies.
+    """Return the error of a cell whose status or digest says what its evidence denies.
 
-    Args:
-        targets: those of the file, by name; for one that answers cases on watermark policies no observation is kept.
-        condensed: whether upgrades may have the digest of what was observed instead of the observation.
+    ``targets``: those of the file, by name; ``condensed``: whether upgrades may have the digest of what was observed instead of it.
     """
     why = next(_contradictions(cell, targets, condensed), None)
     return None if why is None else denied(path, line, cell, why)
@@ -46,7 +44,7 @@ def denied(path: Path | None, line: int | None, cell: Cell, why: str) -> Unusabl
 
 
 def contradiction_with(case: Case, version: SparkVersion, cell: Cell) -> str | None:
-    """Says why a cell cannot have its status on a version: exactly those have an answer that the case is about."""
+    """Say why a cell cannot have its status on a version: exactly those have an answer that the case is about."""
     if case.applies_to(version):
         says_outside = cell.status == "not-applicable" and any(map(_OUTSIDE.fullmatch, cell.notes))
         return "the case is about this version" if says_outside else None
@@ -78,12 +76,12 @@ def _contradictions(cell: Cell, targets: Mapping[str, Target], condensed: bool) 
         if len({run.behaviour for run in cell.runs}) > 1:
             yield "its runs showed different behaviours"
     answers: tuple[Cell | Run, ...] = (cell, *cell.runs)
-    if not condensed and any(not _is_observed(each.behaviour, each.observation) for each in answers):
+    if not condensed and any(not _is_observed(answer.behaviour, answer.observation) for answer in answers):
         yield "its digest is not that of what was observed"
 
 
 def _applicable(cell: Cell, version: SparkVersion | None) -> Iterator[str]:
-    """Yields what denies that a cell does not apply: the versions that the case is about stand in its note."""
+    """Yield what denies that a cell does not apply: the versions that the case is about stand in its note."""
     if cell.observation is not None or cell.behaviour is not None or cell.runs or cell.findings:
         yield "something was observed"
     if not cell.notes:
@@ -103,7 +101,7 @@ def _range(text: str) -> VersionRange:
 
 
 def _may_be_without(cell: Cell, targets: Mapping[str, Target], condensed: bool) -> bool:
-    """Tells whether a green cell may have no observation."""
+    """Tell whether a green cell may have no observation."""
     if cell.origin is not None:
         return condensed and cell.behaviour is not None
     return cell.status == "conforms" and answers_policies(targets[cell.target])

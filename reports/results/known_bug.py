@@ -70,7 +70,7 @@ class Cause(FrozenRecord):
     places: Annotated[tuple[SourceLines, ...], Field(min_length=1)]
 
     def address(self, place: SourceLines) -> str:
-        """Returns the page of Spark's repository that shows the place."""
+        """Return the page of Spark's repository that shows the place."""
         return f"https://github.com/apache/spark/blob/v{self.release}/{place.file}{place.anchor}"
 
 
@@ -105,18 +105,18 @@ BugKey: TypeAlias = tuple[str | None, str | None, str | None]
 
 
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
-    """Returns the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
-    found = listed_bugs().get((link, introduced_by, None))
-    return found.workaround if found is not None else None
+    """Return the workaround for the bug with this ticket, or for one without a ticket that the other ticket introduced."""
+    bug = listed_bugs().get((link, introduced_by, None))
+    return bug.workaround if bug is not None else None
 
 
 def explained(case: str, shown: Iterable[DocumentedDifference]) -> tuple[ListedBug, ...]:
-    """Returns the bugs with a known cause that a case reports or shows.
+    """Return the bugs with a known cause that a case reports or shows.
 
     A bug without tickets is that of every case of its file, which differ in nothing but their matrix. ``shown``: what is documented
     of the case.
     """
-    tickets = {(one.link, one.introduced_by) for one in shown if one.bug}
+    tickets = {(entry.link, entry.introduced_by) for entry in shown if entry.bug}
     same_file = case.partition(".")[0]
 
     def concerns(bug: ListedBug) -> bool:
@@ -128,12 +128,12 @@ def explained(case: str, shown: Iterable[DocumentedDifference]) -> tuple[ListedB
 
 @cache
 def listed_bugs() -> Mapping[BugKey, ListedBug]:
-    """Returns the catalogue of known bugs."""
+    """Return the catalogue of known bugs."""
     return read_bugs(read_data("reports.results", "known_bugs.yaml"))
 
 
 def read_bugs(listed: Any) -> dict[BugKey, ListedBug]:
-    """Returns the entries by what identifies their bug, each of which has one.
+    """Return the entries by what identifies their bug, each of which has one.
 
     Raises ValueError: an entry is invalid, or two are about the same bug.
     """
@@ -158,7 +158,7 @@ class KnownBug:
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
-        """Returns the bug that a cell shows; None if it shows none.
+        """Return the bug that a cell shows; None if it shows none.
 
         ``spark``: its version, with any vendor suffix; ``bugs``: all that the case shows on some version.
         """
@@ -188,7 +188,7 @@ BugIdentity: TypeAlias = tuple[str | None, str | None, str | None]
 
 
 def identity(entry: DocumentedDifference) -> BugIdentity:
-    """Returns what entries about one bug have in common: a ticket or, without one, what the case says."""
+    """Return what entries about one bug have in common: a ticket or, without one, what the case says."""
     return entry.link, entry.introduced_by, None if entry.link or entry.introduced_by else entry.because
 
 
@@ -201,11 +201,11 @@ def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
 
 
 def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
-    """Returns the releases that fixed a bug, one for each line in which it was fixed; none if the newest release has it.
+    """Return the releases that fixed a bug, one for each line in which it was fixed; none if the newest release has it.
 
     A line whose newest release has the bug was fixed by a later line. ``ranges``: the versions that have it: ``>=3.4,<3.4.4``.
     """
-    concerned = set(falling_into(VersionRange.parse([part for each in ranges for part in each.split(" or ")])))
+    concerned = _covered(ranges)
     if releases()[-1] in concerned:
         return ()
     return tuple(
@@ -218,6 +218,10 @@ def fixes(ranges: Iterable[str]) -> tuple[SparkVersion, ...]:
 
 @lru_cache(maxsize=4096)
 def first_outside(ranges: str, version: SparkVersion) -> SparkVersion | None:
-    """Returns the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
-    concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
+    """Return the first later release that the ranges of an entry of ``differs`` do not cover; None if they cover all."""
+    concerned = _covered([ranges])
     return next((release for release in releases() if release > version and release not in concerned), None)
+
+
+def _covered(ranges: Iterable[str]) -> frozenset[SparkVersion]:
+    return frozenset(falling_into(VersionRange.parse(" or ".join(ranges).split(" or "))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import named
 from reports.results.published import published, published_releases
@@ -14,15 +16,13 @@ class NoSuchVersion(WrongUsage):
 
 
 def find(results: Results, asked: str) -> Target:
-    """Returns the target of a version, of a line (its newest version) or of a name.
+    """Return the target of a version, of a line (its newest version) or of a name.
 
     Raises NoSuchVersion: no target matches, or more than one.
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
-    matching = named(
-        asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
-    )
+    matching = named(asked, targets, attrgetter("version"), attrgetter("name", "title"), lambda target: (target.spark,))
     if len(matching) == 1:
         return matching[0]
     ours = set(results.paths) >= set(published())
@@ -39,7 +39,7 @@ def find(results: Results, asked: str) -> Target:
 
 
 def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
-    """Returns the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
+    """Return the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:
         raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")

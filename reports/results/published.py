@@ -30,7 +30,7 @@ def published() -> tuple[Path, ...]:
 
 
 def published_results(releases: Iterable[str] = (), *, upgrades: bool = True) -> Results:
-    """The published results, with the upgrades of the cases that have not changed in between.
+    """Return the published results, with the upgrades of the cases that have not changed in between.
 
     Args:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
@@ -48,7 +48,7 @@ def published_results(releases: Iterable[str] = (), *, upgrades: bool = True) ->
             if digests.get(cell.case, cell.case_digest) == cell.case_digest
         )
         results = replace(results, upgrades=unchanged)
-    lines = {target.version.line for target in results.header.targets if target.version is not None}
+    lines = {target.line for target in results.header.targets}
     newest = {version.line: version for version in published_patches() if version.line not in lines}
     wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}
     for more in patch_results(wanted):
@@ -57,13 +57,13 @@ def published_results(releases: Iterable[str] = (), *, upgrades: bool = True) ->
 
 
 def left_out(results: Results) -> tuple[str, ...]:
-    """Returns the published cases that are not among these results: a patch release has no answer to them as they are now."""
+    """Return the published cases that are not among these results: a patch release has no answer to them as they are now."""
     announced = {case for path in published() for case in header_of(path).cases}
     return tuple(sorted(announced - set(results.header.cases)))
 
 
 def patch_results(versions: Iterable[SparkVersion] | None = None) -> tuple[Results, ...]:
-    """Reads the published results of patch releases, whole files: those with one of these versions, or all."""
+    """Read the published results of patch releases, whole files: those with one of these versions, or all."""
     files = {patch_file(version) for version in published_patches() if versions is None or version in versions}
     return tuple(Results.read(PATCHES / name) for name in sorted(files))
 
@@ -75,7 +75,7 @@ def published_patches() -> tuple[SparkVersion, ...]:
 
 
 def between(first: str, last: str) -> tuple[str, ...]:
-    """Returns both, and the patch releases with published results between them."""
+    """Return both, and the patch releases with published results between them."""
     start, end = _version(first), _version(last)
     inner = [patch for patch in published_patches() if start is not None and end is not None and start < patch < end]
     return (first, *map(str, inner), last)
@@ -87,7 +87,7 @@ def published_releases(results: Results) -> tuple[str, ...]:
 
 
 def patch_file(version: SparkVersion) -> str:
-    """Names the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
+    """Name the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
     return f"{max(version.major, 3)}.jsonl.xz"
 
 
@@ -102,7 +102,7 @@ NOT_PUBLISHED = "The published results do not have this case as it is now."
 
 
 def beside(own: Results, published: Results) -> Results:
-    """Puts a column for each published target that is not among the own results beside them.
+    """Put a column for each published target that is not among the own results beside them.
 
     A published answer counts only for the case as it ran here; where the case is new or has changed since, the published
     targets are not applicable. Own results stay as they are if there is nothing to compare them with.
@@ -117,17 +117,12 @@ def beside(own: Results, published: Results) -> Results:
     }
     if not same:
         return own
-    cells = (
-        *own.cells,
-        *(same.get((case, target.name)) or _absent(ran[case], target.name) for target in targets for case in ran),
-    )
-    header = own.header.model_copy(update={"targets": (*own.header.targets, *targets)})
-    footer = own.footer.model_copy(update={"counts": Counter(cell.status for cell in (*cells, *own.upgrades))})
-    return Results(header, cells, footer, own.paths, own.upgrades)
+    more = (same.get((case, target.name)) or _absent(ran[case], target.name) for target in targets for case in ran)
+    return _with(own, (*own.cells, *more), targets=(*own.header.targets, *targets))
 
 
 def in_common(results: Results, more: Results, names: Collection[str]) -> Results:
-    """Adds these targets of others as columns, and keeps only the cases that have an answer on each of them.
+    """Add these targets of others as columns, and keep only the cases that have an answer on each of them.
 
     An answer counts only for the case as it is among the results. Upgrades of the cases stay.
     """
@@ -138,13 +133,17 @@ def in_common(results: Results, more: Results, names: Collection[str]) -> Result
         for cell in more.cells
         if cell.target in names and cell.status not in NO_RESULT and cell.case_digest == digests.get(cell.case)
     }
-    cases = tuple(case for case in results.header.cases if all((case, name) in added for name in names))
-    kept = frozenset(cases)
-    cells = tuple(cell for cell in (*results.cells, *added.values()) if cell.case in kept)
+    cases = {case: None for case in results.header.cases if all((case, name) in added for name in names)}
+    cells = tuple(cell for cell in (*results.cells, *added.values()) if cell.case in cases)
     targets = (*results.header.targets, *(target for target in more.header.targets if target.name in names))
-    header = results.header.model_copy(update={"cases": cases, "targets": targets})
-    footer = results.footer.model_copy(update={"counts": Counter(cell.status for cell in (*cells, *results.upgrades))})
-    return Results(header, cells, footer, (*results.paths, *more.paths), results.upgrades)
+    return replace(_with(results, cells, cases=tuple(cases), targets=targets), paths=(*results.paths, *more.paths))
+
+
+def _with(results: Results, cells: tuple[Cell, ...], **announced: tuple[object, ...]) -> Results:
+    """Return results with other cells, as the header announces them."""
+    counts = Counter(cell.status for cell in (*cells, *results.upgrades))
+    header, footer = results.header.model_copy(update=announced), results.footer.model_copy(update={"counts": counts})
+    return replace(results, header=header, cells=cells, footer=footer)
 
 
 def _absent(own: Cell, target: str) -> Cell:

@@ -41,32 +41,13 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import contradiction_in, contradiction_with, denied
-from reports.results.records import (
-    FORMAT,
-    RECORD,
-    Cell,
-    Footer,
-    Header,
-    Introduction,
-    Target,
-    cells_digest,
-)
+from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, cells_digest
 from reports.results.writing import ResultsWriter
 
 _Identity: TypeAlias = tuple[int, int, int, int]
 
 _READ_AGAIN = ("observation", "runs")
-_SHARED = (
-    "case",
-    "expansion",
-    "variant",
-    "family",
-    "case_digest",
-    "target",
-    "behaviour",
-    "differs",
-    "origin",
-)
+_SHARED = ("case", "expansion", "variant", "family", "case_digest", "target", "behaviour", "differs", "origin")
 """The values that are the same in many cells, which share them."""
 _KEPT = 64
 """The number of whole cells that stay in memory: a page of the report looks several times at those of one case."""
@@ -107,7 +88,7 @@ class ResultsFile:
         cell.model_fields_set.clear()
 
     def text(self, offset: int, length: int) -> str:
-        """Reads the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
+        """Read the line there again. Raises UnusableResults: the file is not the one that was read before, or cannot be read."""
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
 
@@ -214,8 +195,6 @@ MOST_BLANK = 10_000
 
 
 class RecordLine(NamedTuple):
-    """A line, with its end."""
-
     number: int
     offset: int
     """The position of its first byte in the file."""
@@ -227,7 +206,7 @@ class RecordLine(NamedTuple):
 
 
 def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
-    """Yields every record of a file with its line: first the header, in the format this code reads.
+    """Yield every record of a file with its line: first the header, in the format this code reads.
 
     Raises UnusableResults: a line is no record, or the file cannot be read.
     """
@@ -257,13 +236,12 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
         cells += isinstance(record, StoredCell)
         yield line, record
     if header is None:
-        raise UnusableResults(
-            path, "the file is empty", "the run never started writing: check its log and run it again"
-        )
+        remedy = "the run never started writing: check its log and run it again"
+        raise UnusableResults(path, "the file is empty", remedy)
 
 
 def header_of(path: Path) -> Header:
-    """Reads what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
+    """Read what a file announces, from its first line alone. Raises UnusableResults: as ``records``."""
     reading = records(path)
     try:
         header = next(reading)[1]
@@ -293,7 +271,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """Checks that it is a header, in the format this code reads: what is in another format nobody here can know."""
+    """Check that it is a header, in the format this code reads: what is in another format nobody here can know."""
     try:
         content = _object(path, number, line)
     except NotJson as error:
@@ -339,7 +317,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path, *, condensed: bool = False) -> Results:
-        """Reads a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
+        """Read a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
 
         ``condensed``: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
         """
@@ -396,11 +374,7 @@ class Results:
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
-        """Writes them as one file, as a single run would have.
-
-        Raises:
-            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
-        """
+        """Write them as one file, as a single run would have. Raises as `conformance.core.output_file.OutputFile`."""
         with ResultsWriter(path, self.header) as writer:
             try:
                 for cell in self.all_cells():
@@ -415,7 +389,7 @@ class Results:
         yield from self.upgrades
 
     def check_with(self, cases: Iterable[Case]) -> None:
-        """Checks the cells against the cases at hand, as far as they ran as they are.
+        """Check the cells against the cases at hand, as far as they ran as they are.
 
         Raises UnusableResults: a cell has or lacks an answer on a version, unlike what its case says of it.
         """
@@ -431,12 +405,12 @@ class Results:
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
-        """Reads several files and puts them together. Raises UnusableResults: as ``read`` and ``together``."""
+        """Read several files and put them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
 
 def together(results: Sequence[Results]) -> Results:
-    """Puts the results of several runs of one suite together, each of which ran other targets or other cases.
+    """Put the results of several runs of one suite together, each of which ran other targets or other cases.
 
     Raises UnusableResults: they are of different suites, a target name stands for different engines, a part of a divided run is not
     here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
@@ -444,18 +418,15 @@ def together(results: Sequence[Results]) -> Results:
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
-    if not any(each.cells or each.upgrades for each in results):
-        path = next((path for each in results for path in each.paths), None)
+    if not any(part.cells or part.upgrades for part in results):
+        path = next((path for part in results for path in part.paths), None)
         raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
-    digests = {
-        ", ".join(map(str, each_file.paths)) or f"file {number}": each_file.header.suite
-        for number, each_file in enumerate(results, 1)
-    }
-    if len(set(digests.values())) > 1:
-        each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
-        problem = f"the results are of different suites: {each}"
+    if len({part.header.suite for part in results}) > 1:
+        names = [", ".join(map(str, part.paths)) or f"file {number}" for number, part in enumerate(results, 1)]
+        suites = (f"{name} has {part.header.suite[:12]}" for name, part in zip(names, results, strict=True))
+        problem = f"the results are of different suites: {', '.join(dict.fromkeys(suites))}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell] = {}
@@ -496,13 +467,13 @@ def _complete(header: Header, cells: Mapping[CellKey, Cell], finished: datetime,
 
 
 def _check_shards(results: Sequence[Results]) -> None:
-    """Checks that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
+    """Check that every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
     parts: dict[tuple[str, int], set[int]] = {}
     for part in results:
         if part.header.shard is not None:
-            number, of = part.header.shard
+            number, total = part.header.shard
             for target in part.header.targets:
-                parts.setdefault((target.name, of), set()).add(number)
-    for (name, of), there in parts.items():
-        if absent := set(range(1, of + 1)) - there:
-            raise missing_shards(name, of, sorted(absent))
+                parts.setdefault((target.name, total), set()).add(number)
+    for (name, total), there in parts.items():
+        if absent := set(range(1, total + 1)) - there:
+            raise missing_shards(name, total, sorted(absent))

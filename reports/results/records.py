@@ -17,7 +17,7 @@ from conformance.core.case import Case, Differs, Documented, Upgrade, file_of
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
-from conformance.judging.finding import Finding
+from conformance.judging.finding import Finding, described
 from conformance.judging.verdict import Outcome, Status, Verdict
 from conformance.variants.catalogue import MARK, VariedCase
 from reports.results.errors import CellKey
@@ -94,6 +94,11 @@ class Target(_Record):
             return None
 
     @property
+    def line(self) -> str | None:
+        """``3.5``; None without a Spark release."""
+        return self.version.line if self.version is not None else None
+
+    @property
     def apache(self) -> bool:
         return self.name == f"spark-{self.spark}"
 
@@ -131,7 +136,7 @@ class Header(_Record):
         return self
 
     def expected_cells(self) -> frozenset[CellKey]:
-        """The keys of all cells, those of the upgrade matrix included."""
+        """Return the keys of all cells, those of the upgrade matrix included."""
         runs = {(case, target.name) for case in self.cases for target in self.targets}
         upgrades = {
             (case, handoff_name(origin, to, cut))
@@ -254,6 +259,10 @@ class Cell(_Record):
         """The targets that wrote the checkpoint and resumed it; the same one if it ran all."""
         return self.origin or self.target, self.target
 
+    def evidence(self) -> tuple[str, ...]:
+        """Return its findings and notes, line by line."""
+        return *described(self.findings), *(f"note: {note}" for note in self.notes)
+
     @property
     def file(self) -> str:
         """The file of the case, relative to its suite."""
@@ -275,7 +284,7 @@ class Cell(_Record):
         origin: str | None = None,
         reused: bool = False,
     ) -> Cell:
-        """Records a verdict on a case.
+        """Record a verdict on a case.
 
         Args:
             observations: one for each run, in order; None for a run without one.
@@ -284,15 +293,15 @@ class Cell(_Record):
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [seen and case.observation_of_original(seen) for seen in observations]
-        seen = [seen and seen.without_progress() for seen in observations]
+            observations = [answer and case.observation_of_original(answer) for answer in observations]
+        answers = [answer and answer.without_progress() for answer in observations]
         runs = tuple(
             Run(
                 status=run.status,
                 findings=run.findings,
                 notes=run.notes,
                 behaviour=run.behaviour,
-                observation=seen[at] if at < len(seen) else None,
+                observation=answers[at] if at < len(answers) else None,
             )
             for at, run in enumerate(verdict.runs)
         )
@@ -312,7 +321,7 @@ class Cell(_Record):
             behaviour=verdict.behaviour,
             differs=DocumentedDifference.of(verdict.differs, proven=verdict.proven) if verdict.differs else None,
             error=verdict.error,
-            observation=next((observation for observation in seen if observation is not None), None),
+            observation=next((answer for answer in answers if answer is not None), None),
             runs=runs,
             duration_ms=duration_ms,
             reused=reused,
@@ -331,12 +340,12 @@ class Footer(_Record):
 
 
 def cells_digest(cells: Iterable[Cell]) -> str:
-    """A digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
+    """Return a digest of what identifies each cell, and of its answer: it finds cells that went, came or changed, not a forger."""
     return digest_of(sum(map(answer_hash, cells)))
 
 
 def answer_hash(cell: Cell) -> int:
-    """SHA-256 of one cell as a number: these are added, so that their order does not count and none is kept."""
+    """Return the SHA-256 of a cell as a number: these are added, so that their order does not count and none is kept."""
     answer = "\n".join((*cell.key, cell.case_digest, cell.status, cell.outcome or "", cell.behaviour or ""))
     return int.from_bytes(hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest())
 
@@ -351,7 +360,7 @@ RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of one line of a results file: the content of ``results.schema.json``."""
+    """Return the JSON Schema of one line of a results file: the content of ``results.schema.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of the results of watermark-conformance",

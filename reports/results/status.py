@@ -42,8 +42,6 @@ MARKS: Mapping[Status, Mark] = {
 }
 """Every status, in display order."""
 
-GLYPHS: Mapping[Status, str] = {status: mark.glyph for status, mark in MARKS.items()}
-
 GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 """As the cases say, or not counted."""
 
@@ -63,5 +61,5 @@ def exit_code_of(statuses: Iterable[Status]) -> int:
 
 
 def final_style(code: int) -> str:
-    """The colour of the line that ends a command's answer."""
+    """Return the colour of the line that ends a command's answer."""
     return {0: "bold green", 1: "bold red"}.get(code, "bold yellow")

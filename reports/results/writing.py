@@ -13,16 +13,7 @@ from conformance.core.output_file import FileKind, OutputFile
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
-from reports.results.records import (
-    AnyRecord,
-    Cell,
-    Footer,
-    Header,
-    Introduction,
-    Target,
-    answer_hash,
-    digest_of,
-)
+from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, answer_hash, digest_of
 
 
 def _is_results(start: bytes) -> bool:
@@ -42,7 +33,7 @@ class ResultsWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begins the file, beside an existing one until it is complete. Raises as `conformance.core.output_file.OutputFile`."""
+        """Begin the file, beside an existing one until it is complete. Raises as `conformance.core.output_file.OutputFile`."""
         self._missing = set(header.expected_cells())
         self._written: set[CellKey] = set()
         self._hashes = 0
@@ -58,14 +49,14 @@ class ResultsWriter:
             raise
 
     def introduce(self, target: Target) -> None:
-        """Records what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
+        """Record what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
         if target.name not in self._targets:
             raise ValueError(f"{target.name} is not a target of this run")
         with self._lock:
             self._append(Introduction(target=target))
 
     def write(self, cell: Cell) -> None:
-        """Appends a cell. Raises ValueError: the header does not announce it, or it is already there."""
+        """Append a cell. Raises ValueError: the header does not announce it, or it is already there."""
         with self._lock:
             case, where = cell.key
             if cell.key in self._written:
@@ -117,7 +108,7 @@ class ResultsWriter:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether there is a results file with its last line."""
+    """Tell whether there is a results file with its last line."""
     try:
         lines = plain_end(path).split(b"\n")
     except (OSError, NotDecompressed):

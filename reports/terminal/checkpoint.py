@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,15 +12,16 @@ from rich.text import Text
 
 from conformance.checkpoints.awaiting import AwaitingChange
 from conformance.checkpoints.checkpoint import OLDER, Checkpoint, lines_of_writer
-from conformance.checkpoints.state import StateField, StateOperator, StateStoreFiles
+from conformance.checkpoints.state import StateOperator, StateStoreFiles
 from conformance.core.wording import counted
 
 _WIDTH = 16
 _MOST_MISSING = 5
+_OF_A_CHANGE = ("effect", "error", "because", "link", "workaround", "case")
 
 
 def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
-    """Yields where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
+    """Yield where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
     yield Text(checkpoint.where, style="bold")
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
@@ -66,9 +68,8 @@ def _writer(checkpoint: Checkpoint) -> str:
 
 
 def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:
-    if checkpoint.planned is None:
+    if (planned := checkpoint.planned) is None:
         return "none was planned"
-    planned = checkpoint.planned
     state = "planned and not committed: it runs again at the restart" if checkpoint.unfinished else "committed"
     return f"{planned.batch}, {state}; planned {_instant(planned.planned_ms)}{_ago(planned.planned_ms, now)}"
 
@@ -98,7 +99,7 @@ def _store(store: StateStoreFiles) -> str:
 
 
 def _missing(checkpoint: Checkpoint) -> Iterator[str]:
-    """What is missing, what follows, and how to mend it."""
+    """Yield what is missing, what follows, and how to mend it."""
     if not checkpoint.missing:
         return
     yield from map(str, checkpoint.missing[:_MOST_MISSING])
@@ -114,7 +115,7 @@ def _missing(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:
-    """Returns everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
+    """Return everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
     return {
         "checkpoint": checkpoint.where,
         "queryId": checkpoint.query_id,
@@ -128,7 +129,7 @@ def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | 
         "operators": [_operator_record(operator) for operator in checkpoint.operators],
         **({"missing": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
         "bytes": checkpoint.size,
-        **({"to": to, "awaiting": [_change(change) for change in changes]} if to is not None else {}),
+        **({"to": to, "awaiting": [_picked(change, *_OF_A_CHANGE) for change in changes]} if to is not None else {}),
     }
 
 
@@ -148,8 +149,8 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
                 "schemas": [
                     {
                         **_picked(schema, "family", "format"),
-                        "key": list(map(_field, schema.key)),
-                        "value": list(map(_field, schema.value)),
+                        "key": list(map(asdict, schema.key)),
+                        "value": list(map(asdict, schema.value)),
                     }
                     for schema in store.schemas
                 ],
@@ -157,12 +158,3 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
             for store in operator.stores
         ],
     }
-
-
-def _field(field: StateField) -> dict[str, Any]:
-    return _picked(field, "name", "type", "nullable")
-
-
-def _change(change: AwaitingChange) -> dict[str, Any]:
-    known = _picked(change, "effect", "error", "because", "link")
-    return {**known, "workaround": change.workaround, "case": change.case}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Console
@@ -18,26 +18,23 @@ from reports.results.status import final_style
 
 def show(records: CrashRecords, console: Console) -> None:
     """Print a table by case and one by fault, then what must not be."""
-    by_case: dict[str, list[CrashRecord]] = {}
+    by_case: defaultdict[str, list[CrashRecord]] = defaultdict(list)
     for record in records.records:
-        by_case.setdefault(f"{record.target} {record.state_store} {record.case}", []).append(record)
+        by_case[f"{record.target} {record.state_store} {record.case}"].append(record)
     console.print(_table("case", records.records, by_case))
-    by_fault: dict[str, list[CrashRecord]] = {
-        fault: [record for record in records.records if record.fault == fault] for fault in FAULTS
-    }
+    by_fault = {str(fault): [record for record in records.records if record.fault == fault] for fault in FAULTS}
     console.print(_table("fault", records.records, by_fault))
     for outcome in ("other rows", "unclear", "no answer"):
         for line in _examples([record for record in records.records if record.outcome == outcome]):
             console.print(Text(line, style=OUTCOMES[outcome].style), soft_wrap=True)
-    refused = Counter(record.error for record in records.records if record.outcome in ("refused", "fails later"))
-    if refused:
+    if refused := Counter(record.error for record in records.records if record.outcome in ("refused", "fails later")):
         named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
         console.print(Text(f"refused with: {named}", style="dim"), soft_wrap=True)
     console.print(Text(summary(records), style=final_style(records.exit_code)), soft_wrap=True)
 
 
 def summary(records: CrashRecords) -> str:
-    """Counts the images: ``431 images: 402 resumed, 29 refused``"""
+    """Count the images: ``431 images: 402 resumed, 29 refused``"""
     counts = Counter(record.outcome for record in records.records)
     parts = [f"{counts[outcome]} {mark.word}" for outcome, mark in OUTCOMES.items() if counts[outcome]]
     return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"

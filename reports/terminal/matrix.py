@@ -94,7 +94,7 @@ class _Columns:
 
 
 def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
-    """The whole matrix if it fits; else with short heads; else split into several parts."""
+    """Yield the whole matrix if it fits; else with short heads; else split into several parts."""
     names = tuple(target.name for target in matrix.targets)
     counts = [matrix.count(matrix.cases, [name]) for name in names]
     wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])
@@ -152,7 +152,7 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 def _findings(matrix: Matrix) -> Iterator[Text]:
     same: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
-        cell = matrix.cells.get((case, target.name))
+        cell = matrix.cell(case, target)
         evidence = tuple(_evidence(cell)) if cell is not None else ()
         same.setdefault((target.name, status, evidence), []).append(case)
     for (name, status, evidence), cases in same.items():
@@ -165,8 +165,7 @@ def _findings(matrix: Matrix) -> Iterator[Text]:
 
 
 def _evidence(cell: Cell) -> Iterator[str]:
-    yield from described(cell.findings)
-    yield from (f"note: {note}" for note in cell.notes)
+    yield from cell.evidence()
     if cell.status == "flaky":
         for number, run in enumerate(cell.runs, 1):
             yield f"run {number}: {run.status}" + (f", behaviour {run.behaviour[:12]}" if run.behaviour else "")

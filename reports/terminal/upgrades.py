@@ -10,14 +10,13 @@ from rich.text import Text
 
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.finding import INDENT, described
+from conformance.judging.finding import INDENT
 from reports.analysis.checkpoints import CheckpointGroup, groups_of
 from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, OUTCOMES, mark_of
+from reports.results.errors import first_of
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import GREEN, Mark, exit_code_of, final_style
-
-_MOST_CASES = 3
 
 
 def show(results: Results, console: Console) -> None:
@@ -33,17 +32,15 @@ def show(results: Results, console: Console) -> None:
 
 
 def summary(results: Results) -> str:
-    """Summarizes the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
-    good, bad = (
-        _counts(cell for cell in results.upgrades if (cell.status in GREEN) is green) for green in (True, False)
-    )
+    """Summarize the matrix: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if all(cell.status == "not-applicable" for cell in results.upgrades):
         return f"{size}: no checkpoint was handed over"
-    said = (
-        ", ".join(f"{counts[mark]} {mark.word}" for mark in CHECKPOINT_MARKS if counts[mark]) for counts in (good, bad)
+    sides = (_counts(cell for cell in results.upgrades if (cell.status in GREEN) is green) for green in (True, False))
+    good, bad = (
+        ", ".join(f"{counts[mark]} {mark.word}" for mark in CHECKPOINT_MARKS if counts[mark]) for counts in sides
     )
-    return f"{size}: {next(said)}; {next(said) or '0 not as expected'}"
+    return f"{size}: {good}; {bad or '0 not as expected'}"
 
 
 def _counts(cells: Iterable[Cell]) -> Counter[Mark]:
@@ -57,16 +54,12 @@ def _table(cells: Sequence[Cell]) -> Iterator[Text]:
     rows = sorted({origin for origin, _ in by_pair}, key=_by_version)
     columns = sorted({to for _, to in by_pair}, key=_by_version)
     texts = {pair: _tally(own) for pair, own in by_pair.items()}
-    widths = [max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns]
+    widths = {to: max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns}
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
-    yield Text(
-        "from".ljust(head)
-        + "  "
-        + "  ".join(_short(to).rjust(width) for to, width in zip(columns, widths, strict=True))
-    )
+    yield Text("  ".join(["from".ljust(head), *(_short(to).rjust(width) for to, width in widths.items())]))
     for origin in rows:
         line = Text(_short(origin).ljust(head), style="bold")
-        for to, width in zip(columns, widths, strict=True):
+        for to, width in widths.items():
             text = texts.get((origin, to), Text())
             line.append("  " + " " * (width - len(text))).append_text(text)
         line.rstrip()
@@ -87,8 +80,7 @@ def _unexpected(cells: Iterable[Cell]) -> Iterator[Text]:
     same_findings: dict[tuple[str, str, Mark, tuple[str, ...]], list[str]] = {}
     for cell in cells:
         if cell.status not in GREEN:
-            evidence = (*described(cell.findings), *(f"note: {note}" for note in cell.notes))
-            about = (*cell.pair, mark_of(cell.status, cell.outcome), evidence)
+            about = (*cell.pair, mark_of(cell.status, cell.outcome), cell.evidence())
             same_findings.setdefault(about, []).append(f"{cell.case}, step {cell.cut},")
     for (origin, to, mark, evidence), which in same_findings.items():
         cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
@@ -107,8 +99,7 @@ def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
         down = _by_version(to) < _by_version(origin)
         yield Text()
         yield Text(f"{_short(origin)} → {_short(to)}{' (back)' if down else ''}", style="bold")
-        resumed = [cell for cell in here if cell.status == "conforms"]
-        if resumed:
+        if resumed := [cell for cell in here if cell.status == "conforms"]:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
             yield Text(f"{INDENT}{OUTCOMES['resumed'].glyph} {number} resumed: {families}")
@@ -118,7 +109,7 @@ def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
 
 
 def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
-    """Yields how many checkpoints had the same answer, why, some of their cases, and how to go on.
+    """Yield how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
     ``not_run``: whether a case documents it and no run covers it.
     """
@@ -129,9 +120,7 @@ def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Te
     because = f": {bug}{group.because}{entry.ticket if entry is not None else ''}" if group.because else ""
     count = counted(group.count, "checkpoint")
     yield Text(f"{INDENT}{mark.glyph} {count} {mark.word}{error}{where}{because}", style=mark.style)
-    cases = tuple(group.cases)
-    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
-    yield Text(f"{INDENT * 3}{', '.join(cases[:_MOST_CASES])}{more}")
+    yield Text(f"{INDENT * 3}{first_of(tuple(group.cases), 3)}")
     if entry is not None and entry.proven_workaround:
         yield Text(f"{INDENT * 3}workaround: {entry.proven_workaround}, tried on each of them: same rows")
 

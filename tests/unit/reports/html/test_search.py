@@ -6,6 +6,7 @@ from pathlib import Path
 
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
+from reports.html.overview_pages import search_errors
 from reports.html.search import KINDS, asked_questions, entries
 from tests.support import cells as a
 from tests.support.observations import differs, failed
@@ -47,6 +48,11 @@ def test_a_case_is_found_by_the_error_that_it_shows(tmp_path: Path) -> None:
     (case,) = entries(Report.of(a.results(tmp_path / "r", {"f/a": {"3.5.9": answer}}), Suite(())), {}, href)["Cases"]
     assert "a message of more than twenty characters, which names what the query may not do."[:60] in case.errors
     assert all(len(text) > 20 and text in said.lower() for text in case.errors.split("|"))
+
+
+def test_the_errors_of_refused_checkpoints_have_an_order() -> None:
+    refused = ["STATE_STORE_UNSUPPORTED_OPERATION", "CANNOT_LOAD_STATE_STORE"]
+    assert search_errors((), refused) == "cannot_load_state_store|state_store_unsupported_operation"
 
 
 def test_a_suite_without_questions_has_none(tmp_path: Path) -> None:
