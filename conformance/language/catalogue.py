@@ -142,11 +142,11 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
         return
     if case.get("behaviour") is None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
-    for number, entry in enumerate(items_of(child(case, "differs")), 1):
+    for number, entry in enumerate(items_of(case, "differs"), 1):
         if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"
             report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
-    for behaviour in items_of(child(case, "behaviour")):
+    for behaviour in items_of(case, "behaviour"):
         _check_id(behaviour, "behaviour", catalogue.behaviours, "behaviours.yaml", report)
     check_common_ids(case, report, catalogue)
 
@@ -158,10 +158,10 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
     if case.get("links") is None and text_of(case.get("strength")) != "observed":
         advice = "add `links` that document it, or write `strength: observed`"
         report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
-    for tag in items_of(child(case, "tags")):
+    for tag in items_of(case, "tags"):
         _check_id(tag, "tag", catalogue.tags, "tags.yaml", report)
     seen: set[str | None] = set()
-    for mirror in items_of(child(case, "mirrors")):
+    for mirror in items_of(case, "mirrors"):
         named = child(mirror, "test") or mirror
         id = text_of(named) or ""
         if id in seen:

@@ -84,9 +84,9 @@ def check_confs(case: Node, report: Report) -> None:
     limited = spark is not None and report.is_valid(spark)
     versions = list(falling_into(VersionRange.parse(spark.plain())) if spark is not None and limited else releases())
     known = streaming_confs()
-    steps = items_of(child(case, "steps"))
-    changes = (entries_of(child(step, "restart", "change", "conf")) for step in steps)
-    for entry in chain(entries_of(child(case, "conf")), *changes):
+    steps = items_of(case, "steps")
+    changes = (entries_of(step, "restart", "change", "conf") for step in steps)
+    for entry in chain(entries_of(case, "conf"), *changes):
         name = str(entry.key.value)
         if not name.startswith(STREAMING):
             continue

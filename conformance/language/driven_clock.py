@@ -21,14 +21,14 @@ _POSSIBLE = VersionRange.parse(read_data("conformance.language", "driven_clock.y
 
 def check_clock(case: Node, report: Report) -> None:
     """Report timers in processing time that no case drives, and what a case cannot do that drives the clock of its query."""
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     if not is_driven(case):
         for step in steps:
             report.forbid(step, "advance", f"`advance` moves the clock of a query that the case drives: {_DRIVE}")
         for operation in chain.from_iterable(operations_in(query) for query, _ in queries_of(case)):
             if (kind := kind_of(operation)) is not None and kind.name in _TIMERS:
                 (key, mode, function), of = _TIMERS[kind.name], child(operation, kind.name)
-                if text_of(child(of, key)) == mode and text_of(child(of, "with")) == function:
+                if text_of(of, key) == mode and text_of(of, "with") == function:
                     message = f"when the timers of {function!r} fire is up to the clock: {_DRIVE}"
                     report.add(child(of, key) or case, message)
         return
@@ -38,7 +38,7 @@ def check_clock(case: Node, report: Report) -> None:
         if any(version not in _POSSIBLE for version in versions):
             message = f'a case can drive the clock of its query on Spark {_POSSIBLE}: write `spark: "{_POSSIBLE}"`'
             report.add(spark or child(case, "trigger") or case, message)
-    for stream in entries_of(child(case, "streams")):
+    for stream in entries_of(case, "streams"):
         source = child(stream.value, "source")
         if source is not None and text_of(source) != "files":
             report.add(source, "a case that drives the clock of its query reads files: remove `source`")

@@ -302,7 +302,7 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"), streams)]
     if isinstance(case, Entries) and case.get("sink") is not None and text_of(case.get("sink")) not in WRITTEN_SINKS:
         needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
-    for step in items_of(child(case, "steps")):
+    for step in items_of(case, "steps"):
         change = child(step, "restart", "change")
         needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"), streams)]
     return tuple(sorted(set(needs), key=attrgetter("line", "column", "reason")))
@@ -346,9 +346,9 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
     for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
         kind = kind_of(deduplication)
         deduplicates = kind is not None and issubclass(kind, Deduplication) and bool(kind.parts())
-        names = [text_of(item) for item in each_of(child(last, "select"))]
+        names = [text_of(item) for item in each_of(last, "select")]
         if deduplicates and names and all(name and "*" not in name for name in names):
-            keys.update(id(each) for each in each_of(child(selection, "select")) if text_of(each) == HIDDEN_COLUMN)
+            keys.update(id(each) for each in each_of(selection, "select") if text_of(each) == HIDDEN_COLUMN)
     # An alias of YAML puts the same scalar elsewhere, too.
     every = Counter(id(place) for place, _ in texts if id(place) in keys)
     return frozenset(keys) if keys == every else frozenset()

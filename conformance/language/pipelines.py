@@ -246,7 +246,7 @@ _PIPELINES = {part.key: part.role for kind in OPERATIONS.values() for part in ki
 
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
     """The query of a case, then those of later restarts, each with the step that starts it."""
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     yield child(case, "query"), steps[0] if steps else None
     for step in steps:
         if (query := child(step, "restart", "change", "query")) is not None:
@@ -287,7 +287,7 @@ def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]
     if kind.form == "list":
         yield from (
             (part, node)
-            for part, node in zip(kind.parts(), items_of(child(operation, kind.name)), strict=False)
+            for part, node in zip(kind.parts(), items_of(operation, kind.name), strict=False)
             if part in parts
         )
         return

@@ -182,8 +182,8 @@ def _check_policy(case: Node, report: Report) -> None:
 
 def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
-    named_inputs += [entry.key for entry in entries_of(child(expected, "watermark"))]
+    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(expected, "idle")]
+    named_inputs += [entry.key for entry in entries_of(expected, "watermark")]
     for node in named_inputs:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
@@ -209,8 +209,8 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
     """The case that a document describes; raises `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)
-    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(node, "inputs")))))) or (THE_ONLY_INPUT,)
-    for step in items_of(child(node, "trace")):
+    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(node, "inputs"))))) or (THE_ONLY_INPUT,)
+    for step in items_of(node, "trace"):
         _check_step(step, node, inputs, report)
     if catalogue is not None:
         check_common_ids(node, report, catalogue)

@@ -329,9 +329,9 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
 
 def _check_views(operation: Node, report: Report) -> None:
     """The views of one SQL query have different names, and the query reads each of ``views``."""
-    read = {token.name for token in readable(text_of(child(operation, "sql")) or "")}
-    seen = {(text_of(child(operation, "as")) or "").lower(): "`as`"}
-    for entry in entries_of(child(operation, "views")):
+    read = {token.name for token in readable(text_of(operation, "sql") or "")}
+    seen = {(text_of(operation, "as") or "").lower(): "`as`"}
+    for entry in entries_of(operation, "views"):
         name = str(entry.key.value)
         if name.lower() in seen:
             report.add(entry.key, f"duplicate view {name!r}: {seen[name.lower()]} has the same name")
@@ -342,7 +342,7 @@ def _check_views(operation: Node, report: Report) -> None:
 
 def _check_state(operation: Node, report: Report) -> None:
     processor = child(operation, TransformWithState.name)
-    if not (text_of(child(processor, "with")) or "").startswith("number_rows"):
+    if not (text_of(processor, "with") or "").startswith("number_rows"):
         report.forbid(processor, "state", "`state` requires a processor that numbers rows: `with: number_rows`")
 
 

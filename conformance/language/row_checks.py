@@ -39,8 +39,8 @@ REAL_TIME = "realTime"
 
 def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
-    streams = ((entry.key, entry.value) for entry in entries_of(child(case, "streams")))
-    in_memory = {str(key.value): value for key, value in streams if text_of(child(value, "source")) == MEMORY}
+    streams = ((entry.key, entry.value) for entry in entries_of(case, "streams"))
+    in_memory = {str(key.value): value for key, value in streams if text_of(value, "source") == MEMORY}
     triggers = triggers_of(case)
     if in_memory and REAL_TIME not in triggers:
         for stream in in_memory.values():
@@ -48,13 +48,13 @@ def check_memory(case: Node, report: Report) -> None:
             report.add(child(stream, "source") or stream, message)
     if REAL_TIME in triggers:
         report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
-    for step in items_of(child(case, "steps")):
-        for entry in entries_of(child(step, "add")):
+    for step in items_of(case, "steps"):
+        for entry in entries_of(step, "add"):
             placed = child(entry.value, "partitions")
             if str(entry.key.value) in in_memory and placed is not None:
                 report.add(placed, "a stream in memory has one partition: write its rows as a list")
         restart = child(step, "restart")
-        if in_memory and "kill" in (text_of(restart), text_of(child(restart, "how"))):
+        if in_memory and "kill" in (text_of(restart), text_of(restart, "how")):
             message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
             report.add(restart or step, message)
         if in_memory or REAL_TIME in triggers:
@@ -64,10 +64,10 @@ def check_memory(case: Node, report: Report) -> None:
 
 def check_written(case: Node, report: Report) -> None:
     """Report kill points and output modes that a sink of Spark's own does not support, and damage to the log of a sink without one."""
-    sink = text_of(child(case, "sink"))
-    for step in items_of(child(case, "steps")):
+    sink = text_of(case, "sink")
+    for step in items_of(case, "steps"):
         restart = child(step, "restart")
-        for damage in entries_of(child(restart, "damage")):
+        for damage in entries_of(restart, "damage"):
             if text_of(damage.value) == "sinkLog" and (sink != "files" or damage.key.value != "gone"):
                 report.add(
                     damage.value, "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
@@ -79,7 +79,7 @@ def check_written(case: Node, report: Report) -> None:
             )
     modes = (
         child(case, "outputMode"),
-        *(child(step, "restart", "change", "outputMode") for step in items_of(child(case, "steps"))),
+        *(child(step, "restart", "change", "outputMode") for step in items_of(case, "steps")),
     )
     for mode in modes:
         if sink in WRITTEN_SINKS and text_of(mode) == "update":
@@ -120,10 +120,10 @@ def check_streams(case: Node, report: Report) -> None:
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:
-    for step in items_of(child(case, "steps")):
-        yield from entries_of(child(step, "add"))
-        yield from entries_of(child(step, "restart", "add"))
-        for entry in items_of(child(step, "backlog")):
+    for step in items_of(case, "steps"):
+        yield from entries_of(step, "add")
+        yield from entries_of(step, "restart", "add")
+        for entry in items_of(step, "backlog"):
             yield from entries_of(entry)
 
 
@@ -164,15 +164,15 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
     sources = {str(entry.key.value): child(entry.value, "source") for entry in declared.entries}
     topics = {name for name, source in sources.items() if text_of(source) == KAFKA}
     tables = [source for source in sources.values() if source is not None and text_of(source) in TABLE_FORMATS]
-    for step in items_of(child(case, "steps")):
-        for grown in entries_of(child(step, "restart", "change", "partitions")):
+    for step in items_of(case, "steps"):
+        for grown in entries_of(step, "restart", "change", "partitions"):
             if grown.key.value not in topics:
                 report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
         aged = child(step, "restart", "agedOut")
         if aged is not None and not topics and not tables:
             message = "no stream has `source: kafka`, `delta` or `iceberg`, whose records could be gone"
             report.add(aged, message)
-        for altered in (*entries_of(child(step, "alter")), *entries_of(child(step, "restart", "alter"))):
+        for altered in (*entries_of(step, "alter"), *entries_of(step, "restart", "alter")):
             if text_of(sources.get(str(altered.key.value))) not in TABLE_FORMATS:
                 report.add(altered.key, f"{altered.key.value!r} is not a stream with `source: delta` or `iceberg`")
     for table in tables if topics else ():
@@ -181,19 +181,19 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
 
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
     """Report rows that cannot be records of the stream's topic, if it has one."""
-    if text_of(child(stream, "source")) != KAFKA:
+    if text_of(stream, "source") != KAFKA:
         return
     grown = ("restart", "change", "partitions", str(arrival.key.value))
-    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
+    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(case, "steps"))]
     counts = (node.value for node in given if isinstance(node, Scalar))
     partitions = max((count for count in counts if isinstance(count, int)), default=1)
-    placed = items_of(child(arrival.value, "partitions"))
+    placed = items_of(arrival.value, "partitions")
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
         message = f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
         report.add(placed[partitions], message)
     names = [field.name for field in schema.fields]
-    column = text_of(child(stream, "timestamp"))
+    column = text_of(stream, "timestamp")
     if column not in names:
         return
     place = names.index(column)
@@ -239,27 +239,27 @@ def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: R
 
 
 def _expectations(case: Node) -> Iterator[_Expected]:
-    steps = items_of(child(case, "steps"))
-    query, mode, ran = 0, text_of(child(case, "outputMode")), []
+    steps = items_of(case, "steps")
+    query, mode, ran = 0, text_of(case, "outputMode"), []
     for step in steps:
         change = child(step, "restart", "change")
         query += child(change, "query") is not None
-        mode = text_of(child(change, "outputMode")) or mode
+        mode = text_of(change, "outputMode") or mode
         ran.append((query, mode == "complete"))
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *ran[-1])
     numbered = step_numbers(steps)
-    for entry in items_of(child(case, "differs")):
-        for step_entry in entries_of(child(entry, "steps")):
+    for entry in items_of(case, "differs"):
+        for step_entry in entries_of(entry, "steps"):
             number = numbered(step_entry.key.value)
             if number is not None:
                 yield _Expected(step_entry.value, *ran[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
-    yield from items_of(child(expect, "rows"))
-    for batch in items_of(child(expect, "batches")):
-        yield from items_of(child(batch, "rows"))
+    yield from items_of(expect, "rows")
+    for batch in items_of(expect, "batches"):
+        yield from items_of(batch, "rows")
 
 
 def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
@@ -289,7 +289,7 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
 
 def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
     """A list per operator is not longer than the query has operators."""
-    for place in (expected.node, *items_of(child(expected.node, "batches"))):
+    for place in (expected.node, *items_of(expected.node, "batches")):
         for key in ("dropped", "state"):
             counts = child(place, key)
             if isinstance(counts, Items) and most is not None and len(counts.items) > most:
@@ -299,7 +299,7 @@ def _check_counts_of_operators(expected: _Expected, most: int | None, report: Re
 
 def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
     """The state after a step is that after its last batch."""
-    state, batches = child(expected, "state"), items_of(child(expected, "batches"))
+    state, batches = child(expected, "state"), items_of(expected, "batches")
     last = child(batches[-1], "state") if batches else None
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
         return

@@ -89,21 +89,6 @@ class Items(SourceLocation):
 Node: TypeAlias = Scalar | Entries | Items
 
 
-def items_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list; empty if it is not a list."""
-    return node.items if isinstance(node, Items) else ()
-
-
-def each_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list, or the value that stands in place of a list; empty for a mapping."""
-    return (node,) if isinstance(node, Scalar) else items_of(node)
-
-
-def entries_of(node: Node | None) -> Iterator[Entry]:
-    """The entries of a mapping; empty if it is not a mapping."""
-    return iter(node.entries if isinstance(node, Entries) else ())
-
-
 def child(node: Node | None, *keys: str) -> Node | None:
     """The value below keys of nested mappings; None if a key is absent or a node above it is not a mapping."""
     for key in keys:
@@ -111,8 +96,27 @@ def child(node: Node | None, *keys: str) -> Node | None:
     return node
 
 
-def text_of(node: Node | None) -> str | None:
-    """The text of a scalar; None if it is not text."""
+def items_of(node: Node | None, *keys: str) -> tuple[Node, ...]:
+    """The items of a list, below keys; empty if it is not a list."""
+    node = child(node, *keys)
+    return node.items if isinstance(node, Items) else ()
+
+
+def each_of(node: Node | None, *keys: str) -> tuple[Node, ...]:
+    """The items of a list, or the value that stands in place of a list; empty for a mapping."""
+    node = child(node, *keys)
+    return (node,) if isinstance(node, Scalar) else items_of(node)
+
+
+def entries_of(node: Node | None, *keys: str) -> Iterator[Entry]:
+    """The entries of a mapping, below keys; empty if it is not a mapping."""
+    node = child(node, *keys)
+    return iter(node.entries if isinstance(node, Entries) else ())
+
+
+def text_of(node: Node | None, *keys: str) -> str | None:
+    """The text of a scalar, below keys; None if it is not text."""
+    node = child(node, *keys)
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 

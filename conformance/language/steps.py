@@ -330,10 +330,10 @@ STEPS = Converted(
 
 
 def check_steps(case: Node, report: Report) -> None:
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     _check_something_to_replay(steps, report)
     numbers: dict[str, int] = {}
-    trigger = text_of(child(case, "trigger"))
+    trigger = text_of(case, "trigger")
     for number, step in enumerate(steps, 1):
         node = child(step, "name")
         name = text_of(node)
@@ -347,15 +347,15 @@ def check_steps(case: Node, report: Report) -> None:
         names_a_stream = any(any(entries_of(entry)) for entry in entries)
         if backlog is not None and entries and not names_a_stream and report.is_valid(backlog):
             report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
-        trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
+        trigger = text_of(step, "restart", "change", "trigger") or trigger
         if trigger == "once":
             message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
             report.forbid(step, "backlog", message)
     _check_ends_at_an_error(case, steps, report)
     _check_kinds_of_batches(case, steps, report)
     expectations = [child(step, "expect") for step in steps]
-    for entry in items_of(child(case, "differs")):
-        expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
+    for entry in items_of(case, "differs"):
+        expectations += [child(entry, "expect"), *(change.value for change in entries_of(entry, "steps"))]
     modes = [child(case, "outputMode"), *(child(step, "restart", "change", "outputMode") for step in steps)]
     sorts = "complete" in map(text_of, modes)
     for expect in expectations:
@@ -370,7 +370,7 @@ def check_steps(case: Node, report: Report) -> None:
 
 def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
     """What tells the number of the step with a number or name; None if there is no such step."""
-    names = [text_of(child(step, "name")) for step in steps]
+    names = [text_of(step, "name") for step in steps]
     numbers: dict[object, int] = {name: number for number, name in reversed([*enumerate(names, 1)]) if name is not None}
     numbers |= {number: number for number in range(1, len(steps) + 1)}
     return lambda reference: numbers.get(reference) if type(reference) in (int, str) else None
@@ -383,8 +383,8 @@ def is_driven(case: Node) -> bool:
 
 def triggers_of(case: Node) -> set[str | None]:
     """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
-    changed = {text_of(child(step, "restart", "change", "trigger")) for step in items_of(child(case, "steps"))}
-    return {text_of(child(case, "trigger")), *changed}
+    changed = {text_of(step, "restart", "change", "trigger") for step in items_of(case, "steps")}
+    return {text_of(case, "trigger"), *changed}
 
 
 def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
@@ -420,7 +420,7 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
     """Steps after an expected error need a version for which ``differs`` removes the error."""
     number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
     numbered = step_numbers(steps)
-    changes = (change for entry in items_of(child(case, "differs")) for change in entries_of(child(entry, "steps")))
+    changes = (change for entry in items_of(case, "differs") for change in entries_of(entry, "steps"))
     errors = (child(change.value, "error") for change in changes if numbered(change.key.value) == number)
     removed = any(isinstance(error, Scalar) and error.value is None for error in errors)
     if number < len(steps) and not removed:
@@ -431,7 +431,7 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
     """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none. Not checked with `once` and
     `availableNow`, where the step after a restart also runs the replay, and with `maxOffsetsPerTrigger`, which cuts what arrives."""
-    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(child(case, "streams"))):
+    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(case, "streams")):
         return
     if not triggers_of(case) <= {None, "default"} or is_driven(case):
         return
@@ -445,21 +445,21 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
             number, why = 0, "nothing arrives in `idle`"
         else:
             continue
-        kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
+        kinds = [text_of(batch, "kind") for batch in items_of(batches)]
         if batches is not None and report.is_valid(batches) and None not in kinds and kinds.count("data") != number:
             report.add(batches, f"data batches listed: {kinds.count('data')}, expected {number}: {why}")
 
 
 def check_errors(case: Node, report: Report) -> None:
     """Every expected error must name a class of one kind of error, or a part of its message."""
-    for entry in items_of(child(case, "differs")):
+    for entry in items_of(case, "differs"):
         if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
             missing = "a suite names the error by which these versions show that they lack it"
             report.add(entry, f"`error` is missing: {missing}")
     for error in _errors(case):
         if child(error, "message") is not None or not report.is_valid(error):
             continue
-        classes = each_of(child(error, "class"))
+        classes = each_of(error, "class")
         general = [name.value for name in classes if isinstance(name, Scalar) and name.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
@@ -468,11 +468,11 @@ def check_errors(case: Node, report: Report) -> None:
 
 def _errors(case: Node) -> list[Entries]:
     """Every mapping that describes an expected error; ``error: null`` expects none."""
-    errors = [child(step, "expect", "error") for step in items_of(child(case, "steps"))]
-    differs, upgrades = items_of(child(case, "differs")), items_of(child(case, "upgrades"))
+    errors = [child(step, "expect", "error") for step in items_of(case, "steps")]
+    differs, upgrades = items_of(case, "differs"), items_of(case, "upgrades")
     for entry in differs:
         errors += [child(entry, "error"), child(entry, "expect", "error")]
     errors += [child(entry, "refused") for entry in upgrades]
     for entry in (*differs, *upgrades):
-        errors += [child(change.value, "error") for change in entries_of(child(entry, "steps"))]
+        errors += [child(change.value, "error") for change in entries_of(entry, "steps")]
     return [error for error in errors if isinstance(error, Entries)]

@@ -127,7 +127,7 @@ def rows_of(arriving: Node) -> Iterator[Node]:
     """The rows that arrive, in all partitions."""
     if isinstance(arriving, Items):
         yield from arriving.items
-    for partition in items_of(child(arriving, "partitions")):
+    for partition in items_of(arriving, "partitions"):
         yield from items_of(partition)
 
 

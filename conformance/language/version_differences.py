@@ -267,7 +267,7 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
     for entry in entries_of(entries):
         if isinstance(entry.value, Entries):
             check_one_kind(entry.value, "upgrades.yaml", UPGRADE_KINDS, report)
-        for change in entries_of(child(entry.value, "steps")):
+        for change in entries_of(entry.value, "steps"):
             if not isinstance(change.key.value, int):
                 report.add(change.key, f"{literal(change.key)} is not the number of a step")
 
@@ -280,16 +280,16 @@ def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str
 
 def check_differs(case: Node, report: Report) -> None:
     applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     numbered = step_numbers(steps)
     taken: dict[tuple[SparkVersion, str], int] = {}
-    for number, entry in enumerate(items_of(child(case, "differs")), 1):
+    for number, entry in enumerate(items_of(case, "differs"), 1):
         spark = child(entry, "spark")
         mine = _releases_in(spark, report)
         if spark is not None and mine:
             if not mine & applicable:
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
-            source = text_of(child(entry, "source"))
+            source = text_of(entry, "source")
             covered = set(product(mine, [source] if source else get_args(Source)))
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
@@ -306,20 +306,20 @@ def check_differs(case: Node, report: Report) -> None:
 
 def check_upgrades(case: Node, report: Report) -> None:
     """Entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     numbered = step_numbers(steps)
-    for entry in items_of(child(case, "upgrades")):
+    for entry in items_of(case, "upgrades"):
         if not isinstance(entry, Entries):
             continue
         _check_link(entry, report)
         check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
-        for change in entries_of(child(entry, "steps")):
+        for change in entries_of(entry, "steps"):
             number = numbered(change.key.value)
             if number is None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
-        for cut in each_of(child(entry, "cuts")):
+        for cut in each_of(entry, "cuts"):
             if isinstance(cut, Scalar) and isinstance(cut.value, int) and cut.value > len(steps):
                 report.add(cut, _no_step(cut.value, steps))
 
@@ -339,7 +339,7 @@ Numbered: TypeAlias = Callable[[object], int | None]
 
 def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
     seen: dict[int, object] = {}
-    for change in entries_of(child(entry, "steps")):
+    for change in entries_of(entry, "steps"):
         if isinstance(change.key.value, bool | None):
             continue
         number = numbered(change.key.value)
@@ -358,7 +358,7 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
 
 def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
     """On its versions the case ends at the first error, so a change after it has no effect."""
-    changes = {numbered(change.key.value): change for change in entries_of(child(entry, "steps"))}
+    changes = {numbered(change.key.value): change for change in entries_of(entry, "steps")}
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
@@ -373,7 +373,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:
     if not isinstance(reference.value, str):
         return _no_step(reference.value, steps)
-    near = nearest(reference.value, [name for step in steps if (name := text_of(child(step, "name")))])
+    near = nearest(reference.value, [name for step in steps if (name := text_of(step, "name"))])
     hint = f"did you mean {near!r}?" if near else "use the name or number of a step"
     return f"no step is named {reference.value!r}: {hint}"
 
