@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
 from conformance.core.operations import Deduplication
 from conformance.core.roles import IN_SQL, STATEMENTS, Role
 from conformance.language.confs import refusal_of
-from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of
+from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of, settings_of
 from conformance.language.shape import CONF_VALUE
 from conformance.language.source import (
     Entries,
@@ -299,12 +299,11 @@ class SqlText(NamedTuple):
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
     streams = child(case, "streams")
-    needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"), streams)]
-    if isinstance(case, Entries) and case.get("sink") is not None and text_of(case.get("sink")) not in WRITTEN_SINKS:
+    needs = [*chain.from_iterable(map(_in_conf, settings_of(case, "conf")))]
+    for query in settings_of(case, "query"):
+        needs += _in_pipeline(query, streams)
+    if isinstance(case, Entries) and case.get("sink") is not None and text_of(case, "sink") not in WRITTEN_SINKS:
         needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
-    for step in items_of(case, "steps"):
-        change = child(step, "restart", "change")
-        needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"), streams)]
     return tuple(sorted(set(needs), key=attrgetter("line", "column", "reason")))
 
 
@@ -348,7 +347,7 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
         deduplicates = kind is not None and issubclass(kind, Deduplication) and bool(kind.parts())
         names = [text_of(item) for item in each_of(last, "select")]
         if deduplicates and names and all(name and "*" not in name for name in names):
-            keys.update(id(each) for each in each_of(selection, "select") if text_of(each) == HIDDEN_COLUMN)
+            keys.update(id(item) for item in each_of(selection, "select") if text_of(item) == HIDDEN_COLUMN)
     # An alias of YAML puts the same scalar elsewhere, too.
     every = Counter(id(place) for place, _ in texts if id(place) in keys)
     return frozenset(keys) if keys == every else frozenset()
@@ -376,7 +375,7 @@ def _texts_below(node: Node | None) -> list[tuple[Scalar, str]]:
     if isinstance(node, Scalar):
         return [(node, node.value)] if isinstance(node.value, str) else []
     below = (*items_of(node), *(entry.value for entry in entries_of(node)))
-    return [text for each in below for text in _texts_below(each)]
+    return [*chain.from_iterable(map(_texts_below, below))]
 
 
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:

@@ -141,9 +141,8 @@ def _shape(part: Part) -> Shape:
         case Role.WATERMARKS:
             return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
         case Role.CALLED:
-            kinds = {
-                kind.parts()[0].key: Record("`call`", _keys(kind), description=kind.description()) for kind in CALLED
-            }
+            called = {kind.parts()[0].key: kind for kind in CALLED}
+            kinds = {key: Record("`call`", _keys(kind), description=kind.description()) for key, kind in called.items()}
             return ByKind(
                 "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
                 scalar=FUNCTION,
@@ -244,6 +243,12 @@ _PIPELINES = {part.key: part.role for kind in OPERATIONS.values() for part in ki
 """Under which keys an operation has other pipelines."""
 
 
+def settings_of(case: Node, key: str) -> Iterator[Node]:
+    """The values of a key of the query: that of the case, then those of later restarts."""
+    changes = (child(step, "restart", "change", key) for step in items_of(case, "steps"))
+    return (value for value in (child(case, key), *changes) if value is not None)
+
+
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
     """The query of a case, then those of later restarts, each with the step that starts it."""
     steps = items_of(case, "steps")
@@ -273,10 +278,8 @@ def nested_pipelines(operation: Node) -> Iterator[Node]:
 
 def kind_of(operation: Node | None) -> type[Operation] | None:
     """The class of an operation as written; None if it has no name of one."""
-    for entry in operation.entries if isinstance(operation, Entries) else ():
-        if isinstance(entry.key.value, str) and (kind := OPERATIONS.get(entry.key.value)) is not None:
-            return kind
-    return None
+    names = (entry.key.value for entry in entries_of(operation))
+    return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
 
 
 def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]]:
@@ -285,11 +288,8 @@ def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]
     if kind is None or not (parts := kind.parts(*roles)):
         return
     if kind.form == "list":
-        yield from (
-            (part, node)
-            for part, node in zip(kind.parts(), items_of(operation, kind.name), strict=False)
-            if part in parts
-        )
+        items = zip(kind.parts(), items_of(operation, kind.name), strict=False)
+        yield from ((part, node) for part, node in items if part in parts)
         return
     keys = child(operation, kind.name) if kind.form == "mapping" else operation
     for part in parts:

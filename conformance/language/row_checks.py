@@ -14,7 +14,7 @@ from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
+from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of, settings_of
 from conformance.language.query_checks import Columns
 from conformance.language.shape import literal
 from conformance.language.source import (
@@ -34,19 +34,15 @@ from conformance.language.source import (
 from conformance.language.steps import step_numbers, triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
-REAL_TIME = "realTime"
-
 
 def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
-    streams = ((entry.key, entry.value) for entry in entries_of(case, "streams"))
-    in_memory = {str(key.value): value for key, value in streams if text_of(value, "source") == MEMORY}
-    triggers = triggers_of(case)
-    if in_memory and REAL_TIME not in triggers:
-        for stream in in_memory.values():
-            message = "`source: memory` is for a case with `trigger: realTime`: add it"
-            report.add(child(stream, "source") or stream, message)
-    if REAL_TIME in triggers:
+    streams = {str(entry.key.value): child(entry.value, "source") for entry in entries_of(case, "streams")}
+    in_memory = {name: source for name, source in streams.items() if source and text_of(source) == MEMORY}
+    in_real_time = "realTime" in triggers_of(case)
+    for source in () if in_real_time else in_memory.values():
+        report.add(source, "`source: memory` is for a case with `trigger: realTime`: add it")
+    if in_real_time:
         report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
     for step in items_of(case, "steps"):
         for entry in entries_of(step, "add"):
@@ -57,7 +53,7 @@ def check_memory(case: Node, report: Report) -> None:
         if in_memory and "kill" in (text_of(restart), text_of(restart, "how")):
             message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
             report.add(restart or step, message)
-        if in_memory or REAL_TIME in triggers:
+        if in_memory or in_real_time:
             message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
             report.forbid(step, "backlog", message)
 
@@ -69,24 +65,16 @@ def check_written(case: Node, report: Report) -> None:
         restart = child(step, "restart")
         for damage in entries_of(restart, "damage"):
             if text_of(damage.value) == "sinkLog" and (sink != "files" or damage.key.value != "gone"):
-                report.add(
-                    damage.value, "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
-                )
+                message = "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
+                report.add(damage.value, message)
         at = child(restart, "at")
         if sink in WRITTEN_SINKS and at is not None and text_of(at) not in ("rest", "emitted"):
-            report.add(
-                at, f"with `sink: {sink}`, a kill is at `rest` or `emitted`: only these points show from outside"
-            )
-    modes = (
-        child(case, "outputMode"),
-        *(child(step, "restart", "change", "outputMode") for step in items_of(case, "steps")),
-    )
-    for mode in modes:
+            message = f"with `sink: {sink}`, a kill is at `rest` or `emitted`: only these points show from outside"
+            report.add(at, message)
+    for mode in settings_of(case, "outputMode"):
         if sink in WRITTEN_SINKS and text_of(mode) == "update":
-            report.add(
-                mode or case,
-                f"`sink: {sink}` takes no updates: use append" + (" or complete" if sink != "files" else ""),
-            )
+            other = " or complete" if sink != "files" else ""
+            report.add(mode, f"`sink: {sink}` takes no updates: use append{other}")
 
 
 def check_streams(case: Node, report: Report) -> None:
@@ -96,12 +84,11 @@ def check_streams(case: Node, report: Report) -> None:
     names = [str(entry.key.value) for entry in declared.entries]
     read: set[str] = set()
     queries = [query for query, _ in queries_of(case)]
-    for operation in chain.from_iterable(map(operations_in, queries)):
-        for stream in _streams_of(operation):
-            if (name := text_of(stream)) is not None:
-                read.add(name)
-                if name not in names:
-                    report.add(stream, unknown("stream", name, names))
+    for stream in chain.from_iterable(map(_streams_of, chain.from_iterable(map(operations_in, queries)))):
+        if (name := text_of(stream)) is not None:
+            read.add(name)
+            if name not in names:
+                report.add(stream, unknown("stream", name, names))
     # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
     all_known = all(map(report.is_valid, queries)) and read <= set(names)
     for entry in declared.entries:
@@ -121,10 +108,8 @@ def check_streams(case: Node, report: Report) -> None:
 
 def _arrivals(case: Node) -> Iterator[Entry]:
     for step in items_of(case, "steps"):
-        yield from entries_of(step, "add")
-        yield from entries_of(step, "restart", "add")
-        for entry in items_of(step, "backlog"):
-            yield from entries_of(entry)
+        for arrival in (child(step, "add"), child(step, "restart", "add"), *items_of(step, "backlog")):
+            yield from entries_of(arrival)
 
 
 def _check_row(row: Node, schema: Schema, report: Report) -> None:
@@ -249,17 +234,14 @@ def _expectations(case: Node) -> Iterator[_Expected]:
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *ran[-1])
     numbered = step_numbers(steps)
-    for entry in items_of(case, "differs"):
-        for step_entry in entries_of(entry, "steps"):
-            number = numbered(step_entry.key.value)
-            if number is not None:
-                yield _Expected(step_entry.value, *ran[number - 1])
+    for change in chain.from_iterable(entries_of(entry, "steps") for entry in items_of(case, "differs")):
+        if (number := numbered(change.key.value)) is not None:
+            yield _Expected(change.value, *ran[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
-    yield from items_of(expect, "rows")
-    for batch in items_of(expect, "batches"):
-        yield from items_of(batch, "rows")
+    for place in (expect, *items_of(expect, "batches")):
+        yield from items_of(place, "rows")
 
 
 def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:

@@ -24,7 +24,7 @@ from conformance.core.case import (
 )
 from conformance.core.observation import GENERIC
 from conformance.core.operations import OutputMode
-from conformance.language.pipelines import PIPELINE
+from conformance.language.pipelines import PIPELINE, settings_of
 from conformance.language.shape import (
     CONF_VALUE,
     REGULAR_EXPRESSION,
@@ -343,9 +343,8 @@ def check_steps(case: Node, report: Report) -> None:
             report.forbid(step, "start", f"`start` must be the first step, but is step {number}")
         _check_kill(child(step, "restart"), report)
         backlog = child(step, "backlog")
-        entries = items_of(backlog)
-        names_a_stream = any(any(entries_of(entry)) for entry in entries)
-        if backlog is not None and entries and not names_a_stream and report.is_valid(backlog):
+        nameless = not any(any(entries_of(entry)) for entry in items_of(backlog))
+        if backlog is not None and items_of(backlog) and nameless and report.is_valid(backlog):
             report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
         trigger = text_of(step, "restart", "change", "trigger") or trigger
         if trigger == "once":
@@ -356,13 +355,11 @@ def check_steps(case: Node, report: Report) -> None:
     expectations = [child(step, "expect") for step in steps]
     for entry in items_of(case, "differs"):
         expectations += [child(entry, "expect"), *(change.value for change in entries_of(entry, "steps"))]
-    modes = [child(case, "outputMode"), *(child(step, "restart", "change", "outputMode") for step in steps)]
-    sorts = "complete" in map(text_of, modes)
+    sorts = "complete" in map(text_of, settings_of(case, "outputMode"))
     for expect in expectations:
         if not sorts:
-            report.forbid(
-                expect, "inOrder", "`inOrder` requires `outputMode: complete`: Spark sorts the rows of no other"
-            )
+            message = "`inOrder` requires `outputMode: complete`: Spark sorts the rows of no other"
+            report.forbid(expect, "inOrder", message)
         for key in (entry.key for entry in entries_of(expect)) if isinstance(child(expect, "error"), Entries) else ():
             if key.value != "error":
                 report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")
@@ -383,8 +380,7 @@ def is_driven(case: Node) -> bool:
 
 def triggers_of(case: Node) -> set[str | None]:
     """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
-    changed = {text_of(step, "restart", "change", "trigger") for step in items_of(case, "steps")}
-    return {text_of(case, "trigger"), *changed}
+    return {text_of(case, "trigger"), *map(text_of, settings_of(case, "trigger"))}
 
 
 def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
@@ -453,7 +449,7 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
 def check_errors(case: Node, report: Report) -> None:
     """Every expected error must name a class of one kind of error, or a part of its message."""
     for entry in items_of(case, "differs"):
-        if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
+        if child(entry, "unsupported") is not None and child(entry, "error") is None:
             missing = "a suite names the error by which these versions show that they lack it"
             report.add(entry, f"`error` is missing: {missing}")
     for error in _errors(case):

@@ -279,15 +279,14 @@ def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str
 
 
 def check_differs(case: Node, report: Report) -> None:
-    applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
+    applicable = frozenset(releases_in(case, report) or releases())
     steps = items_of(case, "steps")
     numbered = step_numbers(steps)
     taken: dict[tuple[SparkVersion, str], int] = {}
     for number, entry in enumerate(items_of(case, "differs"), 1):
         spark = child(entry, "spark")
-        mine = _releases_in(spark, report)
-        if spark is not None and mine:
-            if not mine & applicable:
+        if spark is not None and (mine := releases_in(entry, report)):
+            if applicable.isdisjoint(mine):
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
             source = text_of(entry, "source")
             covered = set(product(mine, [source] if source else get_args(Source)))
@@ -324,10 +323,12 @@ def check_upgrades(case: Node, report: Report) -> None:
                 report.add(cut, _no_step(cut.value, steps))
 
 
-def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
-    if spark is None or not report.is_valid(spark):
-        return frozenset()
-    return frozenset(falling_into(VersionRange.parse(spark.plain())))
+def releases_in(node: Node, report: Report) -> tuple[SparkVersion, ...]:
+    """The releases of which a case or an entry with ``spark`` speaks: all without a range, none if it is not valid."""
+    spark = child(node, "spark")
+    if spark is None:
+        return releases()
+    return falling_into(VersionRange.parse(spark.plain())) if report.is_valid(spark) else ()
 
 
 def _shown(spark: Node) -> str:
@@ -338,7 +339,7 @@ Numbered: TypeAlias = Callable[[object], int | None]
 
 
 def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
-    seen: dict[int, object] = {}
+    changed: dict[int, object] = {}
     for change in entries_of(entry, "steps"):
         if isinstance(change.key.value, bool | None):
             continue
@@ -346,9 +347,9 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue
-        if number in seen:
-            report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
-        seen[number] = change.key.value
+        if number in changed:
+            report.add(change.key, f"step {number} is changed twice, first as {changed[number]!r}")
+        changed[number] = change.key.value
         expect, error = child(steps[number - 1], "expect"), child(change.value, "error")
         _check_unchecked(change.value, expect, number, report)
         _check_repeats(change, expect, number, report)
@@ -386,16 +387,16 @@ def _check_unchecked(change: Node, expect: Node | None, number: int, report: Rep
     unchecked = child(change, "unchecked")
     if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
-    seen: set[str] = set()
+    named: set[str] = set()
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:
             report.add(item, f"`{key}` is both replaced and unchecked")
         elif key != "rows" and child(expect, key) is None:
             report.add(item, f"`unchecked: {key}` has no effect: step {number} does not check it")
-        elif key in seen:
+        elif key in named:
             report.add(item, f"duplicate `{key}`")
-        seen.add(key)
+        named.add(key)
 
 
 def _check_repeats(change: Entry, expect: Node | None, number: int, report: Report) -> None:
