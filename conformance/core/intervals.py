@@ -79,7 +79,7 @@ def parse_interval(text: str) -> Interval:
 
 
 def _span(value: str, first: str, last: str, text: str) -> Interval:
-    """``1 2:03``, day to minute."""
+    """Return ``1 2:03``, day to minute."""
     units = _SPAN_UNITS[_SPAN_UNITS.index(first) : _SPAN_UNITS.index(last) + 1]
     numbers = re.split("[ :]", value.strip())
     fraction = any("." in number for number in numbers[:-1]) or ("." in value and last != "second")

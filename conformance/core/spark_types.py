@@ -133,12 +133,12 @@ class _Parser:
 
     def fields(self, end: str | None) -> tuple[Field, ...]:
         fields: list[Field] = []
-        seen: set[str] = set()
+        names: set[str] = set()
         while True:
             name, offset = self._name()
-            if name.lower() in seen and not self._simple:
+            if name.lower() in names and not self._simple:
                 raise NotAType(offset, f"duplicate column {name!r}")
-            seen.add(name.lower())
+            names.add(name.lower())
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
                 raise NotAType(colon.offset, "write a space, not ':', between a column and its type")

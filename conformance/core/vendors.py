@@ -35,7 +35,7 @@ class VendorRuntime:
 
 
 def vendor_runtime(text: str) -> VendorRuntime | None:
-    """Returns the runtime that a text such as ``dbr-15.4`` names; None if it names no vendor.
+    """Return the runtime that a text such as ``dbr-15.4`` names; None if it names no vendor.
 
     Raises WrongUsage: the vendor has such a name, but nothing is known of this release.
     """
@@ -44,7 +44,7 @@ def vendor_runtime(text: str) -> VendorRuntime | None:
     if vendor is None:
         return None
     if release not in vendor["releases"]:
-        known = ", ".join(f"{prefix}-{one}" for one in vendor["releases"])
+        known = ", ".join(f"{prefix}-{release}" for release in vendor["releases"])
         raise WrongUsage(
             f"{text}: it is not known which Apache Spark this {vendor['name']} contains; known are {known}. "
             "Name Apache's release instead, such as 3.5.0"

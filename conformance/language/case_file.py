@@ -118,7 +118,7 @@ CASE = Record(
 
 
 def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | None) -> Case:
-    """The case that a document describes; raises `InvalidCase` with every problem. None stands for a file that could not be parsed."""
+    """Read the case in a document, None if it could not be parsed; raise `InvalidCase` with every problem."""
     if node is not None:
         node = with_lists(node)
         CASE.check(node, report)
@@ -158,7 +158,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
 
 
 def digest(content: Json) -> str:
-    """SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
+    """Return the SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
 
     def with_text_keys(content: Json) -> Json:
         if isinstance(content, dict):
@@ -170,7 +170,7 @@ def digest(content: Json) -> str:
 
 
 def lines_of(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
-    """Every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1`` and ``trace.1``, and the keys inside them: ``steps.3.expect``."""
+    """Yield every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1``, ``trace.1`` and the keys inside them: ``steps.3.expect``."""
     for entry in entries_of(node):
         path = f"{above}{entry.key.value}"
         yield path, entry.key.line

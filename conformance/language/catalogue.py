@@ -81,25 +81,25 @@ class Catalogue:
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
 
     def names_upgrades_in(self, file: str) -> bool:
-        """Whether ``upgrades.yaml`` names a case of the file with this id."""
+        """Return whether ``upgrades.yaml`` names a case of the file with this id."""
         named = (case for entry in (self.upgrades or {}).values() for case in entry["cases"])
         return any(case == file or case.startswith(f"{file}.") for case in named)
 
     def upgrades_of(self, case: str) -> tuple[Upgrade, ...]:
-        """What ``upgrades.yaml`` says of the case with this id."""
+        """Return what ``upgrades.yaml`` says of the case with this id."""
         entries = (dict(entry) for entry in (self.upgrades or {}).values())
         return tuple(Upgrade.model_validate(entry) for entry in entries if case in entry.pop("cases"))
 
     def reachable_behaviours(self) -> frozenset[str]:
-        """The behaviours that a case can pin: all without ``reachable: false``."""
+        """Return the behaviours that a case can pin: all without ``reachable: false``."""
         return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
 
     def reachable_spark_tests(self) -> frozenset[str]:
-        """Spark's tests whose outcome a streaming query shows."""
+        """Return Spark's tests whose outcome a streaming query shows."""
         return self._visible_spark_tests() - self.tests_apart().keys()
 
     def tests_apart(self) -> Mapping[str, str]:
-        """Id → why no streaming query on a supported Spark can show what the test asserts, though its outcome is visible."""
+        """Return by id why no streaming query on a supported Spark can show what a test asserts, though its outcome is visible."""
         tests, visible = self.spark_tests or {}, self._visible_spark_tests()
         return {id: str(entry["apart"]) for id, entry in tests.items() if id in visible and "apart" in entry}
 
@@ -108,7 +108,7 @@ class Catalogue:
         return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
-        """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
+        """Return the tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
         return self._tests_by_group.get(id, ())
 
     @cached_property
@@ -152,7 +152,7 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
 
 
 def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
-    """The ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
+    """Check the ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
     if not isinstance(case, Nodes):
         return
     if case.get("links") is None and text_of(case.get("strength")) != "observed":
@@ -160,13 +160,13 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
         report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
     for tag in items_of(case, "tags"):
         _check_id(tag, "tag", catalogue.tags, "tags.yaml", report)
-    seen: set[str | None] = set()
+    mirrored: set[str] = set()
     for mirror in items_of(case, "mirrors"):
         named = child(mirror, "test") or mirror
         id = text_of(named) or ""
-        if id in seen:
+        if id in mirrored:
             report.add(named, f"duplicate {id!r}: a case mirrors a test once")
-        seen.add(id)
+        mirrored.add(id)
         if id.startswith("S"):
             _check_id(named, "mirror", catalogue.statements, "statements.yaml", report)
         elif not catalogue.tests_of_group(id):
@@ -174,7 +174,7 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
 
 
 def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
-    """Whether the id is in the catalogue; without a catalogue, every id is allowed."""
+    """Report an id that is not in the catalogue; without a catalogue, every id is allowed."""
     id = text_of(node)
     if known is None or id is None or id in known or not report.is_valid(node):
         return

@@ -36,18 +36,18 @@ class Conf:
 
 @cache
 def streaming_confs() -> Mapping[str, Conf]:
-    """Name → setting, in the order of the file."""
+    """Return the settings by name, in the order of the file."""
     return {STREAMING + name: _conf(about) for name, about in _written()["streaming"].items()}
 
 
 @cache
 def other_confs() -> frozenset[str]:
-    """Names of the settings elsewhere that need no permission."""
+    """Return the names of the settings elsewhere that need no permission."""
     return frozenset(_written()["others"])
 
 
 def refusal_of(name: str, value: str) -> str | None:
-    """Why a case may set this only with ``--allow-code``; None if it always may."""
+    """Return why a case may set this only with ``--allow-code``; None if it always may."""
     if "${" in value:  # Spark replaces it when it reads the setting
         return f"`${{…}}` in {name} stands for a setting or a variable of the environment"
     conf = streaming_confs().get(name)
@@ -79,7 +79,7 @@ def _written() -> Any:
 
 
 def check_confs(case: Node, report: Report) -> None:
-    """Spark takes any name and changes nothing: the case would run as if the setting were not there."""
+    """Report settings that no version knows: Spark takes any name, and the case would run as if the setting were not there."""
     versions, known = releases_in(case, report), streaming_confs()
     for entry in chain.from_iterable(map(entries_of, settings_of(case, "conf"))):
         name = str(entry.key.value)

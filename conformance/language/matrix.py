@@ -93,7 +93,7 @@ SCHEMA: Json = {
 
 
 def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
-    """The parameters and their combinations; None after a problem, which is then in the report."""
+    """Return the parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
         expected = "a mapping from parameter to its values (a list, or a mapping by name)"
@@ -126,7 +126,7 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
 
 
 def name_of(combination: Combination) -> str:
-    """The suffix that a combination adds to the id of the file: ``left-outer.ntz``."""
+    """Return the suffix that a combination adds to the id of the file: ``left-outer.ntz``."""
     return ".".join(value.name for value in combination.values())
 
 
@@ -142,12 +142,12 @@ def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
         report.add(node, f"{literal(node)} is not a list of values, or a mapping from name to value")
     if isinstance(node, Items | Entries) and not values:
         report.add(node, "must not be empty: a parameter needs at least one value")
-    seen: dict[str, Value] = {}
+    named: dict[str, Value] = {}
     for value in values:
-        if value.name in seen and value.name:
-            line = seen[value.name].place.line
+        if value.name in named and value.name:
+            line = named[value.name].place.line
             report.add(value.place, f"duplicate value name {value.name!r}, first used in line {line}")
-        seen[value.name] = value
+        named[value.name] = value
     return Parameter(str(key.value), key, values)
 
 
@@ -176,7 +176,7 @@ def _named(key: Scalar, node: Node, report: Report) -> Value:
 
 
 def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
-    """For each entry of ``except``: parameter → name of the excluded value."""
+    """Return for each entry of ``except``: parameter → name of the excluded value."""
     if node is not None and not items_of(node):
         report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
     known = {parameter.name: [value.name for value in parameter.values] for parameter in parameters}
@@ -200,7 +200,7 @@ _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(
 
 
 def expansions(node: Entries, report: Report) -> dict[str, Node]:
-    """The documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
+    """Return the documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
@@ -214,12 +214,12 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     _check_use(body, parameters, report)
     if report.problems:
         return {}
-    documents = {name_of(each): _Replacement(each, report).replaced(body) or body for each in combinations}
+    documents = {name_of(values): _Replacement(values, report).replaced(body) or body for values in combinations}
     return {} if report.problems else documents
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
-    """Every placeholder must name a parameter, and every parameter and key must be used."""
+    """Report placeholders that name no parameter, and parameters and keys that are not used."""
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
     for scalar in _scalars(body):
@@ -267,7 +267,7 @@ class _Replacement:
     report: Report
 
     def replaced(self, node: Node) -> Node | None:
-        """The node with placeholders replaced; None if it is removed."""
+        """Return the node with placeholders replaced; None if it is removed."""
         if isinstance(node, Items):
             items = (self.replaced(item) for item in node.items)
             return Items(node.line, node.column, tuple(item for item in items if item is not None))

@@ -90,7 +90,7 @@ class Refusal(NamedTuple):
 
 @lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
 def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
-    """What in an expression or a ``statement`` needs ``--allow-code``; nothing if it only computes. The case defines the ``views``."""
+    """Return what in an expression or a ``statement`` over ``views`` of the case needs ``--allow-code``; nothing if it only computes."""
     try:
         tokens = tokens_of(text)
     except NotReadable as unread:
@@ -185,7 +185,7 @@ class _Relations:
         self._levels.append(_Level(opener, "relations" if relation else "row" if row else "start", expects=relation))
 
     def _in_a_row(self, index: int) -> Iterator[Refusal]:
-        """Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
+        """Refuse names: Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
         token, after = self._tokens[index], self._tokens[index + 1]
         if (token.kind == "quoted" or (token.keyword and token.keyword not in _IN_ROWS)) and not after.is_mark("("):
             yield Refusal(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
@@ -231,18 +231,18 @@ class _Relations:
             level.expects = True
 
     def _is_delayed(self, index: int) -> bool:
-        """Whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
+        """Return whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
         return [token.keyword for token in self._tokens[index : index + 2]] == ["delay", "of"]
 
     def _ends_values(self, index: int) -> bool:
-        """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
+        """Return whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
         token, before = self._tokens[index], self._tokens[index - 1]
         follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")", "]")
         named = before.kind == "word" and before.keyword != "values" and token.kind != "text"
         return token.kind in ("word", "quoted", "text") and (follows_operand or named)
 
     def _may_begin(self, index: int, level: _Level) -> bool:
-        """Whether a SELECT here begins a query rather than being a name."""
+        """Return whether a SELECT here begins a query rather than being a name."""
         if self._begins(index) or (level.clause == "with" and self._tokens[index - 1].is_mark(")")):
             return True
         before = index - 1
@@ -261,7 +261,7 @@ class _Relations:
 
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
-    """Name that a WITH at the beginning defines → index of the bracket that ends its definition."""
+    """Return the names that a WITH at the beginning defines, each with the index of the bracket that ends its definition."""
     ends: dict[str, int] = {}
     index, pairs = 1, closing(tokens)
     while tokens[0].keyword == "with" and len(tokens) > index + 2:
@@ -297,7 +297,7 @@ class SqlText(NamedTuple):
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
-    """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
+    """Return everything in a valid case that needs ``--allow-code``, in the order of the file."""
     streams = child(case, "streams")
     needs = [*chain.from_iterable(map(_in_conf, settings_of(case, "conf")))]
     for query in settings_of(case, "query"):
@@ -308,7 +308,7 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
 
 
 def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
-    """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
+    """Return every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
     return _texts(pipeline, [])
 
 
@@ -337,7 +337,7 @@ def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsC
 
 
 def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -> frozenset[int]:
-    """Where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
+    """Return where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
 
     Returns the identities of these scalars: equal places need not be the same.
     """
@@ -356,7 +356,7 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
 def _hidden_columns(
     texts: Sequence[tuple[Scalar, str]], streams: Node | None, keys: frozenset[int]
 ) -> Iterator[NeedsCode]:
-    """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
+    """Yield columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
     for place, text in texts:
         names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
         if id(place) not in keys and any(
@@ -371,7 +371,7 @@ def _hidden_columns(
 
 
 def _texts_below(node: Node | None) -> list[tuple[Scalar, str]]:
-    """Every text in a pipeline, or in other parts of a case."""
+    """Return every text in a pipeline, or in other parts of a case."""
     if isinstance(node, Scalar):
         return [(node, node.value)] if isinstance(node.value, str) else []
     below = (*items_of(node), *(entry.value for entry in entries_of(node)))

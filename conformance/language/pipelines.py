@@ -225,7 +225,7 @@ _FIRST_ONLY = {
 
 
 def with_lists(case: Node) -> Node:
-    """The case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
+    """Return the case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
     case = changed(case, ("query",), _listed)
     return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 
@@ -244,13 +244,13 @@ _PIPELINES = {part.key: part.role for kind in OPERATIONS.values() for part in ki
 
 
 def settings_of(case: Node, key: str) -> Iterator[Node]:
-    """The values of a key of the query: that of the case, then those of later restarts."""
+    """Return the values of a key of the query: that of the case, then those of later restarts."""
     changes = (child(step, "restart", "change", key) for step in items_of(case, "steps"))
     return (value for value in (child(case, key), *changes) if value is not None)
 
 
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
-    """The query of a case, then those of later restarts, each with the step that starts it."""
+    """Yield the query of a case, then those of later restarts, each with the step that starts it."""
     steps = items_of(case, "steps")
     yield child(case, "query"), steps[0] if steps else None
     for step in steps:
@@ -259,7 +259,7 @@ def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
 
 
 def operations_in(pipeline: Node | None) -> Iterator[Node]:
-    """The operations of a pipeline, and those of the pipelines in them."""
+    """Yield the operations of a pipeline, and those of the pipelines in them."""
     for operation in items_of(pipeline):
         yield operation
         for nested in nested_pipelines(operation):
@@ -267,7 +267,7 @@ def operations_in(pipeline: Node | None) -> Iterator[Node]:
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:
-    """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
+    """Yield the other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
     for entry in entries_of(operation):
         match _PIPELINES.get(str(entry.key.value)):
             case Role.OTHER_PIPELINE:
@@ -277,13 +277,13 @@ def nested_pipelines(operation: Node) -> Iterator[Node]:
 
 
 def kind_of(operation: Node | None) -> type[Operation] | None:
-    """The class of an operation as written; None if it has no name of one."""
+    """Return the class of an operation as written; None if it has no name of one."""
     names = (entry.key.value for entry in entries_of(operation))
     return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
 
 
 def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]]:
-    """The fields of an operation that are written, or those in some roles, each with its node."""
+    """Yield the fields of an operation that are written, or those in some roles, each with its node."""
     kind = kind_of(operation)
     if kind is None or not (parts := kind.parts(*roles)):
         return

@@ -55,7 +55,7 @@ def _parameter(name: str, parameter: PolicyParameter) -> Shape:
 
 
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
-    """A name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
+    """Return a name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, definition in known.items():
         keys = {
@@ -156,7 +156,7 @@ POLICY_CASE = Record(
 
 
 def named(node: Node | None) -> tuple[str, dict[str, Json]]:
-    """The name of a policy or throttle, and its parameters."""
+    """Return the name of a policy or throttle, and its parameters."""
     entry = next(entries_of(node))
     given: dict[str, Json] = entry.value.plain() if isinstance(entry.value, Entries) else {}
     return str(entry.key.value), given
@@ -206,7 +206,7 @@ def is_policy_case(node: Node) -> bool:
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
-    """The case that a document describes; raises `InvalidCase` with every problem."""
+    """Return the case that a document describes; raise `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)
     inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(node, "inputs"))))) or (THE_ONLY_INPUT,)

@@ -22,12 +22,12 @@ _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_,()<> ]*")
 
 
 def printed(written: Mapping[str, Json]) -> str:
-    """The YAML text of a case, which is given as a mapping."""
+    """Return the YAML text of a case, which is given as a mapping."""
     return "".join(f"{line}\n" for line in _top(written))
 
 
 def inline(value: Json) -> str:
-    """A value on one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
+    """Return a value on one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_scalar(key)}: {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -52,7 +52,7 @@ def _top(written: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _items(items: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
-    """Mappings as the items of a list, each with its first key after the dash."""
+    """Yield mappings as the items of a list, each with its first key after the dash."""
     for entries in items:
         first, *others = _entries(entries, indent + _INDENT)
         yield f"{indent}- {first.removeprefix(indent + _INDENT)}"

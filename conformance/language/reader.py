@@ -30,12 +30,8 @@ from conformance.policies.case import PolicyCase
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
     """Read all cases in a YAML file, of either kind: one, or one per combination of its ``matrix``, with ids such as ``id.left-outer``.
 
-    Nothing in it is executed. Raises `InvalidCase` with every problem.
-
-    Args:
-        id: the path of the file under the root of the suite without the suffix.
-        catalogue: that of the suite that contains the case, which must then follow its rules; None outside a suite.
-    """
+    Nothing in it is executed. Raises `InvalidCase` with every problem. ``id``: the path of the file under the root of the suite without the
+    suffix; ``catalogue``: that of the suite, whose rules the case must then follow; None outside a suite."""
     report = Report(path)
     node = read_yaml(path, report)
     if node is not None and is_policy_case(node):
@@ -53,7 +49,7 @@ def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
 
 
 def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = False) -> Case:
-    """The Spark case that a mapping, structured like the YAML, describes; raises `InvalidCase` with every problem.
+    """Return the Spark case that a mapping, structured like the YAML, describes; raise `InvalidCase` with every problem.
 
     All line numbers are 0; with ``steps_as_lines``, everything in a step has the number of the step, so that a problem says where it is.
     """

@@ -108,8 +108,8 @@ def check_streams(case: Node, report: Report) -> None:
 
 def _arrivals(case: Node) -> Iterator[Entry]:
     for step in items_of(case, "steps"):
-        for arrival in (child(step, "add"), child(step, "restart", "add"), *items_of(step, "backlog")):
-            yield from entries_of(arrival)
+        for arriving in (child(step, "add"), child(step, "restart", "add"), *items_of(step, "backlog")):
+            yield from entries_of(arriving)
 
 
 def _check_row(row: Node, schema: Schema, report: Report) -> None:
@@ -204,7 +204,7 @@ class _Expected:
 
 
 def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
-    """Expected rows must have the ``columns`` of their query's result, if known, and must not contradict the rows of their own batches."""
+    """Report expected rows without the ``columns`` of their query's result, if known, and those that contradict their own batches."""
     first: dict[int, tuple[int, int]] = {}
     operators = [_most_operators(query) for query, _ in queries_of(case)]
     for expected in _expectations(case):
@@ -234,9 +234,9 @@ def _expectations(case: Node) -> Iterator[_Expected]:
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *ran[-1])
     numbered = step_numbers(steps)
-    for change in chain.from_iterable(entries_of(entry, "steps") for entry in items_of(case, "differs")):
-        if (number := numbered(change.key.value)) is not None:
-            yield _Expected(change.value, *ran[number - 1])
+    for differing in chain.from_iterable(entries_of(entry, "steps") for entry in items_of(case, "differs")):
+        if (number := numbered(differing.key.value)) is not None:
+            yield _Expected(differing.value, *ran[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
@@ -255,7 +255,7 @@ def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
 
 
 def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
-    """`rows` are those of all batches, in complete mode those of the last batch."""
+    """Report `rows` that are not those of all batches, in complete mode of the last batch."""
     rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
         return
@@ -270,7 +270,7 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
 
 
 def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
-    """A list per operator is not longer than the query has operators."""
+    """Report a list per operator that is longer than the query has operators."""
     for place in (expected.node, *items_of(expected.node, "batches")):
         for key in ("dropped", "state"):
             counts = child(place, key)
@@ -280,7 +280,7 @@ def _check_counts_of_operators(expected: _Expected, most: int | None, report: Re
 
 
 def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
-    """The state after a step is that after its last batch."""
+    """Report a state after the step that is not that after its last batch."""
     state, batches = child(expected, "state"), items_of(expected, "batches")
     last = child(batches[-1], "state") if batches else None
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
@@ -294,7 +294,7 @@ def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
 
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
-    """A row with a number that no row of the others has in its place; texts may be times in another notation."""
+    """Return a row with a number that no row of the others has in its place; texts may be times in another notation."""
     lists = [row.items for row in (*rows, *others) if isinstance(row, Items)]
     if len(lists) < len(rows) + len(others):
         return None
@@ -311,12 +311,12 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
 
 
 def _most_operators(query: Node | None) -> int | None:
-    """How many stateful operators a query can have at most; None if SQL or code may bring any number."""
+    """Return how many stateful operators a query can have at most; None if SQL or code may bring any number."""
     kinds = [kind for operation in operations_in(query) if (kind := kind_of(operation)) is not None]
     return None if any(issubclass(kind, Opaque) for kind in kinds) else sum(kind.may_keep_state for kind in kinds)
 
 
 def _streams_of(operation: Node) -> Iterator[Node]:
-    """The streams that an operation reads."""
+    """Yield the streams that an operation reads."""
     for part, node in parts_of(operation, Role.STREAM, Role.STREAMS):
         yield from (node,) if part.role is Role.STREAM else items_of(node)

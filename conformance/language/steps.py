@@ -267,7 +267,7 @@ _RESTART = Record(
 
 
 def _aligned(entries: Sequence[Mapping[str, Any]]) -> Backlog:
-    """A stream that an entry does not name gets a batch without rows, so that entries stay aligned."""
+    """Return a stream that an entry does not name gets a batch without rows, so that entries stay aligned."""
     streams = list(dict.fromkeys(stream for entry in entries for stream in entry))
     nothing = ARRIVING.value([])
     return Backlog(entries=tuple({stream: entry.get(stream, nothing) for stream in streams} for entry in entries))
@@ -366,7 +366,7 @@ def check_steps(case: Node, report: Report) -> None:
 
 
 def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
-    """What tells the number of the step with a number or name; None if there is no such step."""
+    """Return what tells the number of the step with a number or name; None if there is no such step."""
     names = [text_of(step, "name") for step in steps]
     numbers: dict[object, int] = {name: number for number, name in reversed([*enumerate(names, 1)]) if name is not None}
     numbers |= {number: number for number in range(1, len(steps) + 1)}
@@ -374,12 +374,12 @@ def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
 
 
 def is_driven(case: Node) -> bool:
-    """Whether the steps of a case move the clock of its query."""
+    """Return whether the steps of a case move the clock of its query."""
     return isinstance(child(case, "trigger"), Entries)
 
 
 def triggers_of(case: Node) -> set[str | None]:
-    """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
+    """Return the triggers with which the query of a case, and those of later restarts, start; None where none is given."""
     return {text_of(case, "trigger"), *map(text_of, settings_of(case, "trigger"))}
 
 
@@ -395,7 +395,7 @@ def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
 
 
 def _check_kill(restart: Node | None, report: Report) -> None:
-    """`at`, `add` and `batch` apply to `kill` only, and a kill within a micro-batch needs rows."""
+    """Report `at`, `add` and `batch` without `kill`, and a kill within a micro-batch without rows."""
     if not isinstance(restart, Entries):
         return
     if text_of(restart.get("how")) != "kill":
@@ -413,7 +413,7 @@ def _check_kill(restart: Node | None, report: Report) -> None:
 
 
 def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """Steps after an expected error need a version for which ``differs`` removes the error."""
+    """Report steps after an expected error that ``differs`` removes for no version."""
     number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
     numbered = step_numbers(steps)
     changes = (change for entry in items_of(case, "differs") for change in entries_of(entry, "steps"))
@@ -425,8 +425,10 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
 
 
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none. Not checked with `once` and
-    `availableNow`, where the step after a restart also runs the replay, and with `maxOffsetsPerTrigger`, which cuts what arrives."""
+    """Report other batches, if all have a kind, than one with data for `add`, one per entry for `backlog` and none for `idle`.
+
+    Not with `once` and `availableNow`, where the step after a restart also runs the replay, nor with `maxOffsetsPerTrigger`, which cuts
+    what arrives."""
     if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(case, "streams")):
         return
     if not triggers_of(case) <= {None, "default"} or is_driven(case):
@@ -447,7 +449,7 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
 
 
 def check_errors(case: Node, report: Report) -> None:
-    """Every expected error must name a class of one kind of error, or a part of its message."""
+    """Report expected errors that name no class of one kind of error, and no part of its message."""
     for entry in items_of(case, "differs"):
         if child(entry, "unsupported") is not None and child(entry, "error") is None:
             missing = "a suite names the error by which these versions show that they lack it"
@@ -463,7 +465,7 @@ def check_errors(case: Node, report: Report) -> None:
 
 
 def _errors(case: Node) -> list[Entries]:
-    """Every mapping that describes an expected error; ``error: null`` expects none."""
+    """Return every mapping that describes an expected error; ``error: null`` expects none."""
     errors = [child(step, "expect", "error") for step in items_of(case, "steps")]
     differs, upgrades = items_of(case, "differs"), items_of(case, "upgrades")
     for entry in differs:

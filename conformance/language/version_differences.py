@@ -95,7 +95,7 @@ RANGE = Definition(
 
 @cache
 def _unknown_versions(text: str) -> list[tuple[str, str]]:
-    """Operator and version of each bound that is no release, and not what releases begin with: 3 and 3.5 of 3.5.1."""
+    """Return operator and version of each bound that is no release, and not what releases begin with: 3 and 3.5 of 3.5.1."""
     known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
     bounds = ((bound.operator, bound.version) for bound in sorted(SpecifierSet(text), key=str))
     return [bound for bound in bounds if tuple(bound[1].removesuffix(".*").split(".")) not in known]
@@ -166,7 +166,7 @@ class _DiffersEntry(_Entry):
 
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
-    """The kinds that an entry has; none and several are reported."""
+    """Return the kinds that an entry has; none and several are reported."""
     present = [kind for kind in kinds if entry.get(kind) is not None]
     if not present:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
@@ -263,7 +263,7 @@ SHARED_UPGRADES = MapOf(
 
 
 def check_shared_upgrades(entries: Entries, report: Report) -> None:
-    """Entries of ``upgrades.yaml`` without exactly one kind, and steps that are not numbers: the cases name theirs differently."""
+    """Report entries of ``upgrades.yaml`` without exactly one kind, and steps that are no numbers: each case names its own."""
     for entry in entries_of(entries):
         if isinstance(entry.value, Entries):
             check_one_kind(entry.value, "upgrades.yaml", UPGRADE_KINDS, report)
@@ -273,7 +273,7 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    """Values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
+    """Return values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
     changes = ((entry, entry.get("steps", {}).items()) for entry in entries)
     return [{**entry, "steps": {numbers.get(step, step): change for step, change in steps}} for entry, steps in changes]
 
@@ -304,7 +304,7 @@ def check_differs(case: Node, report: Report) -> None:
 
 
 def check_upgrades(case: Node, report: Report) -> None:
-    """Entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
+    """Report entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
     steps = items_of(case, "steps")
     numbered = step_numbers(steps)
     for entry in items_of(case, "upgrades"):
@@ -324,7 +324,7 @@ def check_upgrades(case: Node, report: Report) -> None:
 
 
 def releases_in(node: Node, report: Report) -> tuple[SparkVersion, ...]:
-    """The releases of which a case or an entry with ``spark`` speaks: all without a range, none if it is not valid."""
+    """Return the releases of which a case or an entry with ``spark`` speaks: all without a range, none if it is not valid."""
     spark = child(node, "spark")
     if spark is None:
         return releases()
@@ -358,7 +358,7 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
 
 
 def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
-    """On its versions the case ends at the first error, so a change after it has no effect."""
+    """Report a change after the error at which the case ends on these versions."""
     changes = {numbered(change.key.value): change for change in entries_of(entry, "steps")}
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
@@ -400,7 +400,7 @@ def _check_unchecked(change: Node, expect: Node | None, number: int, report: Rep
 
 
 def _check_repeats(change: Entry, expect: Node | None, number: int, report: Report) -> None:
-    """A change that says what the case says has no effect, unless it leaves something of `batches` out."""
+    """Report a change that says what the case says, unless it leaves something of `batches` out."""
     if not isinstance(change.value, Entries) or not change.value.entries or child(expect, "batches") is not None:
         return
     said = {"rows": [], **(expect.plain() if isinstance(expect, Entries) else {})}
