@@ -63,7 +63,6 @@ class KafkaSource(Frozen):
     """How a stream is read from a topic of Kafka."""
 
     partitions: int = Field(1, ge=1)
-    """How many partitions the topic has."""
     timestamp: str | None = None
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
@@ -189,7 +188,6 @@ class Expectation(Frozen):
 
     rows: tuple[Row, ...] = ()
     in_order: Literal[True] | None = None
-    """Whether the rows come in the order in which they are written."""
     batches: tuple[ExpectedBatch, ...] | None = None
     watermark: Json = None
     dropped: int | tuple[int, ...] | None = None
@@ -437,7 +435,6 @@ class Case(AnyCase):
 
     @property
     def own_sink(self) -> str | None:
-        """The author's own function that is its sink."""
         return self.sink if self.written is None else None
 
     @property
@@ -453,7 +450,6 @@ class Case(AnyCase):
 
     @property
     def calls_main(self) -> bool:
-        """Whether it calls a main method of a jar."""
         return any(isinstance(call.called, Main) for call in self.calls())
 
     def calls(self) -> Iterator[Call]:

@@ -149,7 +149,7 @@ def which(program: str, environ: Mapping[str, str]) -> str | None:
 
 
 def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the absolute paths of all programs of a name on PATH, without its relative and empty folders, which are in the working directory."""
+    """Yield the absolute paths of all programs of a name on PATH, without its relative and empty folders, in the working directory."""
     for folder in environ.get("PATH", "").split(os.pathsep):
         if Path(folder).is_absolute() and (path := shutil.which(program, path=folder)):
             yield path

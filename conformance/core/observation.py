@@ -170,7 +170,6 @@ class OwnCodeError(FrozenRecord):
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
     def lines(self) -> tuple[str, ...]:
-        """Return what the mistake is, and the evidence."""
         return (str(self), *self.evidence())
 
     def evidence(self) -> tuple[str, ...]:

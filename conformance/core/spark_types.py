@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 DEFAULT_DECIMAL = (10, 0)
 """Spark's ``DecimalType.USER_DEFAULT``, the meaning of ``DECIMAL`` alone."""
@@ -117,8 +118,7 @@ _SIMPLE_NAME = re.compile(r"\s*([^`:<>,]+):")
 """A field name in a simple string, where names are not quoted: ``struct<sum(count):bigint>``."""
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     offset: int

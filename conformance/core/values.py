@@ -44,7 +44,8 @@ _WITHIN = "within the years 1 to 9999 (a plain number is seconds since 1970)"
 _LAST_SECOND = 10**12
 """Beyond the year 9999 in either direction, but small enough for exact arithmetic."""
 
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+"""Type of whole numbers → its bits."""
 MAX_PRECISION = 38
 """The most digits of a DECIMAL."""
 _ENDLESS = ("NaN", "Infinity", "-Infinity")
@@ -229,7 +230,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def _integer(value: Json, type: DataType) -> int:
-    bits = _INTEGERS[type.name]
+    bits = INTEGERS[type.name]
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     allowed = f"a whole number from {low} to {high} ({type.name.upper()})"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):

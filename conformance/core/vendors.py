@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TypedDict
 
 from conformance.core.data import read_data
@@ -35,12 +34,10 @@ class VendorRuntime:
 
 
 def vendor_runtime(text: str) -> VendorRuntime | None:
-    """Return the runtime that a text such as ``dbr-15.4`` names; None if it names no vendor.
-
-    Raises WrongUsage: the vendor has such a name, but nothing is known of this release.
-    """
+    """Return the runtime that a text such as ``dbr-15.4`` names, None if it names no vendor; raise `WrongUsage` for an unknown release."""
     prefix, dash, release = text.partition("-")
-    vendor = _vendors().get(prefix) if dash else None
+    vendors: dict[str, _Vendor] = read_data("conformance.core", "vendors.yaml") if dash else {}
+    vendor = vendors.get(prefix)
     if vendor is None:
         return None
     if release not in vendor["releases"]:
@@ -51,9 +48,3 @@ def vendor_runtime(text: str) -> VendorRuntime | None:
         )
     title = f"{vendor['name']} {release}"
     return VendorRuntime(text, title, vendor["releases"][release], vendor["source"], vendor["asOf"])
-
-
-@cache
-def _vendors() -> dict[str, _Vendor]:
-    vendors: dict[str, _Vendor] = read_data("conformance.core", "vendors.yaml")
-    return vendors

@@ -118,15 +118,11 @@ def released_on(version: SparkVersion) -> date | None:
     return _release_dates().get(version)
 
 
+@cache
 def maintained_until(line: str) -> str | None:
     """Return the month until which Spark maintains a line: ``3.5`` → ``2027-11``; None if it is not known."""
-    return _maintained().get(line)
-
-
-@cache
-def _maintained() -> Mapping[str, str]:
     months: dict[str, str] = read_data("conformance.core", "maintained.yaml")
-    return months
+    return months.get(line)
 
 
 @cache

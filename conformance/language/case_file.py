@@ -48,11 +48,10 @@ _NOT = Key(Record("`not`", _REASONS, at_least=1), "variant name → why it may c
 _VARIANTS = Record("`variants`", {"not": _NOT})
 
 _TEST = r"T[0-9]{3}(\.[0-9]+)?"
+_MIRRORED = Text("a statement (S21) or a Spark test (T044)", rf"^(S[0-9]{{2}}|{_TEST})$")
 _MIRROR = ByKind(
-    "a statement (S21) or a Spark test (T044)",
-    scalar=Converted(
-        Text("a statement (S21) or a Spark test (T044)", rf"^(S[0-9]{{2}}|{_TEST})$"), lambda written: {"id": written}
-    ),
+    _MIRRORED.kind,
+    scalar=Converted(_MIRRORED, lambda written: {"id": written}),
     entries=Record(
         "a mirror",
         {
@@ -144,15 +143,8 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
-    of_file = {
-        "id": id,
-        "path": report.path,
-        "row_files": frozenset(report.row_files),
-        "digest": digest(written),
-        "lines": dict(lines_of(node)),
-        "needs_code": needs_code(node),
-    }
-    case = Case.model_validate({**values, **of_file})
+    values |= {"id": id, "path": report.path, "digest": digest(written), "lines": dict(lines_of(node))}
+    case = Case.model_validate({**values, "row_files": frozenset(report.row_files), "needs_code": needs_code(node)})
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
     return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
 

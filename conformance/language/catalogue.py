@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
-from conformance.language.source import Entries as Nodes
-from conformance.language.source import InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
+from conformance.language.source import Entries, InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
 from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
 
 DESCRIPTIONS: Mapping[str, str] = {
@@ -41,7 +40,7 @@ DESCRIPTIONS: Mapping[str, str] = {
 """Name of a variant → what differs in it."""
 
 
-Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
+CatalogueEntries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 FILES = {
     "behaviours": "behaviours.yaml",
@@ -63,13 +62,13 @@ class Catalogue:
     catalogue without a file is None, and its ids are not checked."""
 
     root: Path
-    behaviours: Entries
-    statements: Entries | None = None
-    spark_tests: Entries | None = None
-    tags: Entries | None = None
-    questions: Entries | None = None
+    behaviours: CatalogueEntries
+    statements: CatalogueEntries | None = None
+    spark_tests: CatalogueEntries | None = None
+    tags: CatalogueEntries | None = None
+    questions: CatalogueEntries | None = None
     """Questions that people ask, each answered by cases."""
-    upgrades: Entries | None = None
+    upgrades: CatalogueEntries | None = None
     """Why versions reject or do not simply resume the checkpoints of cases: entries of ``upgrades`` that the cases need not repeat, and
     that their digests leave out."""
 
@@ -121,15 +120,15 @@ class Catalogue:
         return grouped
 
 
-def _read(path: Path) -> Entries:
+def _read(path: Path) -> CatalogueEntries:
     report = Report(path)
     content = read_yaml(path, report)
-    if content is not None and not isinstance(content, Nodes):
+    if content is not None and not isinstance(content, Entries):
         report.add(content, "a catalogue must be a mapping from id to entry")
     are_upgrades = path.name == FILES["upgrades"]
-    if isinstance(content, Nodes) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
+    if isinstance(content, Entries) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
         check_shared_upgrades(content, report)
-    if not isinstance(content, Nodes) or report.problems:
+    if not isinstance(content, Entries) or report.problems:
         raise InvalidCase(report.problems)
     if are_upgrades:
         return SHARED_UPGRADES.value(content.plain())
@@ -138,12 +137,12 @@ def _read(path: Path) -> Entries:
 
 
 def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
-    if not isinstance(case, Nodes):
+    if not isinstance(case, Entries):
         return
     if case.get("behaviour") is None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
     for number, entry in enumerate(items_of(case, "differs"), 1):
-        if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
+        if isinstance(entry, Entries) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"
             report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
     for behaviour in items_of(case, "behaviour"):
@@ -153,7 +152,7 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
 
 def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
     """Check the ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
-    if not isinstance(case, Nodes):
+    if not isinstance(case, Entries):
         return
     if case.get("links") is None and text_of(case.get("strength")) != "observed":
         advice = "add `links` that document it, or write `strength: observed`"

@@ -31,15 +31,15 @@ from conformance.language.source import (
 
 KEY = "matrix"
 EXCEPT = "except"
-PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
-NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
+_PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
+_VALUE_NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 MAX_CASES = 100
 MAX_COMBINATIONS = 10_000
 """The most combinations, with those that ``except`` excludes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class ParameterValue:
     name: str
     """Its name in ids: ``left-outer``."""
     place: SourceLocation
@@ -51,11 +51,9 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A parameter with its values, in the order of the file."""
-
     name: str
     place: SourceLocation
-    values: tuple[Value, ...]
+    values: tuple[ParameterValue, ...]
 
     @property
     def keys(self) -> Mapping[str, SourceLocation]:
@@ -67,13 +65,13 @@ class Parameter:
         return first
 
 
-Combination: TypeAlias = Mapping[str, Value]
+Combination: TypeAlias = Mapping[str, ParameterValue]
 """A value for each parameter."""
 
 
 _VALUES = [
     {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-    {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+    {"type": "object", "propertyNames": {"pattern": f"^{_VALUE_NAME}$"}, "minProperties": 1},
 ]
 SCHEMA: Json = {
     "type": "object",
@@ -86,7 +84,7 @@ SCHEMA: Json = {
             "minItems": 1,
         }
     },
-    "propertyNames": {"pattern": f"^{PARAMETER}$"},
+    "propertyNames": {"pattern": f"^{_PARAMETER}$"},
     "additionalProperties": {"anyOf": _VALUES},
     "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
 }
@@ -99,9 +97,8 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
         expected = "a mapping from parameter to its values (a list, or a mapping by name)"
         report.add(node, f"{literal(node)} is not {expected}")
         return None
-    parameters = tuple(
-        _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT
-    )
+    entries = (entry for entry in node.entries if entry.key.value != EXCEPT)
+    parameters = tuple(_parameter(entry.key, entry.value, report) for entry in entries)
     if not parameters:
         report.add(node, "`matrix` needs at least one parameter")
     excluded = _excluded(node.get(EXCEPT), parameters, report)
@@ -131,9 +128,9 @@ def name_of(combination: Combination) -> str:
 
 
 def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
-    if not isinstance(key.value, str) or not re.fullmatch(PARAMETER, key.value):
+    if not isinstance(key.value, str) or not re.fullmatch(_PARAMETER, key.value):
         report.add(key, f"{literal(key)} is not a parameter name: use letters, digits and _, not starting with a digit")
-    values: tuple[Value, ...] = ()
+    values: tuple[ParameterValue, ...] = ()
     if isinstance(node, Items):
         values = tuple(_listed(item, report) for item in node.items)
     elif isinstance(node, Entries):
@@ -142,7 +139,7 @@ def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
         report.add(node, f"{literal(node)} is not a list of values, or a mapping from name to value")
     if isinstance(node, Items | Entries) and not values:
         report.add(node, "must not be empty: a parameter needs at least one value")
-    named: dict[str, Value] = {}
+    named: dict[str, ParameterValue] = {}
     for value in values:
         if value.name in named and value.name:
             line = named[value.name].place.line
@@ -151,28 +148,28 @@ def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
     return Parameter(str(key.value), key, values)
 
 
-def _listed(item: Node, report: Report) -> Value:
+def _listed(item: Node, report: Report) -> ParameterValue:
     if not isinstance(item, Scalar) or item.value is None:
         report.add(item, f"{literal(item)} cannot be used in an id: write a mapping from name to value")
-        return Value("", item, item)
+        return ParameterValue("", item, item)
     # leftOuter becomes left-outer, TIMESTAMP_NTZ timestamp-ntz.
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", str(item.value))
     name = re.sub(r"[^a-z0-9]+", "-", apart.lower()).strip("-")
     if not name:
         report.add(item, f"{literal(item)} has no letter or digit to use in an id: write a mapping from name to value")
-    return Value(name, item, item)
+    return ParameterValue(name, item, item)
 
 
-def _named(key: Scalar, node: Node, report: Report) -> Value:
+def _named(key: Scalar, node: Node, report: Report) -> ParameterValue:
     name = str(key.value).lower() if not isinstance(key.value, str) else key.value
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(_VALUE_NAME, name):
         report.add(key, f"{literal(key)} cannot be part of an id: use lower-case letters and digits, separated by -")
     if not isinstance(node, Entries):
-        return Value(name, key, node)
+        return ParameterValue(name, key, node)
     for entry in node.entries:
-        if not re.fullmatch(PARAMETER, str(entry.key.value)):
+        if not re.fullmatch(_PARAMETER, str(entry.key.value)):
             report.add(entry.key, f"{literal(entry.key)} is not a valid key: use letters, digits and _")
-    return Value(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
+    return ParameterValue(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
 
 
 def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
@@ -196,7 +193,7 @@ def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Repo
     return excluded
 
 
-_PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
+_PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{_PARAMETER})(?:\.(?P<key>{_PARAMETER}))?\)|\$\(")
 
 
 def expansions(node: Entries, report: Report) -> dict[str, Node]:

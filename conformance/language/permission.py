@@ -34,7 +34,8 @@ from conformance.language.source import (
 )
 from conformance.language.sql_expression import (
     BEGINNINGS,
-    NotReadable,
+    GENERATORS,
+    NotTokenized,
     Token,
     calls,
     closing,
@@ -66,10 +67,7 @@ _SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
-_TABLE_FUNCTIONS = words(
-    "range explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
-    "variant_explode_outer"
-)
+_TABLE_FUNCTIONS = GENERATORS | {"range"}
 _NOT_NAMES = words("stream table identifier lateral select values only from with")
 """Words that may begin a relation of another kind, also where a view has such a name."""
 _IN_ROWS = words(
@@ -93,7 +91,7 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
     """Return what in an expression or a ``statement`` over ``views`` of the case needs ``--allow-code``; nothing if it only computes."""
     try:
         tokens = tokens_of(text)
-    except NotReadable as unread:
+    except NotTokenized as unread:
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS:
@@ -337,10 +335,8 @@ def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsC
 
 
 def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -> frozenset[int]:
-    """Return where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
-
-    Returns the identities of these scalars: equal places need not be the same.
-    """
+    """Return the identities (places may be equal) of scalars that select the hidden column itself to be a key: a deduplication follows,
+    and then a selection of columns by name."""
     operations, keys = items_of(pipeline), Counter[int]()
     for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
         kind = kind_of(deduplication)
@@ -359,9 +355,8 @@ def _hidden_columns(
     """Yield columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
     for place, text in texts:
         names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
-        if id(place) not in keys and any(
-            name == HIDDEN_COLUMN and not _SHOWN.match(after) for name, after in pairwise([*names, ""])
-        ):
+        fields = (after for name, after in pairwise([*names, ""]) if name == HIDDEN_COLUMN)
+        if id(place) not in keys and not all(map(_SHOWN.match, fields)):
             yield _needs(place.at(0), _SHOWS_PATHS)
     if keys or any(_READS_SHOWN.search(text) for _, text in texts):
         # Spark prints a text in its plan as it is, and the driver could not tell its lines from those of the plan.

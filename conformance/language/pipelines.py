@@ -57,9 +57,8 @@ class _Pipeline(Shape):
         if not node.items:
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
         if len(node.items) > MAX_OPERATIONS:
-            return self.reject(
-                node, report, f"a pipeline has at most {MAX_OPERATIONS} operations, not {len(node.items)}"
-            )
+            message = f"a pipeline has at most {MAX_OPERATIONS} operations, not {len(node.items)}"
+            return self.reject(node, report, message)
         valid = [OPERATION.check(item, report) for item in node.items]
         if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
             hint = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
@@ -225,7 +224,7 @@ _FIRST_ONLY = {
 
 
 def with_lists(case: Node) -> Node:
-    """Return the case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
+    """Make each pipeline that is a mapping, a call of a function, a list of this operation."""
     case = changed(case, ("query",), _listed)
     return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 

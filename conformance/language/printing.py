@@ -13,7 +13,6 @@ from conformance.language.source import resolve
 WIDTH = 120
 """The longest line, in columns, for a list or a mapping on one line."""
 
-_STREAMS, _QUERY, _STEPS = "streams", "query", "steps"
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.()<>=+*/' -]*")
 """Text that needs no quotes, even inside brackets."""
@@ -37,11 +36,11 @@ def inline(value: Json) -> str:
 
 def _top(written: Mapping[str, Json]) -> Iterator[str]:
     for key, value in written.items():
-        if key == _STREAMS:
+        if key == "streams":
             yield f"{key}:"
             for name, ddl in value.items():
                 yield f"{_INDENT}{name}: {ddl if _SCHEMA.fullmatch(ddl) else json.dumps(ddl)}"
-        elif key in (_QUERY, _STEPS):
+        elif key in ("query", "steps"):
             yield f"{key}:"
             yield from _items(value, _INDENT)
         elif isinstance(value, Mapping) and value:

@@ -31,7 +31,7 @@ from conformance.language.source import (
 from conformance.language.sql_expression import (
     UNITS,
     WINDOW,
-    Column,
+    QueryColumn,
     Reference,
     Token,
     made_of,
@@ -45,7 +45,7 @@ from conformance.language.sql_expression import (
 )
 from conformance.language.streams import schemas
 
-Columns: TypeAlias = tuple[Column, ...]
+Columns: TypeAlias = tuple[QueryColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,10 @@ class Frame:
 
     def making(self, columns: Columns | None) -> Frame:
         return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
+
+    def beside(self, other: Frame) -> Frame:
+        columns = _together(self.columns, other.columns)
+        return Frame(columns, self.qualifiers | other.qualifiers, self.below | other.below)
 
 
 def _together(*made: Columns | None) -> Columns | None:
@@ -97,10 +101,9 @@ class _Follower:
         match operation:
             case operations.From(stream=stream):
                 schema = self.streams.get(stream)
-                known = schema is not None and len(schema.fields) <= _MOST_COLUMNS
-                return Frame(
-                    tuple(Column(field.name, field.type) for field in schema.fields) if schema and known else None
-                )
+                if schema is None or len(schema.fields) > _MOST_COLUMNS:
+                    return Frame(None)
+                return Frame(tuple(QueryColumn(field.name, field.type) for field in schema.fields))
             case operations.Alias(alias=alias):
                 return replace(frame, qualifiers=frame.qualifiers | {alias.lower()})
             case operations.Select():
@@ -109,18 +112,13 @@ class _Follower:
                 return self._with_column(name, parts["expression"], frame)
             case operations.Drop(columns=columns):
                 gone = {name.lower() for name in columns}
-                kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
-                return frame.making(None if frame.columns is None else kept)
+                known = frame.columns
+                return frame.making(known and tuple(column for column in known if column.name.lower() not in gone))
             case operations.GroupBy():
                 made = (self._made(items_of(parts[name]), frame, with_aliases=False) for name in ("by", "agg"))
                 return frame.making(_together(*made))
             case operations.Join(other=pipeline, how=how):
-                other = self.pipeline(parts["other"], pipeline)
-                joined = Frame(
-                    _together(frame.columns, other.columns),
-                    frame.qualifiers | other.qualifiers,
-                    frame.below | other.below,
-                )
+                joined = frame.beside(self.pipeline(parts["other"], pipeline))
                 self._check(parts["on"], joined)
                 return replace(joined, columns=frame.columns) if how == "leftSemi" else joined
             case operations.Union(other=pipeline):
@@ -129,7 +127,7 @@ class _Follower:
                     return replace(frame, columns=None)
                 # Names are those of the first, types where both agree.
                 pairs = zip(ours, theirs, strict=True)
-                both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
+                both = (left if left.type == right.type else QueryColumn(left.name) for left, right in pairs)
                 return replace(frame, columns=tuple(both))
             case operations.Sql(as_=name):
                 nested = zip(entries_of(parts.get("views")), operation.views.items(), strict=True)
@@ -167,7 +165,7 @@ class _Follower:
         made = made_of(readable(text_of(expression) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
-        added = Column(name, made[0].type)
+        added = QueryColumn(name, made[0].type)
         if name.lower() not in frame.types:
             return frame.making((*frame.columns, added))
         same = (column.name.lower() == name.lower() for column in frame.columns)
@@ -274,10 +272,7 @@ def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame |
         names = [token for token in next(split(relation, "on")) if token.keyword not in (*_SIDES, "as")]
         if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
             return None
-        view = views[names[0].name]
-        joined = Frame(
-            _together(joined.columns, view.columns), joined.qualifiers | {names[-1].name}, joined.below | view.below
-        )
+        joined = joined.beside(replace(views[names[0].name], qualifiers=frozenset({names[-1].name})))
     return joined
 
 

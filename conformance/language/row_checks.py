@@ -200,7 +200,6 @@ class _Expected:
     query: int
     """The number of the query that the step runs, from 0."""
     complete: bool
-    """Whether the step runs in complete mode."""
 
 
 def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:

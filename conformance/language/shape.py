@@ -173,7 +173,7 @@ class Value(Shape):
 
 
 def count(*, nullable: bool = False) -> Value:
-    """Return a whole number from 0, or null if ``nullable``."""
+    """Make the shape of a whole number from 0, or null if ``nullable``."""
     return Value(
         "a count (0, 1, 2, …) or null" if nullable else "a count: 0, 1, 2, …",
         lambda value: (nullable and value is None) or (type(value) is int and value >= 0),
@@ -182,7 +182,7 @@ def count(*, nullable: bool = False) -> Value:
 
 
 def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> Value:
-    """Return a 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
+    """Make the shape of a 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
     kind = "a 64-bit whole number" if minimum == -(2**63) else f"a whole number of at least {minimum}"
     kind = kind if maximum == 2**63 - 1 else f"a whole number from {minimum} to {maximum}"
     return Value(
@@ -193,7 +193,7 @@ def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool
 
 
 def constant(value: Json) -> Value:
-    """Return a single value: true, false or null."""
+    """Make the shape of a single value: true, false or null."""
     return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
@@ -261,8 +261,6 @@ class Nullable(Wrapped):
 
 @dataclass(frozen=True)
 class ListOf(Shape):
-    """A list whose items all have the same shape."""
-
     item: Shape
     kind: str
     at_least: int = 0
@@ -530,7 +528,7 @@ class EmptyMapping(Shape):
 
 
 def one_or_many(item: Shape, kind: str) -> Shape:
-    """Return a value, or a list of at least one value; always a tuple in the model."""
+    """Make the shape of a value, or a list of at least one; always a tuple in the model."""
     return ByKind(kind, scalar=Converted(item, lambda value: (value,)), items=ListOf(item, kind, at_least=1))
 
 

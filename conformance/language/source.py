@@ -166,13 +166,13 @@ def inside(node: Node, path: tuple[str | int, ...]) -> Node:
 
 SHOWN = 30
 """How many allowed names a message lists."""
-LOOKED_AT = 2_000
+MOST_COMPARED = 2_000
 """How many names are compared with a word at most, which is slow."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case; None if none is similar."""
-    by_lower = {name.lower(): name for name in islice(known, LOOKED_AT)}
+    by_lower = {name.lower(): name for name in islice(known, MOST_COMPARED)}
     return next((by_lower[near] for near in get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)), None)
 
 
@@ -240,9 +240,8 @@ class Report:
         """Add a problem; raise `InvalidCase` after so many that nobody reads more."""
         self.problems.append(Problem(self.path, place.line, place.column, message))
         if len(self.problems) == MAX_PROBLEMS:
-            self.problems.append(
-                Problem(self.path, 0, 0, f"more than {MAX_PROBLEMS} problems; the rest is not looked for")
-            )
+            message = f"more than {MAX_PROBLEMS} problems; the rest is not looked for"
+            self.problems.append(Problem(self.path, 0, 0, message))
             raise InvalidCase(self.problems)
 
     def forbid(self, node: Node | None, key: str, message: str) -> bool:

@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from conformance.core.data import read_data
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
+from conformance.core.values import INTEGERS
 from conformance.language.source import similar
 
-Kind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
+TokenKind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)"
@@ -39,7 +40,7 @@ _QUOTES = {"'": "a string", '"': "a string", "`": "a quoted name"}
 
 @dataclass(frozen=True)
 class Token:
-    kind: Kind
+    kind: TokenKind
     text: str
     offset: int
     """The position of its first character in the whole text, from 0."""
@@ -60,7 +61,7 @@ class Token:
         return self.kind == "mark" and self.text in marks
 
 
-class NotReadable(ValueError):
+class NotTokenized(ValueError):
     """The text has something that is not read here; ``offset`` is its position, from 0."""
 
     def __init__(self, offset: int, reason: str, *, is_mistake: bool = False) -> None:
@@ -73,22 +74,22 @@ class NotReadable(ValueError):
 
 @lru_cache(4096)
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """Return the tokens of an expression or a statement, and an ``end``; raise `NotReadable` for what is not read, such as a comment."""
+    """Return the tokens of an expression or a statement, and an ``end``; raise `NotTokenized` for what is not read, such as a comment."""
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
-        raise NotReadable(variable.start(), _NOT_READ[0][1])
+        raise NotTokenized(variable.start(), _NOT_READ[0][1])
     read = []
     at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
             if pattern.match(text, at):
-                raise NotReadable(at, reason)
+                raise NotTokenized(at, reason)
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             if text[at] in _QUOTES:
                 reason = f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart"
-                raise NotReadable(at, reason, is_mistake=True)
-            raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
+                raise NotTokenized(at, reason, is_mistake=True)
+            raise NotTokenized(at, f"unexpected {text[at]!r} in Spark SQL")
         if token.lastgroup != "space":
             read.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = token.end()
@@ -102,7 +103,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
-    """Return by the index of each opening bracket that of its counterpart; raise `NotReadable` if a bracket has none."""
+    """Return by the index of each opening bracket that of its counterpart; raise `NotTokenized` if a bracket has none."""
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -111,12 +112,12 @@ def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
         elif token.is_mark(")", "]"):
             if not opened or tokens[opened[-1]].text + token.text not in ("()", "[]"):
                 reason = f"{token.text!r} has no counterpart: is a bracket missing before it?"
-                raise NotReadable(token.offset, reason, is_mistake=True)
+                raise NotTokenized(token.offset, reason, is_mistake=True)
             pairs[opened.pop()] = index
     if opened:
         left = tokens[opened[-1]]
         reason = f"{left.text!r} is not closed: is a bracket missing at the end?"
-        raise NotReadable(left.offset, reason, is_mistake=True)
+        raise NotTokenized(left.offset, reason, is_mistake=True)
     return pairs
 
 
@@ -192,14 +193,14 @@ _DEEPEST = 20
 """Calls within calls whose type is followed."""
 _MOST_NAMES = 20
 """Unknown functions of a text for which a similar function is searched, which is slow."""
-_GENERATORS = words(
+GENERATORS = words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
     "variant_explode_outer"
 )
 
 
 @dataclass(frozen=True)
-class Column:
+class QueryColumn:
     """A column of a query; its name is empty, and its type None, if unknown."""
 
     name: str
@@ -226,7 +227,7 @@ def readable(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
     try:
         return tokens_of(text)[:-1]
-    except NotReadable:
+    except NotTokenized:
         return ()
 
 
@@ -236,7 +237,7 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
     With ``part``, only brackets, quotes and the first word are looked at."""
     try:
         tokens = tokens_of(text)
-    except NotReadable as unread:
+    except NotTokenized as unread:
         if unread.is_mistake:
             yield Mistake(unread.offset, unread.reason)
         return
@@ -292,14 +293,14 @@ def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
             yield Reference(tuple(token.name for token in tokens[start:after:2]), tokens[start].offset)
 
 
-def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
+def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[QueryColumn, ...] | None:
     """Return the columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
     if not tokens:
         return None
     if tokens[-1].is_mark("*"):
         type = scope.get(tokens[0].name) if len(tokens) == 3 else None
-        return tuple(Column(field.name, field.type) for field in type.fields) if type and type.fields else None
-    if any(token.name in _GENERATORS and at.is_mark("(") for token, at in pairwise(tokens)):
+        return tuple(QueryColumn(field.name, field.type) for field in type.fields) if type and type.fields else None
+    if any(token.name in GENERATORS and at.is_mark("(") for token, at in pairwise(tokens)):
         return None
     name = ""
     if len(tokens) >= 3 and tokens[-2].keyword == "as" and tokens[-1].name:
@@ -308,7 +309,7 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
-    return (Column(name or _own_name(tokens), _type_of(tokens, scope)),)
+    return (QueryColumn(name or _own_name(tokens), _type_of(tokens, scope)),)
 
 
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -411,7 +412,7 @@ def _reads(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
-    """Yield where types and lists of aliases stand: from AS to the end of a cast, and ``AS (a, b)``."""
+    """Yield the places of types and lists of aliases: from AS to the end of a cast, and ``AS (a, b)``."""
     pairs = closing(tokens)
     for opening, end in pairs.items():
         if opening and tokens[opening - 1].keyword == "as":
@@ -447,9 +448,7 @@ def _call(tokens: tuple[Token, ...]) -> str:
 
 
 def _own_name(tokens: tuple[Token, ...]) -> str:
-    if parts := _chain(tokens):
-        return parts[-1]
-    return _window(tokens)
+    return parts[-1] if (parts := _chain(tokens)) else _window(tokens)
 
 
 def window_called(text: str) -> str:
@@ -485,7 +484,7 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     argument_type = _type_of(argument, scope, depth + 1)
     if argument_type is None or name in _SAME_TYPE:
         return argument_type
-    whole = argument_type.name in ("tinyint", "smallint", "int", "bigint")
+    whole = argument_type.name in INTEGERS
     if name == "sum" and whole:
         return BIGINT
     return DOUBLE if name in ("sum", "avg") and (whole or argument_type.name in ("float", "double")) else None

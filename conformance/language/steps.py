@@ -205,18 +205,14 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(
-                NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", at_least=1
-            ),
+            MapOf(NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", 1),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },
     at_least=1,
     description="What changes at the restart.",
 )
-_ALTERED = MapOf(
-    NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", at_least=1
-)
+_ALTERED = MapOf(NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", 1)
 _PART = Choice("part of a checkpoint", get_args(CheckpointPart))
 _DAMAGE = Record(
     "`damage`",
@@ -252,7 +248,6 @@ _RESTART = Record(
         "agedOut": Key(
             constant(True),
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
-            field="aged_out",
         ),
         "alter": Key(
             _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."
@@ -267,7 +262,7 @@ _RESTART = Record(
 
 
 def _aligned(entries: Sequence[Mapping[str, Any]]) -> Backlog:
-    """Return a stream that an entry does not name gets a batch without rows, so that entries stay aligned."""
+    """Give a stream that an entry does not name a batch without rows, so that entries stay aligned."""
     streams = list(dict.fromkeys(stream for entry in entries for stream in entry))
     nothing = ARRIVING.value([])
     return Backlog(entries=tuple({stream: entry.get(stream, nothing) for stream in streams} for entry in entries))
@@ -366,7 +361,7 @@ def check_steps(case: Node, report: Report) -> None:
 
 
 def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
-    """Return what tells the number of the step with a number or name; None if there is no such step."""
+    """Return a function from the number or name of a step to its number, or None if there is no such step."""
     names = [text_of(step, "name") for step in steps]
     numbers: dict[object, int] = {name: number for number, name in reversed([*enumerate(names, 1)]) if name is not None}
     numbers |= {number: number for number in range(1, len(steps) + 1)}

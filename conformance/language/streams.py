@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeAlias, get_args
 from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
-from conformance.core.values import NotAValue, canonical
+from conformance.core.values import INTEGERS, NotAValue, canonical
 from conformance.language.shape import (
     BOOLEAN,
     AnyValue,
@@ -74,11 +74,10 @@ class Ddl(Shape):
             hint = f"did you mean {near.upper()}?" if near else f"expected one of {', '.join(TYPE_NAMES).upper()}"
             report.add(node.at(wrong.offset), str(wrong) if wrong.near is None else f"{wrong}: {hint}")
             return False
-        valid = True
-        for field in schema.fields:
-            for reason in _unreadable(field.type):
-                valid = self.reject(node, report, f"column {field.name!r}: {reason}")
-        return valid
+        unreadable = [(field.name, reason) for field in schema.fields for reason in _unreadable(field.type)]
+        for name, reason in unreadable:
+            report.add(node, f"column {name!r}: {reason}")
+        return not unreadable
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
@@ -252,10 +251,6 @@ def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
     }
 
 
-_INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
-_NUMBERS = frozenset({"float", "real", "double", "decimal", "dec", "numeric"})
-
-
 class NotRows(Exception):
     """A file cannot be read as rows; the text says why."""
 
@@ -287,7 +282,7 @@ def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
 
 
 def _csv(file: BinaryIO, columns: Mapping[str, DataType]) -> Rows:
-    """Yield the first line names the columns; an empty field is null."""
+    """Yield the rows of CSV, whose first line names the columns; an empty field is null."""
     reader = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True)
     names = reader.fieldnames or ()
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -302,9 +297,9 @@ def _of_text(text: str, type: DataType | None) -> Json:
     if text == "" or type is None:
         return text or None
     try:
-        if type.name in _INTEGERS:
+        if type.name in INTEGERS:
             return int(text)
-        if type.name in _NUMBERS:
+        if type.name in ("float", "double", "decimal"):
             return Decimal(text)
     except (ValueError, InvalidOperation):
         return text  # the check of the row says what is wrong with it

@@ -88,9 +88,8 @@ class _Range(ByKind):
         return VersionRange.parse(written)
 
 
-RANGE = Definition(
-    _Range(_OneRange.kind, scalar=_OneRange(), items=ListOf(_OneRange(), _OneRange.kind, at_least=1)), "versions"
-)
+_ALTERNATIVES = ListOf(_OneRange(), _OneRange.kind, at_least=1)
+RANGE = Definition(_Range(_OneRange.kind, scalar=_OneRange(), items=_ALTERNATIVES), "versions")
 
 
 @cache
@@ -140,10 +139,9 @@ class _DiffersEntry(_Entry):
     def validate(self, node: Node, report: Report) -> bool:
         valid = super().validate(node, report)
         if not isinstance(node, Entries):
-            return valid
+            return False
         kinds = check_one_kind(node, "differs", DIFFERS_KINDS, report)
-        if _check_link(node, report):
-            valid = False
+        valid &= not _check_link(node, report)
         if "unsupported" in kinds:
             for other, why in (("because", "`unsupported` is the reason"), ("bug", "`unsupported` is not a bug")):
                 if report.forbid(node, other, f"remove `{other}`: {why}"):
@@ -220,12 +218,8 @@ _INTERFACE = Choice("interface", get_args(Interface))
 _UPGRADE = {
     "from": Key(RANGE, "The versions that wrote the checkpoint; any if absent."),
     "to": Key(RANGE, "The versions that resume it; any if absent."),
-    "writtenBy": Key(
-        _INTERFACE, "How the query that wrote it reached Spark; either way if absent.", field="written_by"
-    ),
-    "resumedBy": Key(
-        _INTERFACE, "How the query that resumes it reaches Spark; either way if absent.", field="resumed_by"
-    ),
+    "writtenBy": Key(_INTERFACE, "How the query that wrote it reached Spark; either way if absent."),
+    "resumedBy": Key(_INTERFACE, "How the query that resumes it reaches Spark; either way if absent."),
     "cuts": Key(
         one_or_many(integer(2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
@@ -273,7 +267,7 @@ def check_shared_upgrades(entries: Entries, report: Report) -> None:
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    """Return values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
+    """Refer to steps by number only in entries of ``differs`` or ``upgrades``; ``numbers``: by the names of steps."""
     changes = ((entry, entry.get("steps", {}).items()) for entry in entries)
     return [{**entry, "steps": {numbers.get(step, step): change for step, change in steps}} for entry, steps in changes]
 

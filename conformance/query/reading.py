@@ -24,16 +24,12 @@ JoinKind: TypeAlias = Literal[JoinType, "leftAnti"]
 
 
 class StreamColumn(NamedTuple):
-    """A column of a stream."""
-
     stream: str
     column: str
 
 
 @dataclass(frozen=True)
 class Source:
-    """A stream that is read."""
-
     stream: str
     name: str | None = None
     """The name of the source, ``DataStreamReader.name`` (4.2+)."""
@@ -76,13 +72,13 @@ class Window:
         """The streams whose rows it takes directly; None if its time is computed or comes out of an operator that keeps state."""
         return tuple(dict.fromkeys(column.stream for column in self.columns)) or None
 
-    def holding(self, time_us: int, at_most: int = 1000) -> tuple[tuple[int, int], ...] | None:
+    def holding(self, time_us: int) -> tuple[tuple[int, int], ...] | None:
         """Return the windows, as start (inclusive) and end (exclusive) in µs, that hold an event time; the earliest first.
 
         None if that is not known: for a session, which depends on other rows; for a time before the first start after 1970-01-01, where
-        versions differ (SPARK-39347); and for more windows than ``at_most``."""
+        versions differ (SPARK-39347); and for 1,000 windows and more."""
         length, slide, since = self.length_us, self.slide_us, time_us - self.start_us
-        if self.kind == "session" or not length or not slide or since < 0 or length // slide >= at_most:
+        if self.kind == "session" or not length or not slide or since < 0 or length // slide >= 1000:
             return None
         latest = time_us - since % slide
         starts = range(latest, time_us - length, -slide)
@@ -91,8 +87,6 @@ class Window:
 
 @dataclass(frozen=True)
 class Join:
-    """A join."""
-
     kind: JoinKind
     on: str
     """The condition, in Spark SQL; empty without one."""
@@ -161,8 +155,6 @@ class _All(Generic[_Kind]):
 
 @dataclass(frozen=True)
 class QueryReading:
-    """What a query consists of."""
-
     operators: tuple[Operator, ...]
     """In the order in which rows pass them; of a join or union the left side first."""
     functions: frozenset[str] = frozenset()
@@ -232,9 +224,8 @@ class PlanNode:
 
 def physical_plan(text: str) -> tuple[PlanNode, ...]:
     """Return the roots of the physical plan in an extended plan; a printed plan has one."""
-    lines = (_NODE.match(line) for line in text.rpartition(PHYSICAL_PLAN)[2].splitlines())
-    nodes = [(len(line["indent"]), line["name"], line["arguments"]) for line in lines if line]
-    return tuple(_trees(nodes))
+    lines = filter(None, map(_NODE.match, text.rpartition(PHYSICAL_PLAN)[2].splitlines()))
+    return tuple(_trees([(len(line["indent"]), line["name"], line["arguments"]) for line in lines]))
 
 
 def _trees(nodes: list[tuple[int, str, str]]) -> Iterator[PlanNode]:
@@ -251,9 +242,7 @@ def read_plan(text: str) -> QueryReading:
     return QueryReading(tuple(chain.from_iterable(map(_operators, nodes))))
 
 
-class Call(NamedTuple):
-    """A call of a function in a plan."""
-
+class PlanCall(NamedTuple):
     function: str
     """The name in lower case."""
     text: str
@@ -262,7 +251,7 @@ class Call(NamedTuple):
     """The operator with the column that the call computes: ``the projection of r``."""
 
 
-def read_calls(text: str) -> Iterator[Call]:
+def read_calls(text: str) -> Iterator[PlanCall]:
     """Yield the calls of functions in an extended plan, before its optimizer makes constants of the clock and of others."""
     for line in text.partition(_ANALYZED_PLAN)[2].partition("\n== ")[0].splitlines():
         # The first line is the schema.
@@ -272,7 +261,7 @@ def read_calls(text: str) -> Iterator[Call]:
                 alias = _ALIAS.search(expression)
                 for call in _CALL.finditer(expression):
                     whole = expression[call.start() : _end_of_call(expression, call.end())]
-                    yield Call(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
+                    yield PlanCall(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
 
 
 def _expressions(arguments: str) -> Iterator[str]:

@@ -42,8 +42,6 @@ class WatermarkClause(NamedTuple):
 
 
 class SqlStatement(NamedTuple):
-    """A statement of a script."""
-
     text: str
     """As it is written, without what stands before its first word and behind its last one."""
     line: int
