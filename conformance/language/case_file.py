@@ -18,15 +18,7 @@ from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows, check_memory, check_streams, check_written
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
 from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
-from conformance.language.steps import (
-    CONF,
-    FIRST_TRIGGER,
-    OUTPUT_MODE,
-    PROCESSING_TIME,
-    STEPS,
-    check_errors,
-    check_steps,
-)
+from conformance.language.steps import CONF, FIRST_TRIGGER, OUTPUT_MODE, STEPS, check_errors, check_steps
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
     DIFFERS,
@@ -139,7 +131,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
     written: Json = node.plain()
     values = with_sources(CASE.value(written))
     if isinstance(values.get("trigger"), dict):
-        values |= {**values["trigger"], "trigger": PROCESSING_TIME}
+        values |= {**values["trigger"], "trigger": "processingTime"}
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from conformance.core.case import Case
@@ -15,7 +16,6 @@ from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.source import (
     Entries,
     InvalidCase,
-    Items,
     Problem,
     Report,
     SourceLocation,
@@ -55,9 +55,8 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
     """
     node = node_of(written, SourceLocation(0, 0))
     if steps_as_lines:
-        numbered = enumerate(written["steps"], 1)
-        steps = Items(0, 0, tuple(node_of(step, SourceLocation(number, 0)) for number, step in numbered))
-        node = changed(node, ("steps",), lambda _: steps)
+        numbers = count(1)
+        node = changed(node, ("steps", "*"), lambda step: node_of(step.plain(), SourceLocation(next(numbers), 0)))
     return case_of(node, Report(Path(f"{id}.yaml")), id, None)
 
 
