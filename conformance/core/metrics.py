@@ -8,7 +8,8 @@ from functools import cache
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 
-DROPPED = "stateOperators.numRowsDroppedByWatermark"
+_OF_OPERATORS = "stateOperators."
+DROPPED = f"{_OF_OPERATORS}numRowsDroppedByWatermark"
 """The metric behind ``dropped`` (SPARK-24634)."""
 
 
@@ -56,6 +57,3 @@ def missing_of_operators(version: SparkVersion) -> frozenset[str]:
     """Return the keys of an operator's progress that this version does not have."""
     lacking = (metric.path.removeprefix(_OF_OPERATORS) for metric in metrics() if version < metric.since)
     return frozenset(key for key in lacking if "." not in key)
-
-
-_OF_OPERATORS = "stateOperators."

@@ -206,7 +206,6 @@ class _Relations:
     def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
         token, word = self._tokens[index], self._tokens[index].keyword
         before = self._tokens[index - 1].keyword if index else ""
-        follows = self._tokens[index + 1].keyword
         if word == "select":
             if not self._may_begin(index, level):
                 yield Refusal(token.offset, "SELECT cannot be checked here")
@@ -223,14 +222,15 @@ class _Relations:
             level.clause, level.expects = "relations", True
         elif word in _ENDS_RELATIONS and level.clause in ("relations", "values", "expression"):
             level.clause = "condition"
-        elif word in _LISTS and follows == "by" and level.clause != "start" and not self._is_delayed(index + 2):
+        elif word in _LISTS and level.clause != "start" and self._begins_a_list(index):
             level.clause = "expression"
         elif word == "lateral":
             level.expects = True
 
-    def _is_delayed(self, index: int) -> bool:
-        """Return whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
-        return [token.keyword for token in self._tokens[index : index + 2]] == ["delay", "of"]
+    def _begins_a_list(self, index: int) -> bool:
+        """Return whether BY follows, but not DELAY OF: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
+        by, *after = [token.keyword for token in self._tokens[index + 1 : index + 4]]
+        return by == "by" and after != ["delay", "of"]
 
     def _ends_values(self, index: int) -> bool:
         """Return whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""

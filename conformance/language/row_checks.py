@@ -259,7 +259,7 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
         return
     of_batches = [child(batch, "rows") for batch in (batches.items[-1:] if expected.complete else batches.items)]
-    listed = [row for batch_rows in of_batches for row in items_of(batch_rows)]
+    listed = [*chain.from_iterable(map(items_of, of_batches))]
     all_listed = all(isinstance(batch_rows, Items) for batch_rows in of_batches)
     where = "the last of `batches` has" if expected.complete else "its `batches` have"
     if len(listed) > len(rows.items) or (all_listed and len(listed) < len(rows.items)):
