@@ -297,8 +297,7 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     lists = [row.items for row in (*rows, *others) if isinstance(row, Items)]
     if len(lists) < len(rows) + len(others):
         return None
-    for index in range(min(map(len, lists), default=0)):
-        column = [row[index] for row in lists]
+    for column in zip(*lists, strict=False):
         if not all(isinstance(node, Scalar) and type(node.value) in (int, float) for node in column):
             continue
         left = Counter(node.plain() for node in column[: len(rows)])
@@ -311,7 +310,7 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
 
 def _most_operators(query: Node | None) -> int | None:
     """Return how many stateful operators a query can have at most; None if SQL or code may bring any number."""
-    kinds = [kind for operation in operations_in(query) if (kind := kind_of(operation)) is not None]
+    kinds = [*filter(None, map(kind_of, operations_in(query)))]
     return None if any(issubclass(kind, Opaque) for kind in kinds) else sum(kind.may_keep_state for kind in kinds)
 
 

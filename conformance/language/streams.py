@@ -332,7 +332,7 @@ def _of_arrow(value: Any) -> Json:
         case float():
             return Decimal(repr(value))
         case list():
-            return [_of_arrow(item) for item in value]
+            return [*map(_of_arrow, value)]
         case dict():
             return {name: _of_arrow(item) for name, item in value.items()}
         case _:

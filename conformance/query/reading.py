@@ -277,10 +277,10 @@ def _expressions(arguments: str) -> Iterator[str]:
 
 def _end_of_call(text: str, start: int) -> int:
     depth = 1
-    for at in range(start, len(text)):
-        depth += (text[at] == "(") - (text[at] == ")")
+    for at, sign in enumerate(text[start:], start + 1):
+        depth += (sign == "(") - (sign == ")")
         if not depth:
-            return at + 1
+            return at
     return len(text)
 
 
