@@ -63,7 +63,6 @@ class KafkaSource(Frozen):
     """How a stream is read from a topic of Kafka."""
 
     partitions: int = Field(1, ge=1)
-    """How many partitions the topic has."""
     timestamp: str | None = None
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
@@ -189,7 +188,6 @@ class Expectation(Frozen):
 
     rows: tuple[Row, ...] = ()
     in_order: Literal[True] | None = None
-    """Whether the rows come in the order in which they are written."""
     batches: tuple[ExpectedBatch, ...] | None = None
     watermark: Json = None
     dropped: int | tuple[int, ...] | None = None
@@ -215,7 +213,7 @@ class Step(Frozen):
     """If None, the step must emit no rows, and nothing else is checked."""
 
     def arrivals(self) -> Iterator[Arrival]:
-        """The rows that arrive in it, by micro-batch."""
+        """Yield the rows that arrive in it, by micro-batch."""
         match self.action:
             case Add(streams=arrival) | Restart(add=arrival):
                 yield arrival
@@ -311,7 +309,7 @@ class NeedsCode(Frozen):
 
 
 def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
-    """The file of the case with an ``id``, relative to the root of the suite; ``expansion``: the name that ``matrix`` gives the case."""
+    """Return the file of a case, relative to the root of the suite; ``expansion``: the name that ``matrix`` gives the case."""
     return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
 
 
@@ -391,7 +389,7 @@ class Case(AnyCase):
         return self.spark is None or version in self.spark
 
     def differs_on(self, version: SparkVersion) -> Differs | None:
-        """The entry for this version and the source of the case; entries never overlap."""
+        """Return the entry for this version and the source of the case; entries never overlap."""
         sources = (None, self.source)
         return next((entry for entry in self.differs if version in entry.spark and entry.source in sources), None)
 
@@ -401,14 +399,14 @@ class Case(AnyCase):
         return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
 
     def triggers_in(self, step: int) -> bool:
-        """Whether the query looks in the step with this number whether a micro-batch is to run. With ``processingTime`` it does when it
-        starts and each time that its clock reaches a multiple of the interval, or passes some."""
+        """Return whether the query looks in this step whether a micro-batch is to run. With ``processingTime`` it does when it starts and
+        each time that its clock reaches a multiple of the interval, or passes some."""
         if self.interval_ms is None or isinstance(self.steps[step - 1].action, Restart):
             return True
         return self.clock_ms(step + 1) // self.interval_ms > self.clock_ms(step) // self.interval_ms
 
     def clock_ms(self, step: int) -> int:
-        """What the clock that ``Advance`` moves shows before the step with this number, in ms since the epoch."""
+        """Return what the clock that ``Advance`` moves shows before the step with this number, in ms since the epoch."""
         return sum(before.action.ms for before in self.steps[: step - 1] if isinstance(before.action, Advance))
 
     @property
@@ -416,7 +414,7 @@ class Case(AnyCase):
         return "realTime" in self.triggers
 
     def runs_in_real_time(self, version: SparkVersion) -> bool:
-        """Whether it needs an engine for real-time queries: any engine shows that a version is documented not to run it."""
+        """Return whether it needs an engine for real-time queries: any engine shows that a version is documented not to run it."""
         entry = self.differs_on(version)
         return self.in_real_time and (entry is None or entry.unsupported is None)
 
@@ -437,7 +435,6 @@ class Case(AnyCase):
 
     @property
     def own_sink(self) -> str | None:
-        """The author's own function that is its sink."""
         return self.sink if self.written is None else None
 
     @property
@@ -453,17 +450,16 @@ class Case(AnyCase):
 
     @property
     def calls_main(self) -> bool:
-        """Whether it calls a main method of a jar."""
         return any(isinstance(call.called, Main) for call in self.calls())
 
     def calls(self) -> Iterator[Call]:
-        """Its operations that call code of the author."""
+        """Yield its operations that call code of the author."""
         return (operation for operation in self.operations() if isinstance(operation, Call))
 
     def upgrade_between(
         self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC
     ) -> Upgrade | None:
-        """The first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``, each through its interface."""
+        """Return the first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``, each through its interface."""
         return next((entry for entry in self.upgrades if entry.speaks_of(origin, to, cut, interfaces)), None)
 
     @property
@@ -472,7 +468,7 @@ class Case(AnyCase):
         return any(operation.may_keep_state for operation in self.operations())
 
     def output_mode_in(self, step: int) -> OutputMode:
-        """The output mode of the query that runs in the step with this number: a restart may change it."""
+        """Return the output mode of the query that runs in the step with this number: a restart may change it."""
         mode = self.output_mode
         for earlier in self.steps[:step]:
             if isinstance(earlier.action, Restart):
@@ -480,12 +476,12 @@ class Case(AnyCase):
         return mode
 
     def pipelines(self) -> Iterator[Pipeline]:
-        """The query, and each query with which a restart replaces it."""
+        """Yield the query, and each query with which a restart replaces it."""
         yield self.query
         for step in self.steps:
             if isinstance(step.action, Restart) and step.action.change.query is not None:
                 yield step.action.change.query
 
     def operations(self) -> Iterator[Operation]:
-        """All operations of its pipelines, including the other sides of joins and unions."""
+        """Return all operations of its pipelines, including the other sides of joins and unions."""
         return (operation for pipeline in self.pipelines() for operation in pipeline.walk())

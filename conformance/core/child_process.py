@@ -50,15 +50,10 @@ def start(
     errors: str = "replace",
     new_session: bool = False,
 ) -> subprocess.Popen[str]:
-    """Start a program; raises `OSError` if that fails.
+    """Start a program, whose path and working directory are absolute; raise `OSError` if that fails.
 
-    Args:
-        command: the absolute path of the program, and its arguments.
-        cwd: the absolute path of its working directory: `OUTSIDE`, or a folder that is its purpose.
-        environ: all its environment variables.
-        encoding: the encoding of its streams, by default that of the locale.
-        new_session: whether it leads a process group of its own, which no Ctrl-C in a terminal ends.
-    """
+    It runs `OUTSIDE`, or in a folder that is its purpose; with ``new_session`` in a process group of its own, which no Ctrl-C in a
+    terminal ends. The ``encoding`` of its streams is by default that of the locale."""
     if not (Path(command[0]).is_absolute() and cwd.is_absolute()):
         raise ValueError(f"{command[0]} in {cwd}: both must be absolute")
     process = subprocess.Popen(
@@ -135,48 +130,40 @@ def run_streaming(
     """Run a program `OUTSIDE` as `start` does, without input, its errors merged into its output. On Linux it dies with this process,
     whatever ends that.
 
-    Args:
-        on_line: takes each line as it comes, without trailing whitespace, and returns the text to keep, or None.
-        keep: how many lines are kept at most, the last ones.
-
-    Returns:
-        None on success, else the lines kept.
-    """
+    ``on_line`` takes each line as it comes, without trailing whitespace, and returns the text to keep, or None. Return None on success,
+    else the last ``keep`` texts."""
     tail: deque[str] = deque(maxlen=keep)
     if sys.platform == "linux" and os.access(command[0], os.X_OK):
         command = [sys.executable, "-I", "-S", "-c", _DYING_WITH, str(os.getpid()), *command]
     with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            kept = on_line(line.rstrip())
-            if kept is not None:
+            if (kept := on_line(line.rstrip())) is not None:
                 tail.append(kept)
     return tuple(tail) if process.returncode else None
 
 
 def which(program: str, environ: Mapping[str, str]) -> str | None:
-    """The absolute path of the first program of a name on PATH, as `every`."""
+    """Return the absolute path of the first program of a name on PATH, as `every`."""
     return next(every(program, environ), None)
 
 
 def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The absolute paths of all programs of a name on PATH, without its relative and empty folders: the working directory or below it."""
+    """Yield the absolute paths of all programs of a name on PATH, without its relative and empty folders, in the working directory."""
     for folder in environ.get("PATH", "").split(os.pathsep):
-        path = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
-        if path:
+        if Path(folder).is_absolute() and (path := shutil.which(program, path=folder)):
             yield path
 
 
 def as_seen_from_here(environ: Mapping[str, str]) -> dict[str, str]:
-    """Environment variables for a program that runs elsewhere: relative paths in them are made absolute, and PATH has none."""
-    seen = dict(environ)
+    """Return environment variables for a program that runs elsewhere: relative paths in them are made absolute, and PATH has none."""
+    moved = dict(environ)
     for name in _FOLDERS_AND_FILES & environ.keys():
         places = re.split(r"([\s,]+)", environ[name]) if name.endswith(_SEVERAL) else [environ[name]]
-        seen[name] = "".join(
+        moved[name] = "".join(
             str(Path(place).absolute()) if place and Path(place).exists() else place for place in places
         )
     if "PATH" in environ:
-        seen["PATH"] = os.pathsep.join(
-            folder for folder in environ["PATH"].split(os.pathsep) if Path(folder).is_absolute()
-        )
-    return seen
+        folders = environ["PATH"].split(os.pathsep)
+        moved["PATH"] = os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+    return moved

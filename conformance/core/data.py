@@ -15,5 +15,5 @@ LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_data(package: str, name: str) -> Any:
-    """The content of a YAML file of a package."""
+    """Return the content of a YAML file of a package."""
     return yaml.load((files(package) / name).read_text(encoding="utf-8"), Loader=LOADER)

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-DAYS_OF_A_MONTH = 31
-"""A month in a delay is 31 days (SPARK-18894)."""
-
-_MICROS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-}
+_MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000}
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
 _PART = re.compile(r"('?)([+-]?\d+(?:\.\d+)?)\1\s+([a-z]+)")
@@ -41,8 +32,8 @@ class Interval:
 
     @property
     def delay_us(self) -> int:
-        """The interval as a delay, in µs: a month is 31 days."""
-        return (self.months * DAYS_OF_A_MONTH + self.days) * DAY_US + self.micros
+        """The interval as a delay, in µs: a month is 31 days (SPARK-18894)."""
+        return (self.months * 31 + self.days) * DAY_US + self.micros
 
     @property
     def delay_ms(self) -> int:
@@ -79,7 +70,7 @@ def parse_interval(text: str) -> Interval:
 
 
 def _span(value: str, first: str, last: str, text: str) -> Interval:
-    """``1 2:03``, day to minute."""
+    """Return ``1 2:03``, day to minute."""
     units = _SPAN_UNITS[_SPAN_UNITS.index(first) : _SPAN_UNITS.index(last) + 1]
     numbers = re.split("[ :]", value.strip())
     fraction = any("." in number for number in numbers[:-1]) or ("." in value and last != "second")

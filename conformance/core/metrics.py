@@ -8,7 +8,8 @@ from functools import cache
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 
-DROPPED = "stateOperators.numRowsDroppedByWatermark"
+_OF_OPERATORS = "stateOperators."
+DROPPED = f"{_OF_OPERATORS}numRowsDroppedByWatermark"
 """The metric behind ``dropped`` (SPARK-24634)."""
 
 
@@ -28,7 +29,7 @@ class Metric:
 
 @cache
 def missing(path: str, version: SparkVersion) -> Metric | None:
-    """The metric at or above a dotted path (``stateOperators.0.numRowsRemoved``), if this version does not report it."""
+    """Return the metric at or above a dotted path (``stateOperators.0.numRowsRemoved``), if this version does not report it."""
     wanted = [part for part in path.split(".") if not part.isdigit()]
     for metric in metrics():
         parts = metric.path.split(".")
@@ -39,7 +40,7 @@ def missing(path: str, version: SparkVersion) -> Metric | None:
 
 @cache
 def metrics() -> tuple[Metric, ...]:
-    """Every metric that some supported version does not report."""
+    """Return every metric that some supported version does not report."""
     written: dict[str, dict[str, str]] = read_data("conformance.core", "metrics.yaml")
     return tuple(
         Metric(
@@ -53,9 +54,6 @@ def metrics() -> tuple[Metric, ...]:
 
 @cache
 def missing_of_operators(version: SparkVersion) -> frozenset[str]:
-    """The keys of an operator's progress that this version does not have."""
+    """Return the keys of an operator's progress that this version does not have."""
     lacking = (metric.path.removeprefix(_OF_OPERATORS) for metric in metrics() if version < metric.since)
     return frozenset(key for key in lacking if "." not in key)
-
-
-_OF_OPERATORS = "stateOperators."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -56,8 +56,8 @@ _PLACEHOLDER = "_LEGACY_ERROR_TEMP_"
 
 @lru_cache
 def most_specific(classes: tuple[str, ...]) -> str:
-    """The class to search for, of an error and its causes, outermost first: Spark's error condition if there is one, else the type that
-    says most; empty without classes."""
+    """Return the class to search for, of an error and its causes, outermost first: Spark's error condition if there is one, else the type
+    that says most; empty without classes."""
     known = [name for name in classes if not name.startswith(_PLACEHOLDER)]
     conditions = [name for name in known if name.isupper() and name not in WRAPPERS]
     types = [name for name in known if name not in WRAPPERS]
@@ -111,7 +111,7 @@ class StepBehaviour(NamedTuple):
     error: ErrorBehaviour | None
 
     def without_instants(self) -> StepBehaviour:
-        """The same without watermarks, for cases whose event time is the engine's clock."""
+        """Return the same without watermarks, for cases whose event time is the engine's clock."""
         batches = tuple(batch._replace(watermark=None, next_watermark=None) for batch in self.batches)
         return self._replace(batches=batches, watermark=0)
 
@@ -170,7 +170,6 @@ class OwnCodeError(FrozenRecord):
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
     def lines(self) -> tuple[str, ...]:
-        """What the mistake is, and the evidence."""
         return (str(self), *self.evidence())
 
     def evidence(self) -> tuple[str, ...]:
@@ -240,12 +239,8 @@ class BatchSeen(FrozenRecord):
 
     @property
     def behaviour(self) -> BatchBehaviour:
-        return BatchBehaviour._make(self.compared())
-
-    def compared(self) -> tuple[int, str, int | None, int | None, tuple[str, ...], int | None, tuple[int, ...]]:
-        """The fields of ``behaviour`` as a plain tuple, for digests, which are made of every cell of a file that is read."""
         rows = tuple(sorted(map(_json, self.rows))) if self.rows else ()
-        return self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state
+        return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
 
 
 class StoredState(FrozenRecord):
@@ -300,6 +295,9 @@ class StepSeen(FrozenRecord):
         return StepBehaviour(batches, self.watermark, self.error.behaviour if self.error is not None else None)
 
 
+_Numbered = TypeVar("_Numbered", BatchSeen, Interrupted)
+
+
 class Observation(FrozenRecord):
     """Everything one engine did with one case; a failed step is the last one."""
 
@@ -310,7 +308,7 @@ class Observation(FrozenRecord):
 
     @classmethod
     def of(cls, case: str, columns: tuple[Column, ...], steps: tuple[StepSeen, ...]) -> Observation:
-        """An observation whose steps name their columns only if they are not those of the last query."""
+        """Return an observation whose steps name their columns only if they are not those of the last query."""
         kept = tuple(step.model_copy(update={"columns": ()}) if step.columns == columns else step for step in steps)
         return cls(case=case, columns=columns, steps=kept)
 
@@ -333,7 +331,7 @@ class Observation(FrozenRecord):
         return step.columns or self.columns
 
     def without_progress(self) -> Observation:
-        """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
+        """Return the same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
 
         def without(step: StepSeen) -> StepSeen:
             batches = tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)
@@ -342,14 +340,15 @@ class Observation(FrozenRecord):
         return self.model_copy(update={"steps": tuple(map(without, self.steps))})
 
     def with_consecutive_ids(self) -> Observation:
-        """The same, its micro-batches numbered from 0: how many others ran between them is not its behaviour."""
+        """Return the same, its micro-batches numbered from 0: how many others ran between them is not its behaviour."""
         ids: dict[int, int] = {}
+
+        def numbered(batch: _Numbered) -> _Numbered:
+            return batch.model_copy(update={"id": ids.setdefault(batch.id, len(ids))})
+
         steps = []
         for step in self.steps:
-            batches = tuple(each.model_copy(update={"id": ids.setdefault(each.id, len(ids))}) for each in step.batches)
-            cut = step.interrupted and step.interrupted.model_copy(
-                update={"id": ids.setdefault(step.interrupted.id, len(ids))}
-            )
+            batches, cut = tuple(map(numbered, step.batches)), step.interrupted and numbered(step.interrupted)
             steps.append(step.model_copy(update={"batches": batches, "interrupted": cut}))
         return self.model_copy(update={"steps": tuple(steps)})
 
@@ -358,13 +357,8 @@ class Observation(FrozenRecord):
         return self.digest()
 
     def digest(self, *, instants: bool = True) -> str:
-        """SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
-        steps = [
-            ([batch.compared() for batch in step.batches], step.watermark, step.error and step.error.behaviour)
-            if instants
-            else step.behaviour.without_instants()
-            for step in self.steps
-        ]
+        """Return the SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
+        steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
         return hashlib.sha256(_json(steps).encode()).hexdigest()
 
 

@@ -56,7 +56,7 @@ class FileKind:
 
 
 def any_content(_: bytes) -> bool:
-    """Recognizes every file: the user chose this one to be changed."""
+    """Recognize every file: the user chose this one to be changed."""
     return True
 
 
@@ -68,7 +68,7 @@ class OutputFile:
     """
 
     def __init__(self, path: Path, kind: FileKind) -> None:
-        """Begin the file; raises `CannotWriteFile`, `OtherContent` or `BeingWritten`."""
+        """Begin the file; raise `CannotWriteFile`, `OtherContent` or `BeingWritten`."""
         self.path = path
         self._kind = kind
         # A link stays a link.
@@ -91,7 +91,7 @@ class OutputFile:
             raise CannotWriteFile(path, error) from None
 
     def write(self, text: str) -> None:
-        """Append text and flush it; raises `CannotWriteFile`."""
+        """Append text and flush it; raise `CannotWriteFile`."""
         try:
             self.file.write(text)
             self.file.flush()
@@ -99,7 +99,7 @@ class OutputFile:
             raise CannotWriteFile(self.path, error) from None
 
     def complete(self) -> None:
-        """Put the file in its place; raises `CannotWriteFile`."""
+        """Put the file in its place; raise `CannotWriteFile`."""
         try:
             self.file.flush()
             if not self._in_place:
@@ -152,7 +152,7 @@ class OutputFile:
                 self.discard()
 
     def _locked(self) -> int:
-        """A descriptor of the empty file beside the place, which no other process has."""
+        """Return a descriptor of the empty file beside the place, which no other process has."""
         while True:
             # A link planted under this name in a shared folder would lead elsewhere.
             descriptor = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
@@ -174,7 +174,7 @@ def write_file(path: Path, text: str, kind: FileKind) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, ``/dev/stdout``: nothing can be put in its place; raises an `OSError` for a folder."""
+    """Return whether it is a device or a pipe, ``/dev/stdout``: nothing can be put in its place; raises an `OSError` for a folder."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -48,7 +48,7 @@ def check(pattern: str) -> None:
 
 
 def occurs(pattern: str, text: str, *, in_lines: bool = False) -> bool:
-    """Whether a pattern matches anywhere in a text; with ``in_lines``, ``^`` and ``$`` match at each line. Raises `PatternTooSlow`."""
+    """Return whether a pattern matches in a text, with ``in_lines`` ``^`` and ``$`` at each line; raise `PatternTooSlow`."""
     compiled = _compiled(pattern, re.MULTILINE if in_lines else 0)
     try:
         return compiled.search(text, timeout=LIMIT_S) is not None
@@ -57,7 +57,7 @@ def occurs(pattern: str, text: str, *, in_lines: bool = False) -> bool:
 
 
 def _length(pattern: str) -> int:
-    """The length of a valid pattern with its repetitions written out: each as often as it must match, and once more."""
+    """Return the length of a valid pattern with its repetitions written out: each as often as it must match, and once more."""
     groups, last = [0], 0
     for token in _TOKEN.finditer(pattern):
         if token["open"]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 DEFAULT_DECIMAL = (10, 0)
 """Spark's ``DecimalType.USER_DEFAULT``, the meaning of ``DECIMAL`` alone."""
@@ -117,8 +118,7 @@ _SIMPLE_NAME = re.compile(r"\s*([^`:<>,]+):")
 """A field name in a simple string, where names are not quoted: ``struct<sum(count):bigint>``."""
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     offset: int
@@ -133,12 +133,12 @@ class _Parser:
 
     def fields(self, end: str | None) -> tuple[Field, ...]:
         fields: list[Field] = []
-        seen: set[str] = set()
+        names: set[str] = set()
         while True:
             name, offset = self._name()
-            if name.lower() in seen and not self._simple:
+            if name.lower() in names and not self._simple:
                 raise NotAType(offset, f"duplicate column {name!r}")
-            seen.add(name.lower())
+            names.add(name.lower())
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
                 raise NotAType(colon.offset, "write a space, not ':', between a column and its type")

@@ -44,7 +44,8 @@ _WITHIN = "within the years 1 to 9999 (a plain number is seconds since 1970)"
 _LAST_SECOND = 10**12
 """Beyond the year 9999 in either direction, but small enough for exact arithmetic."""
 
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+"""Type of whole numbers → its bits."""
 MAX_PRECISION = 38
 """The most digits of a DECIMAL."""
 _ENDLESS = ("NaN", "Infinity", "-Infinity")
@@ -65,8 +66,8 @@ class NotAValue(ValueError):
 
 
 def canonical(value: Json, type: DataType) -> Canonical:
-    """The canonical form of a value, as a case or an engine writes it, which is equal for all of its notations. Raises `NotAValue` if it
-    does not match the type; an instant more precise than a microsecond matches none."""
+    """Return the form of a value, as a case or an engine writes it, which is equal for all of its notations; raise `NotAValue` if it does
+    not match the type. An instant more precise than a microsecond matches none."""
     if value is None:
         return None
     match type.name:
@@ -104,7 +105,7 @@ def canonical(value: Json, type: DataType) -> Canonical:
 
 
 def to_json_value(value: Json, type: DataType) -> Json:
-    """The value as Spark's JSON source reads it with this type; raises `NotAValue`, as `canonical`.
+    """Return the value as Spark's JSON source reads it with this type; raise `NotAValue`, as `canonical`.
 
     Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (or
     strings, which Spark accepts too, if a double would lose digits)."""
@@ -137,18 +138,18 @@ def to_json_value(value: Json, type: DataType) -> Json:
 
 
 def to_json_number(value: Decimal) -> float | str:
-    """A decimal with a fraction as a JSON number if that is exact, else as text."""
+    """Return a decimal with a fraction as a JSON number if that is exact, else as text."""
     return float(value) if _as_decimal(float(value)) == value else str(value)
 
 
 def instant_ms(value: Json) -> int:
-    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does. Raises
+    """Return an instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does. Raises
     `NotAValue` if it is in none of the three notations, or more precise than a microsecond."""
     return _micros(value, None, zoned=True) // 1000
 
 
 def show(micros: int) -> str:
-    """An instant (µs since the epoch) in the shortest notation of the case language: ``12:05``, ``12:05:00.5``, ``2024-03-01 12:05``."""
+    """Return an instant (µs since the epoch) in the shortest notation of a case: ``12:05``, ``12:05:00.5``, ``2024-03-01 12:05``."""
     try:
         moment = _EPOCH + micros * _MICROSECOND
     except OverflowError:  # outside the years 1 to 9999, which an engine may report
@@ -162,12 +163,12 @@ def show(micros: int) -> str:
 
 
 def show_ms(millis: int | None) -> str | None:
-    """The same as ``show``, of milliseconds since the epoch."""
+    """Return the same as ``show``, of milliseconds since the epoch."""
     return None if millis is None else show(millis * 1000)
 
 
 def show_in_full(micros: int) -> str:
-    """An instant (µs since the epoch) with date, seconds and zone, ``1970-01-01T12:05:00Z``; as ``show`` outside the years 1 to 9999."""
+    """Return an instant (µs) with date, seconds and zone, ``1970-01-01T12:05:00Z``; as ``show`` outside the years 1 to 9999."""
     try:
         return f"{(_EPOCH + micros * _MICROSECOND).isoformat()}Z"
     except OverflowError:
@@ -229,7 +230,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def _integer(value: Json, type: DataType) -> int:
-    bits = _INTEGERS[type.name]
+    bits = INTEGERS[type.name]
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     allowed = f"a whole number from {low} to {high} ({type.name.upper()})"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
@@ -300,7 +301,7 @@ def _struct(value: Json, type: DataType) -> tuple[Canonical, ...]:
 
 
 def struct_items(value: Json, type: DataType) -> list[Json]:
-    """The values in a struct that is written as a list or a mapping, in the order of its fields. Raises `NotAValue` for any other."""
+    """Return the values of a struct, a list or a mapping, in the order of its fields; raise `NotAValue` for anything else."""
     names = [field.name for field in type.fields]
     columns = f"{len(names)} value{'s' * (len(names) != 1)} ({', '.join(names)})"
     if isinstance(value, list | tuple):
@@ -348,23 +349,23 @@ def _endless(value: Json) -> str | None:
 
 
 def _is_finite(number: float | Decimal) -> bool:
-    """The same as ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
+    """Return the same as ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
     if isinstance(number, Decimal):
         return number.is_finite()
     return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_decimal(number: float | Decimal | str) -> Decimal:
-    """The digits as written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
+    """Return the digits as written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 
 def _tidy(number: Decimal) -> int | Decimal:
-    """Whole numbers as int, others without trailing zeros."""
+    """Return whole numbers as int, others without trailing zeros."""
     return int(number) if number == int(number) else number.normalize(_WIDE)
 
 
 def literal(value: Json) -> str:
-    """A value as in YAML, truncated if long."""
+    """Return a value as in YAML, truncated if long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}…"

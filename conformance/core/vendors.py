@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TypedDict
 
 from conformance.core.data import read_data
@@ -35,25 +34,17 @@ class VendorRuntime:
 
 
 def vendor_runtime(text: str) -> VendorRuntime | None:
-    """Returns the runtime that a text such as ``dbr-15.4`` names; None if it names no vendor.
-
-    Raises WrongUsage: the vendor has such a name, but nothing is known of this release.
-    """
+    """Return the runtime that a text such as ``dbr-15.4`` names, None if it names no vendor; raise `WrongUsage` for an unknown release."""
     prefix, dash, release = text.partition("-")
-    vendor = _vendors().get(prefix) if dash else None
+    vendors: dict[str, _Vendor] = read_data("conformance.core", "vendors.yaml") if dash else {}
+    vendor = vendors.get(prefix)
     if vendor is None:
         return None
     if release not in vendor["releases"]:
-        known = ", ".join(f"{prefix}-{one}" for one in vendor["releases"])
+        known = ", ".join(f"{prefix}-{release}" for release in vendor["releases"])
         raise WrongUsage(
             f"{text}: it is not known which Apache Spark this {vendor['name']} contains; known are {known}. "
             "Name Apache's release instead, such as 3.5.0"
         )
     title = f"{vendor['name']} {release}"
     return VendorRuntime(text, title, vendor["releases"][release], vendor["source"], vendor["asOf"])
-
-
-@cache
-def _vendors() -> dict[str, _Vendor]:
-    vendors: dict[str, _Vendor] = read_data("conformance.core", "vendors.yaml")
-    return vendors

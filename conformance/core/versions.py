@@ -98,7 +98,7 @@ class VersionRange:
 
 @cache
 def _covers(specifier: str, version: SparkVersion) -> bool:
-    """Asked for every case and release, of few ranges; `packaging` parses the version each time."""
+    """Keep the answer: it is asked for every case and release, and `packaging` parses the version each time."""
     return _specifier(specifier).contains(str(version), prereleases=True)
 
 
@@ -109,24 +109,20 @@ def _specifier(text: str) -> SpecifierSet:
 
 @cache
 def releases() -> tuple[SparkVersion, ...]:
-    """Every known release of Apache Spark since 2.4.0, oldest first."""
+    """Return every known release of Apache Spark since 2.4.0, oldest first."""
     return tuple(_release_dates())
 
 
 def released_on(version: SparkVersion) -> date | None:
-    """The day on which the pyspark of a version came to PyPI; None for an unknown version."""
+    """Return the day on which the pyspark of a version came to PyPI; None for an unknown version."""
     return _release_dates().get(version)
 
 
-def maintained_until(line: str) -> str | None:
-    """The month until which Spark maintains a line: ``3.5`` → ``2027-11``; None if it is not known."""
-    return _maintained().get(line)
-
-
 @cache
-def _maintained() -> Mapping[str, str]:
+def maintained_until(line: str) -> str | None:
+    """Return the month until which Spark maintains a line: ``3.5`` → ``2027-11``; None if it is not known."""
     months: dict[str, str] = read_data("conformance.core", "maintained.yaml")
-    return months
+    return months.get(line)
 
 
 @cache
@@ -137,25 +133,27 @@ def _release_dates() -> Mapping[SparkVersion, date]:
 
 @cache
 def falling_into(versions: VersionRange) -> tuple[SparkVersion, ...]:
-    """The known releases in the range, oldest first; asked for every case, of few ranges."""
+    """Return the known releases in the range, oldest first; asked for every case, of few ranges."""
     return tuple(release for release in releases() if release in versions)
 
 
 def named(
     text: str, known: Iterable[T], version: Callable[[T], SparkVersion | None], *names: Callable[[T], Iterable[str]]
 ) -> tuple[T, ...]:
-    """Which targets, columns of results or releases a user's text names; nothing if it is unknown, several if it is ambiguous.
+    """Return which targets, columns of results or releases a user's text names; nothing if it is unknown, several if it is ambiguous.
 
     It is one of their ``names``, or a line such as ``3.5``, which names the newest ``version`` of the line. The first kind of name that
     matches counts: a column may be labelled with a version that it is not.
     """
     candidates = tuple(known)
     for names_of in names:
-        if matching := tuple(each for each in candidates if text in names_of(each)):
+        if matching := tuple(candidate for candidate in candidates if text in names_of(candidate)):
             return matching
-    of_line = [(each, number) for each in candidates if (number := version(each)) and number.line == text]
+    of_line = [
+        (candidate, number) for candidate in candidates if (number := version(candidate)) and number.line == text
+    ]
     newest = max((number for _, number in of_line), default=None)
-    return tuple(each for each, number in of_line if number == newest)
+    return tuple(candidate for candidate, number in of_line if number == newest)
 
 
 StoreName: TypeAlias = Literal["hdfs", "rocksdb"]

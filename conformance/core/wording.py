@@ -10,17 +10,17 @@ from urllib.parse import unquote
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 case``, ``2 cases``: for nouns whose plural adds an *s*."""
+    """Return ``1 case``, ``2 cases``: for nouns whose plural adds an *s*."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters of a text, the last one ``…`` if it goes on."""
+    """Return at most so many characters of a text, the last one ``…`` if it goes on."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def ticket(link: str | None, introduced_by: str | None, *, bug: bool) -> str:
-    """Where a change is documented, or what introduced a bug without a ticket, after a blank: ``" (SPARK-1)"``; empty if nowhere."""
+    """Return where a change is documented, or what introduced a bug without a ticket, after a blank: ``" (SPARK-1)"``; empty if nowhere."""
     if link:
         return f" ({link})"
     if not bug:
@@ -33,7 +33,7 @@ _ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with each character that acts on a terminal written as its number, ``\x1b``, except those to ``keep``."""
+    r"""Return the text with each character that acts on a terminal written as its number, ``\x1b``, except those to ``keep``."""
     if text.isprintable():
         return text
     acts = {char for char in set(text).difference(keep) if category(char) in _ESCAPED}
@@ -41,7 +41,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def printable_json(document: str) -> str:
-    r"""A JSON document with the same characters as JSON escapes, which mean the same: ``\u202e``."""
+    r"""Return a JSON document with the same characters as JSON escapes, which mean the same: ``\u202e``."""
     acts = {char for char in set(document).difference("\n") if category(char) in _ESCAPED}
     return "".join(json.dumps(char)[1:-1] if char in acts else char for char in document)
 
@@ -51,7 +51,7 @@ _OLD_COMMAND = "##["
 
 
 def without_commands(text: str) -> str:
-    r"""Lines that GitHub would take for workflow commands, marked by a ``\`` so that they are none.
+    r"""Mark lines that GitHub would take for workflow commands by a ``\``, so that they are none.
 
     The runner reads every line of a log: one that begins with ``::``, or has ``##[`` anywhere, can set an error, mask text or stop
     commands (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
@@ -74,7 +74,7 @@ _CONNECT = re.compile(r"(sc://[^\s;]*);\S*")
 
 
 def is_secret(key: str, value: str = "") -> bool:
-    """Whether a Spark setting is a secret: its key or its value matches, as for Spark's own redaction.
+    """Return whether a Spark setting is a secret: its key or its value matches, as for Spark's own redaction.
 
     Paths of jars are none: Spark's connector for Kafka has ``token`` in its name, and a JVM knows no secrets when it starts."""
     if key == "spark.jars" and "@" not in value:
@@ -83,7 +83,7 @@ def is_secret(key: str, value: str = "") -> bool:
 
 
 def redact(text: str) -> str:
-    """The text without the credentials in URLs (``s3a://user:secret@bucket``) and the values of secret keys (``token=…``)."""
+    """Return the text without the credentials in URLs (``s3a://user:secret@bucket``) and the values of secret keys (``token=…``)."""
     text = _CONNECT.sub(rf"\1;{HIDDEN}", text)
     if "://" in text and "@" in text:
         text = _IN_AUTHORITY.sub(rf"\g<scheme>{HIDDEN}@", text)
@@ -93,7 +93,7 @@ def redact(text: str) -> str:
 
 
 def redact_command(words: Iterable[str]) -> Iterator[str]:
-    """The words of a command line without secrets: a word is redacted as a whole if it assigns a secret key."""
+    """Yield the words of a command line without secrets: a word is redacted as a whole if it assigns a secret key."""
     for word in words:
         option, assigns, setting = word.partition("=")
         # Both `--conf KEY=VALUE` and `--conf=KEY=VALUE`; a value may have spaces.
@@ -105,7 +105,7 @@ def redact_command(words: Iterable[str]) -> Iterator[str]:
 
 
 def secrets_of(settings: Mapping[str, str], urls: Iterable[str] = ()) -> Iterator[str]:
-    """The values of secret keys among Spark's settings, and the credentials in URLs."""
+    """Yield the values of secret keys among Spark's settings, and the credentials in URLs."""
     yield from (value for key, value in settings.items() if is_secret(key, value))
     for url in urls:
         if match := _IN_AUTHORITY.search(url):
@@ -115,8 +115,8 @@ def secrets_of(settings: Mapping[str, str], urls: Iterable[str] = ()) -> Iterato
 
 
 def without_secrets(secrets: Iterable[str]) -> Callable[[str], str]:
-    """A function that removes these secrets from a text or a line of JSON, wherever they stand in it. Numbers stay, and what is shorter
-    than any password: they stand for other things as well, and a line would not be JSON without them."""
+    """Return a function that removes these secrets from a text or a line of JSON. Numbers stay, and what is shorter than any password:
+    they stand for other things as well, and a line would not be JSON without them."""
     unmistakable = [secret for secret in secrets if len(secret) >= _SHORTEST and not secret.isdigit()]
     forms = {form for secret in unmistakable for form in (secret, json.dumps(secret)[1:-1])}
     ordered = sorted(forms, key=len, reverse=True)

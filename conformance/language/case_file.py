@@ -18,15 +18,7 @@ from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows, check_memory, check_streams, check_written
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
 from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
-from conformance.language.steps import (
-    CONF,
-    FIRST_TRIGGER,
-    OUTPUT_MODE,
-    PROCESSING_TIME,
-    STEPS,
-    check_errors,
-    check_steps,
-)
+from conformance.language.steps import CONF, FIRST_TRIGGER, OUTPUT_MODE, STEPS, check_errors, check_steps
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
     DIFFERS,
@@ -48,11 +40,10 @@ _NOT = Key(Record("`not`", _REASONS, at_least=1), "variant name → why it may c
 _VARIANTS = Record("`variants`", {"not": _NOT})
 
 _TEST = r"T[0-9]{3}(\.[0-9]+)?"
+_MIRRORED = Text("a statement (S21) or a Spark test (T044)", rf"^(S[0-9]{{2}}|{_TEST})$")
 _MIRROR = ByKind(
-    "a statement (S21) or a Spark test (T044)",
-    scalar=Converted(
-        Text("a statement (S21) or a Spark test (T044)", rf"^(S[0-9]{{2}}|{_TEST})$"), lambda written: {"id": written}
-    ),
+    _MIRRORED.kind,
+    scalar=Converted(_MIRRORED, lambda written: {"id": written}),
     entries=Record(
         "a mirror",
         {
@@ -118,7 +109,7 @@ CASE = Record(
 
 
 def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | None) -> Case:
-    """The case that a document describes; raises `InvalidCase` with every problem. None stands for a file that could not be parsed."""
+    """Read the case in a document, None if it could not be parsed; raise `InvalidCase` with every problem."""
     if node is not None:
         node = with_lists(node)
         CASE.check(node, report)
@@ -140,25 +131,18 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
     written: Json = node.plain()
     values = with_sources(CASE.value(written))
     if isinstance(values.get("trigger"), dict):
-        values |= {**values["trigger"], "trigger": PROCESSING_TIME}
+        values |= {**values["trigger"], "trigger": "processingTime"}
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
-    of_file = {
-        "id": id,
-        "path": report.path,
-        "row_files": frozenset(report.row_files),
-        "digest": digest(written),
-        "lines": dict(lines_of(node)),
-        "needs_code": needs_code(node),
-    }
-    case = Case.model_validate({**values, **of_file})
+    values |= {"id": id, "path": report.path, "digest": digest(written), "lines": dict(lines_of(node))}
+    case = Case.model_validate({**values, "row_files": frozenset(report.row_files), "needs_code": needs_code(node)})
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
     return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
 
 
 def digest(content: Json) -> str:
-    """SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
+    """Return the SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
 
     def with_text_keys(content: Json) -> Json:
         if isinstance(content, dict):
@@ -170,7 +154,7 @@ def digest(content: Json) -> str:
 
 
 def lines_of(node: Node, above: str = "") -> Iterator[tuple[str, int]]:
-    """Every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1`` and ``trace.1``, and the keys inside them: ``steps.3.expect``."""
+    """Yield every top-level key, ``steps.3``, ``differs.1``, ``upgrades.1``, ``trace.1`` and the keys inside them: ``steps.3.expect``."""
     for entry in entries_of(node):
         path = f"{above}{entry.key.value}"
         yield path, entry.key.line

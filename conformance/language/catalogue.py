@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
-from conformance.language.source import Entries as Nodes
-from conformance.language.source import InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
+from conformance.language.source import Entries, InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
 from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
 
 DESCRIPTIONS: Mapping[str, str] = {
@@ -41,7 +40,7 @@ DESCRIPTIONS: Mapping[str, str] = {
 """Name of a variant → what differs in it."""
 
 
-Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
+CatalogueEntries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 FILES = {
     "behaviours": "behaviours.yaml",
@@ -53,9 +52,6 @@ FILES = {
 }
 """Field of ``Catalogue`` → its file."""
 
-SHOWN_FROM_PYSPARK = ("BB", "BB*")
-"""Values of ``visible`` for those of Spark's tests that a case can re-express."""
-
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -63,13 +59,13 @@ class Catalogue:
     catalogue without a file is None, and its ids are not checked."""
 
     root: Path
-    behaviours: Entries
-    statements: Entries | None = None
-    spark_tests: Entries | None = None
-    tags: Entries | None = None
-    questions: Entries | None = None
+    behaviours: CatalogueEntries
+    statements: CatalogueEntries | None = None
+    spark_tests: CatalogueEntries | None = None
+    tags: CatalogueEntries | None = None
+    questions: CatalogueEntries | None = None
     """Questions that people ask, each answered by cases."""
-    upgrades: Entries | None = None
+    upgrades: CatalogueEntries | None = None
     """Why versions reject or do not simply resume the checkpoints of cases: entries of ``upgrades`` that the cases need not repeat, and
     that their digests leave out."""
 
@@ -81,34 +77,34 @@ class Catalogue:
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
 
     def names_upgrades_in(self, file: str) -> bool:
-        """Whether ``upgrades.yaml`` names a case of the file with this id."""
+        """Return whether ``upgrades.yaml`` names a case of the file with this id."""
         named = (case for entry in (self.upgrades or {}).values() for case in entry["cases"])
         return any(case == file or case.startswith(f"{file}.") for case in named)
 
     def upgrades_of(self, case: str) -> tuple[Upgrade, ...]:
-        """What ``upgrades.yaml`` says of the case with this id."""
+        """Return what ``upgrades.yaml`` says of the case with this id."""
         entries = (dict(entry) for entry in (self.upgrades or {}).values())
         return tuple(Upgrade.model_validate(entry) for entry in entries if case in entry.pop("cases"))
 
     def reachable_behaviours(self) -> frozenset[str]:
-        """The behaviours that a case can pin: all without ``reachable: false``."""
+        """Return the behaviours that a case can pin: all without ``reachable: false``."""
         return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
 
     def reachable_spark_tests(self) -> frozenset[str]:
-        """Spark's tests whose outcome a streaming query shows."""
+        """Return Spark's tests whose outcome a streaming query shows."""
         return self._visible_spark_tests() - self.tests_apart().keys()
 
     def tests_apart(self) -> Mapping[str, str]:
-        """Id → why no streaming query on a supported Spark can show what the test asserts, though its outcome is visible."""
+        """Return by id why no streaming query on a supported Spark can show what a test asserts, though its outcome is visible."""
         tests, visible = self.spark_tests or {}, self._visible_spark_tests()
         return {id: str(entry["apart"]) for id, entry in tests.items() if id in visible and "apart" in entry}
 
     def _visible_spark_tests(self) -> frozenset[str]:
         tests = (self.spark_tests or {}).items()
-        return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
+        return frozenset(id for id, entry in tests if entry.get("visible", "BB") in ("BB", "BB*"))
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
-        """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
+        """Return the tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
         return self._tests_by_group.get(id, ())
 
     @cached_property
@@ -121,15 +117,15 @@ class Catalogue:
         return grouped
 
 
-def _read(path: Path) -> Entries:
+def _read(path: Path) -> CatalogueEntries:
     report = Report(path)
     content = read_yaml(path, report)
-    if content is not None and not isinstance(content, Nodes):
+    if content is not None and not isinstance(content, Entries):
         report.add(content, "a catalogue must be a mapping from id to entry")
     are_upgrades = path.name == FILES["upgrades"]
-    if isinstance(content, Nodes) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
+    if isinstance(content, Entries) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
         check_shared_upgrades(content, report)
-    if not isinstance(content, Nodes) or report.problems:
+    if not isinstance(content, Entries) or report.problems:
         raise InvalidCase(report.problems)
     if are_upgrades:
         return SHARED_UPGRADES.value(content.plain())
@@ -138,35 +134,35 @@ def _read(path: Path) -> Entries:
 
 
 def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
-    if not isinstance(case, Nodes):
+    if not isinstance(case, Entries):
         return
     if case.get("behaviour") is None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
-    for number, entry in enumerate(items_of(child(case, "differs")), 1):
-        if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
+    for number, entry in enumerate(items_of(case, "differs"), 1):
+        if isinstance(entry, Entries) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"
             report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
-    for behaviour in items_of(child(case, "behaviour")):
+    for behaviour in items_of(case, "behaviour"):
         _check_id(behaviour, "behaviour", catalogue.behaviours, "behaviours.yaml", report)
     check_common_ids(case, report, catalogue)
 
 
 def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
-    """The ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
-    if not isinstance(case, Nodes):
+    """Check the ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
+    if not isinstance(case, Entries):
         return
     if case.get("links") is None and text_of(case.get("strength")) != "observed":
         advice = "add `links` that document it, or write `strength: observed`"
         report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
-    for tag in items_of(child(case, "tags")):
+    for tag in items_of(case, "tags"):
         _check_id(tag, "tag", catalogue.tags, "tags.yaml", report)
-    seen: set[str | None] = set()
-    for mirror in items_of(child(case, "mirrors")):
+    mirrored: set[str] = set()
+    for mirror in items_of(case, "mirrors"):
         named = child(mirror, "test") or mirror
         id = text_of(named) or ""
-        if id in seen:
+        if id in mirrored:
             report.add(named, f"duplicate {id!r}: a case mirrors a test once")
-        seen.add(id)
+        mirrored.add(id)
         if id.startswith("S"):
             _check_id(named, "mirror", catalogue.statements, "statements.yaml", report)
         elif not catalogue.tests_of_group(id):
@@ -174,7 +170,7 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
 
 
 def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
-    """Whether the id is in the catalogue; without a catalogue, every id is allowed."""
+    """Report an id that is not in the catalogue; without a catalogue, every id is allowed."""
     id = text_of(node)
     if known is None or id is None or id in known or not report.is_valid(node):
         return

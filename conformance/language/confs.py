@@ -9,8 +9,10 @@ from itertools import chain
 from typing import Any
 
 from conformance.core.data import read_data
-from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
-from conformance.language.source import Node, Report, child, entries_of, items_of, unknown
+from conformance.core.versions import SparkVersion
+from conformance.language.pipelines import settings_of
+from conformance.language.source import Node, Report, entries_of, unknown
+from conformance.language.version_differences import releases_in
 
 STREAMING = "spark.sql.streaming."
 """What begins like this and is not in the list does not exist."""
@@ -20,7 +22,6 @@ STREAMING = "spark.sql.streaming."
 class Conf:
     """A setting below ``spark.sql.streaming.``."""
 
-    name: str
     since: SparkVersion
     until: SparkVersion | None
     """The first version that no longer knows it."""
@@ -35,18 +36,18 @@ class Conf:
 
 @cache
 def streaming_confs() -> Mapping[str, Conf]:
-    """Name → setting, in the order of the file."""
-    return {STREAMING + name: _conf(STREAMING + name, about) for name, about in _written()["streaming"].items()}
+    """Return the settings by name, in the order of the file."""
+    return {STREAMING + name: _conf(about) for name, about in _written()["streaming"].items()}
 
 
 @cache
 def other_confs() -> frozenset[str]:
-    """Names of the settings elsewhere that need no permission."""
+    """Return the names of the settings elsewhere that need no permission."""
     return frozenset(_written()["others"])
 
 
 def refusal_of(name: str, value: str) -> str | None:
-    """Why a case may set this only with ``--allow-code``; None if it always may."""
+    """Return why a case may set this only with ``--allow-code``; None if it always may."""
     if "${" in value:  # Spark replaces it when it reads the setting
         return f"`${{…}}` in {name} stands for a setting or a variable of the environment"
     conf = streaming_confs().get(name)
@@ -61,11 +62,10 @@ def refusal_of(name: str, value: str) -> str | None:
     return None
 
 
-def _conf(name: str, about: Any) -> Conf:
+def _conf(about: Any) -> Conf:
     entry = about if isinstance(about, dict) else {"since": about}
     until = entry.get("until")
     return Conf(
-        name,
         SparkVersion.parse(f"{entry['since']}.0"),
         SparkVersion.parse(f"{until}.0") if until else None,
         entry.get("needs_code"),
@@ -79,14 +79,9 @@ def _written() -> Any:
 
 
 def check_confs(case: Node, report: Report) -> None:
-    """Spark takes any name and changes nothing: the case would run as if the setting were not there."""
-    spark = child(case, "spark")
-    limited = spark is not None and report.is_valid(spark)
-    versions = list(falling_into(VersionRange.parse(spark.plain())) if spark is not None and limited else releases())
-    known = streaming_confs()
-    steps = items_of(child(case, "steps"))
-    changes = (entries_of(child(step, "restart", "change", "conf")) for step in steps)
-    for entry in chain(entries_of(child(case, "conf")), *changes):
+    """Report settings that no version knows: Spark takes any name, and the case would run as if the setting were not there."""
+    versions, known = releases_in(case, report), streaming_confs()
+    for entry in chain.from_iterable(map(entries_of, settings_of(case, "conf"))):
         name = str(entry.key.value)
         if not name.startswith(STREAMING):
             continue
@@ -94,5 +89,5 @@ def check_confs(case: Node, report: Report) -> None:
             report.add(entry.key, unknown("setting of Spark", name, known))
         elif versions and not any(conf.on(version) for version in versions):
             until = f" and gone since {conf.until.line}" if conf.until else ""
-            message = f"{name} is known since Spark {conf.since.line}{until}, in none of the case's versions"
-            report.add(entry.key, message)
+            known_in = f"{name} is known since Spark {conf.since.line}{until}"
+            report.add(entry.key, f"{known_in}, in none of the case's versions")

@@ -19,7 +19,7 @@ ADDRESS = "https://raw.githubusercontent.com/watermark-conformance/watermark-con
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a case file."""
+    """Return the schema of a case file."""
     definitions: Definitions = {}
     # Distinguished as in the reader, so that an editor completes and reports the keys of only one kind of case.
     kinds = {
@@ -51,5 +51,5 @@ def json_schema() -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """The text of ``cases/schema.json``."""
+    """Return the text of ``cases/schema.json``."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

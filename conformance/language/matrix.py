@@ -31,15 +31,15 @@ from conformance.language.source import (
 
 KEY = "matrix"
 EXCEPT = "except"
-PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
-NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
+_PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
+_VALUE_NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 MAX_CASES = 100
 MAX_COMBINATIONS = 10_000
 """The most combinations, with those that ``except`` excludes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class ParameterValue:
     name: str
     """Its name in ids: ``left-outer``."""
     place: SourceLocation
@@ -51,11 +51,9 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A parameter with its values, in the order of the file."""
-
     name: str
     place: SourceLocation
-    values: tuple[Value, ...]
+    values: tuple[ParameterValue, ...]
 
     @property
     def keys(self) -> Mapping[str, SourceLocation]:
@@ -67,13 +65,13 @@ class Parameter:
         return first
 
 
-Combination: TypeAlias = Mapping[str, Value]
+Combination: TypeAlias = Mapping[str, ParameterValue]
 """A value for each parameter."""
 
 
 _VALUES = [
     {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1},
-    {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
+    {"type": "object", "propertyNames": {"pattern": f"^{_VALUE_NAME}$"}, "minProperties": 1},
 ]
 SCHEMA: Json = {
     "type": "object",
@@ -86,22 +84,21 @@ SCHEMA: Json = {
             "minItems": 1,
         }
     },
-    "propertyNames": {"pattern": f"^{PARAMETER}$"},
+    "propertyNames": {"pattern": f"^{_PARAMETER}$"},
     "additionalProperties": {"anyOf": _VALUES},
     "description": "Parameters and their values: the file is one case per combination, in which $(parameter) stands for its value.",
 }
 
 
 def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
-    """The parameters and their combinations; None after a problem, which is then in the report."""
+    """Return the parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
         expected = "a mapping from parameter to its values (a list, or a mapping by name)"
         report.add(node, f"{literal(node)} is not {expected}")
         return None
-    parameters = tuple(
-        _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT
-    )
+    entries = (entry for entry in node.entries if entry.key.value != EXCEPT)
+    parameters = tuple(_parameter(entry.key, entry.value, report) for entry in entries)
     if not parameters:
         report.add(node, "`matrix` needs at least one parameter")
     excluded = _excluded(node.get(EXCEPT), parameters, report)
@@ -126,14 +123,14 @@ def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combi
 
 
 def name_of(combination: Combination) -> str:
-    """The suffix that a combination adds to the id of the file: ``left-outer.ntz``."""
+    """Return the suffix that a combination adds to the id of the file: ``left-outer.ntz``."""
     return ".".join(value.name for value in combination.values())
 
 
 def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
-    if not isinstance(key.value, str) or not re.fullmatch(PARAMETER, key.value):
+    if not isinstance(key.value, str) or not re.fullmatch(_PARAMETER, key.value):
         report.add(key, f"{literal(key)} is not a parameter name: use letters, digits and _, not starting with a digit")
-    values: tuple[Value, ...] = ()
+    values: tuple[ParameterValue, ...] = ()
     if isinstance(node, Items):
         values = tuple(_listed(item, report) for item in node.items)
     elif isinstance(node, Entries):
@@ -142,41 +139,41 @@ def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
         report.add(node, f"{literal(node)} is not a list of values, or a mapping from name to value")
     if isinstance(node, Items | Entries) and not values:
         report.add(node, "must not be empty: a parameter needs at least one value")
-    seen: dict[str, Value] = {}
+    named: dict[str, ParameterValue] = {}
     for value in values:
-        if value.name in seen and value.name:
-            line = seen[value.name].place.line
+        if value.name in named and value.name:
+            line = named[value.name].place.line
             report.add(value.place, f"duplicate value name {value.name!r}, first used in line {line}")
-        seen[value.name] = value
+        named[value.name] = value
     return Parameter(str(key.value), key, values)
 
 
-def _listed(item: Node, report: Report) -> Value:
+def _listed(item: Node, report: Report) -> ParameterValue:
     if not isinstance(item, Scalar) or item.value is None:
         report.add(item, f"{literal(item)} cannot be used in an id: write a mapping from name to value")
-        return Value("", item, item)
+        return ParameterValue("", item, item)
     # leftOuter becomes left-outer, TIMESTAMP_NTZ timestamp-ntz.
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", str(item.value))
     name = re.sub(r"[^a-z0-9]+", "-", apart.lower()).strip("-")
     if not name:
         report.add(item, f"{literal(item)} has no letter or digit to use in an id: write a mapping from name to value")
-    return Value(name, item, item)
+    return ParameterValue(name, item, item)
 
 
-def _named(key: Scalar, node: Node, report: Report) -> Value:
+def _named(key: Scalar, node: Node, report: Report) -> ParameterValue:
     name = str(key.value).lower() if not isinstance(key.value, str) else key.value
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(_VALUE_NAME, name):
         report.add(key, f"{literal(key)} cannot be part of an id: use lower-case letters and digits, separated by -")
     if not isinstance(node, Entries):
-        return Value(name, key, node)
+        return ParameterValue(name, key, node)
     for entry in node.entries:
-        if not re.fullmatch(PARAMETER, str(entry.key.value)):
+        if not re.fullmatch(_PARAMETER, str(entry.key.value)):
             report.add(entry.key, f"{literal(entry.key)} is not a valid key: use letters, digits and _")
-    return Value(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
+    return ParameterValue(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
 
 
 def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
-    """For each entry of ``except``: parameter → name of the excluded value."""
+    """Return for each entry of ``except``: parameter → name of the excluded value."""
     if node is not None and not items_of(node):
         report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
     known = {parameter.name: [value.name for value in parameter.values] for parameter in parameters}
@@ -196,11 +193,11 @@ def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Repo
     return excluded
 
 
-_PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{PARAMETER})(?:\.(?P<key>{PARAMETER}))?\)|\$\(")
+_PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{_PARAMETER})(?:\.(?P<key>{_PARAMETER}))?\)|\$\(")
 
 
 def expansions(node: Entries, report: Report) -> dict[str, Node]:
-    """The documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
+    """Return the documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
@@ -214,12 +211,12 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     _check_use(body, parameters, report)
     if report.problems:
         return {}
-    documents = {name_of(each): _Replacement(each, report).replaced(body) or body for each in combinations}
+    documents = {name_of(values): _Replacement(values, report).replaced(body) or body for values in combinations}
     return {} if report.problems else documents
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
-    """Every placeholder must name a parameter, and every parameter and key must be used."""
+    """Report placeholders that name no parameter, and parameters and keys that are not used."""
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
     for scalar in _scalars(body):
@@ -267,7 +264,7 @@ class _Replacement:
     report: Report
 
     def replaced(self, node: Node) -> Node | None:
-        """The node with placeholders replaced; None if it is removed."""
+        """Return the node with placeholders replaced; None if it is removed."""
         if isinstance(node, Items):
             items = (self.replaced(item) for item in node.items)
             return Items(node.line, node.column, tuple(item for item in items if item is not None))

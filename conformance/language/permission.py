@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
 from conformance.core.operations import Deduplication
 from conformance.core.roles import IN_SQL, STATEMENTS, Role
 from conformance.language.confs import refusal_of
-from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of
+from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of, settings_of
 from conformance.language.shape import CONF_VALUE
 from conformance.language.source import (
     Entries,
@@ -34,7 +34,8 @@ from conformance.language.source import (
 )
 from conformance.language.sql_expression import (
     BEGINNINGS,
-    NotReadable,
+    GENERATORS,
+    NotTokenized,
     Token,
     calls,
     closing,
@@ -66,10 +67,7 @@ _SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
-_TABLE_FUNCTIONS = words(
-    "range explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
-    "variant_explode_outer"
-)
+_TABLE_FUNCTIONS = GENERATORS | {"range"}
 _NOT_NAMES = words("stream table identifier lateral select values only from with")
 """Words that may begin a relation of another kind, also where a view has such a name."""
 _IN_ROWS = words(
@@ -90,10 +88,10 @@ class Refusal(NamedTuple):
 
 @lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
 def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
-    """What in an expression or a ``statement`` needs ``--allow-code``; nothing if it only computes. The case defines the ``views``."""
+    """Return what in an expression or a ``statement`` over ``views`` of the case needs ``--allow-code``; nothing if it only computes."""
     try:
         tokens = tokens_of(text)
-    except NotReadable as unread:
+    except NotTokenized as unread:
         return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS:
@@ -185,7 +183,7 @@ class _Relations:
         self._levels.append(_Level(opener, "relations" if relation else "row" if row else "start", expects=relation))
 
     def _in_a_row(self, index: int) -> Iterator[Refusal]:
-        """Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
+        """Refuse names: Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
         token, after = self._tokens[index], self._tokens[index + 1]
         if (token.kind == "quoted" or (token.keyword and token.keyword not in _IN_ROWS)) and not after.is_mark("("):
             yield Refusal(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
@@ -208,7 +206,6 @@ class _Relations:
     def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
         token, word = self._tokens[index], self._tokens[index].keyword
         before = self._tokens[index - 1].keyword if index else ""
-        follows = self._tokens[index + 1].keyword
         if word == "select":
             if not self._may_begin(index, level):
                 yield Refusal(token.offset, "SELECT cannot be checked here")
@@ -225,24 +222,25 @@ class _Relations:
             level.clause, level.expects = "relations", True
         elif word in _ENDS_RELATIONS and level.clause in ("relations", "values", "expression"):
             level.clause = "condition"
-        elif word in _LISTS and follows == "by" and level.clause != "start" and not self._is_delayed(index + 2):
+        elif word in _LISTS and level.clause != "start" and self._begins_a_list(index):
             level.clause = "expression"
         elif word == "lateral":
             level.expects = True
 
-    def _is_delayed(self, index: int) -> bool:
-        """Whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
-        return [token.keyword for token in self._tokens[index : index + 2]] == ["delay", "of"]
+    def _begins_a_list(self, index: int) -> bool:
+        """Return whether BY follows, but not DELAY OF: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
+        by, *after = [token.keyword for token in self._tokens[index + 1 : index + 4]]
+        return by == "by" and after != ["delay", "of"]
 
     def _ends_values(self, index: int) -> bool:
-        """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
+        """Return whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
         token, before = self._tokens[index], self._tokens[index - 1]
         follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")", "]")
         named = before.kind == "word" and before.keyword != "values" and token.kind != "text"
         return token.kind in ("word", "quoted", "text") and (follows_operand or named)
 
     def _may_begin(self, index: int, level: _Level) -> bool:
-        """Whether a SELECT here begins a query rather than being a name."""
+        """Return whether a SELECT here begins a query rather than being a name."""
         if self._begins(index) or (level.clause == "with" and self._tokens[index - 1].is_mark(")")):
             return True
         before = index - 1
@@ -261,7 +259,7 @@ class _Relations:
 
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
-    """Name that a WITH at the beginning defines → index of the bracket that ends its definition."""
+    """Return the names that a WITH at the beginning defines, each with the index of the bracket that ends its definition."""
     ends: dict[str, int] = {}
     index, pairs = 1, closing(tokens)
     while tokens[0].keyword == "with" and len(tokens) > index + 2:
@@ -297,19 +295,18 @@ class SqlText(NamedTuple):
 
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
-    """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
+    """Return everything in a valid case that needs ``--allow-code``, in the order of the file."""
     streams = child(case, "streams")
-    needs = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"), streams)]
-    if isinstance(case, Entries) and case.get("sink") is not None and text_of(case.get("sink")) not in WRITTEN_SINKS:
+    needs = [*chain.from_iterable(map(_in_conf, settings_of(case, "conf")))]
+    for query in settings_of(case, "query"):
+        needs += _in_pipeline(query, streams)
+    if isinstance(case, Entries) and case.get("sink") is not None and text_of(case, "sink") not in WRITTEN_SINKS:
         needs.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
-    for step in items_of(child(case, "steps")):
-        change = child(step, "restart", "change")
-        needs += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"), streams)]
     return tuple(sorted(set(needs), key=attrgetter("line", "column", "reason")))
 
 
 def sql_texts(pipeline: Node | None) -> Iterator[SqlText]:
-    """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
+    """Return every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
     return _texts(pipeline, [])
 
 
@@ -338,17 +335,15 @@ def _in_pipeline(pipeline: Node | None, streams: Node | None) -> Iterator[NeedsC
 
 
 def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -> frozenset[int]:
-    """Where the hidden column itself is selected to be a key: a deduplication follows, and then a selection of columns by name.
-
-    Returns the identities of these scalars: equal places need not be the same.
-    """
+    """Return the identities (places may be equal) of scalars that select the hidden column itself to be a key: a deduplication follows,
+    and then a selection of columns by name."""
     operations, keys = items_of(pipeline), Counter[int]()
     for selection, deduplication, last in zip(operations, operations[1:], operations[2:], strict=False):
         kind = kind_of(deduplication)
         deduplicates = kind is not None and issubclass(kind, Deduplication) and bool(kind.parts())
-        names = [text_of(item) for item in each_of(child(last, "select"))]
+        names = [text_of(item) for item in each_of(last, "select")]
         if deduplicates and names and all(name and "*" not in name for name in names):
-            keys.update(id(item) for item in each_of(child(selection, "select")) if text_of(item) == HIDDEN_COLUMN)
+            keys.update(id(item) for item in each_of(selection, "select") if text_of(item) == HIDDEN_COLUMN)
     # An alias of YAML puts the same scalar elsewhere, too.
     every = Counter(id(place) for place, _ in texts if id(place) in keys)
     return frozenset(keys) if keys == every else frozenset()
@@ -357,12 +352,11 @@ def _keys_of_files(pipeline: Node | None, texts: Sequence[tuple[Scalar, str]]) -
 def _hidden_columns(
     texts: Sequence[tuple[Scalar, str]], streams: Node | None, keys: frozenset[int]
 ) -> Iterator[NeedsCode]:
-    """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
+    """Yield columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``, and texts that hide how the column is used."""
     for place, text in texts:
         names = [part.strip(" \t\r\n`") for part in text.lower().split(".")]
-        if id(place) not in keys and any(
-            name == HIDDEN_COLUMN and not _SHOWN.match(after) for name, after in pairwise([*names, ""])
-        ):
+        fields = (after for name, after in pairwise([*names, ""]) if name == HIDDEN_COLUMN)
+        if id(place) not in keys and not all(map(_SHOWN.match, fields)):
             yield _needs(place.at(0), _SHOWS_PATHS)
     if keys or any(_READS_SHOWN.search(text) for _, text in texts):
         # Spark prints a text in its plan as it is, and the driver could not tell its lines from those of the plan.
@@ -372,11 +366,11 @@ def _hidden_columns(
 
 
 def _texts_below(node: Node | None) -> list[tuple[Scalar, str]]:
-    """Every text in a pipeline, or in other parts of a case."""
+    """Return every text in a pipeline, or in other parts of a case."""
     if isinstance(node, Scalar):
         return [(node, node.value)] if isinstance(node.value, str) else []
     below = (*items_of(node), *(entry.value for entry in entries_of(node)))
-    return [text for part in below for text in _texts_below(part)]
+    return [*chain.from_iterable(map(_texts_below, below))]
 
 
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:

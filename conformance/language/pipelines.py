@@ -57,9 +57,8 @@ class _Pipeline(Shape):
         if not node.items:
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
         if len(node.items) > MAX_OPERATIONS:
-            return self.reject(
-                node, report, f"a pipeline has at most {MAX_OPERATIONS} operations, not {len(node.items)}"
-            )
+            message = f"a pipeline has at most {MAX_OPERATIONS} operations, not {len(node.items)}"
+            return self.reject(node, report, message)
         valid = [OPERATION.check(item, report) for item in node.items]
         if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
             hint = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
@@ -141,9 +140,8 @@ def _shape(part: Part) -> Shape:
         case Role.WATERMARKS:
             return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
         case Role.CALLED:
-            kinds = {
-                kind.parts()[0].key: Record("`call`", _keys(kind), description=kind.description()) for kind in CALLED
-            }
+            called = {kind.parts()[0].key: kind for kind in CALLED}
+            kinds = {key: Record("`call`", _keys(kind), description=kind.description()) for key, kind in called.items()}
             return ByKind(
                 "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
                 scalar=FUNCTION,
@@ -226,7 +224,7 @@ _FIRST_ONLY = {
 
 
 def with_lists(case: Node) -> Node:
-    """The case as written, where each pipeline that is a mapping, a call of a function, is a list of this operation."""
+    """Make each pipeline that is a mapping, a call of a function, a list of this operation."""
     case = changed(case, ("query",), _listed)
     return changed(case, ("steps", "*", "restart", "change", "query"), _listed)
 
@@ -244,9 +242,15 @@ _PIPELINES = {part.key: part.role for kind in OPERATIONS.values() for part in ki
 """Under which keys an operation has other pipelines."""
 
 
+def settings_of(case: Node, key: str) -> Iterator[Node]:
+    """Return the values of a key of the query: that of the case, then those of later restarts."""
+    changes = (child(step, "restart", "change", key) for step in items_of(case, "steps"))
+    return (value for value in (child(case, key), *changes) if value is not None)
+
+
 def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
-    """The query of a case, then those of later restarts, each with the step that starts it."""
-    steps = items_of(child(case, "steps"))
+    """Yield the query of a case, then those of later restarts, each with the step that starts it."""
+    steps = items_of(case, "steps")
     yield child(case, "query"), steps[0] if steps else None
     for step in steps:
         if (query := child(step, "restart", "change", "query")) is not None:
@@ -254,7 +258,7 @@ def queries_of(case: Node) -> Iterator[tuple[Node | None, Node | None]]:
 
 
 def operations_in(pipeline: Node | None) -> Iterator[Node]:
-    """The operations of a pipeline, and those of the pipelines in them."""
+    """Yield the operations of a pipeline, and those of the pipelines in them."""
     for operation in items_of(pipeline):
         yield operation
         for nested in nested_pipelines(operation):
@@ -262,7 +266,7 @@ def operations_in(pipeline: Node | None) -> Iterator[Node]:
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:
-    """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
+    """Yield the other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
     for entry in entries_of(operation):
         match _PIPELINES.get(str(entry.key.value)):
             case Role.OTHER_PIPELINE:
@@ -272,24 +276,19 @@ def nested_pipelines(operation: Node) -> Iterator[Node]:
 
 
 def kind_of(operation: Node | None) -> type[Operation] | None:
-    """The class of an operation as written; None if it has no name of one."""
-    for entry in operation.entries if isinstance(operation, Entries) else ():
-        if isinstance(entry.key.value, str) and (kind := OPERATIONS.get(entry.key.value)) is not None:
-            return kind
-    return None
+    """Return the class of an operation as written; None if it has no name of one."""
+    names = (entry.key.value for entry in entries_of(operation))
+    return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
 
 
 def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]]:
-    """The fields of an operation that are written, or those in some roles, each with its node."""
+    """Yield the fields of an operation that are written, or those in some roles, each with its node."""
     kind = kind_of(operation)
     if kind is None or not (parts := kind.parts(*roles)):
         return
     if kind.form == "list":
-        yield from (
-            (part, node)
-            for part, node in zip(kind.parts(), items_of(child(operation, kind.name)), strict=False)
-            if part in parts
-        )
+        items = zip(kind.parts(), items_of(operation, kind.name), strict=False)
+        yield from ((part, node) for part, node in items if part in parts)
         return
     keys = child(operation, kind.name) if kind.form == "mapping" else operation
     for part in parts:

@@ -38,30 +38,23 @@ from conformance.language.source import (
 )
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
 from conformance.policies.engines import POLICIES, PolicyDefinition, rules_for
-from conformance.policies.rules import THROTTLES, InvalidParameter, PolicyParameter, ThrottleDefinition
-from conformance.policies.trace import INPUT as THE_ONLY_INPUT
-from conformance.policies.trace import BatchBoundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.rules import THROTTLES, InvalidParameter, ThrottleDefinition
+from conformance.policies.trace import INPUT, BatchBoundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 
-INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
+INPUT_NAME = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
 WATERMARK = integer(nullable=True)
-_INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
-
-
+_INPUTS = ListOf(INPUT_NAME, "a list of inputs", at_least=1, distinct=True)
 _NUMBERS: Mapping[str, Shape] = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
 
 
-def _parameter(name: str, parameter: PolicyParameter) -> Shape:
-    return Choice(name, parameter.words) if parameter.words else _NUMBERS[parameter.kind]
-
-
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
-    """A name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
+    """Make the shape of a name with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, definition in known.items():
-        keys = {
-            key: Key(_parameter(key, parameter), parameter.meaning, required=parameter.required)
-            for key, parameter in definition.parameters.items()
-        }
+        keys = {}
+        for key, parameter in definition.parameters.items():
+            shape = Choice(key, parameter.words) if parameter.words else _NUMBERS[parameter.kind]
+            keys[key] = Key(shape, parameter.meaning, required=parameter.required)
         meaning = definition.meaning
         arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
         records[name] = Record(f"the {kind}", {name: Key(arguments, meaning, required=True)}, description=meaning)
@@ -75,7 +68,7 @@ _EXPECTATION = Record(
             ByKind(
                 "a whole number, null, or a mapping from input to one of these",
                 scalar=WATERMARK,
-                entries=MapOf(INPUT, WATERMARK, "a mapping from input to watermark", at_least=1),
+                entries=MapOf(INPUT_NAME, WATERMARK, "a mapping from input to watermark", at_least=1),
             ),
             "The watermark of the input according to its policy; null if there is none yet. By name if there are several inputs.",
         ),
@@ -87,7 +80,7 @@ _EXPECTATION = Record(
             "Ends of the non-empty windows that are complete now, in order.",
         ),
         "idle": Key(
-            ListOf(INPUT, "a list of inputs", distinct=True), "The inputs that the watermark does not wait for."
+            ListOf(INPUT_NAME, "a list of inputs", distinct=True), "The inputs that the watermark does not wait for."
         ),
     },
     at_least=1,
@@ -102,7 +95,7 @@ _ENTRIES: Mapping[str, tuple[Shape, str]] = {
                 "`event`",
                 {
                     "at": Key(integer(), "the event time", required=True),
-                    "input": Key(INPUT, "The input on which it arrives; the first if absent."),
+                    "input": Key(INPUT_NAME, "The input on which it arrives; the first if absent."),
                 },
             ),
         ),
@@ -110,7 +103,7 @@ _ENTRIES: Mapping[str, tuple[Shape, str]] = {
     ),
     "clock": (integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
     "idle": (
-        Record("`idle`", {"input": Key(INPUT, "The input to poll; all of them if absent.")}),
+        Record("`idle`", {"input": Key(INPUT_NAME, "The input to poll; all of them if absent.")}),
         "The engine polls, and nothing has arrived.",
     ),
     "batch": (
@@ -156,7 +149,7 @@ POLICY_CASE = Record(
 
 
 def named(node: Node | None) -> tuple[str, dict[str, Json]]:
-    """The name of a policy or throttle, and its parameters."""
+    """Return the name of a policy or throttle, and its parameters."""
     entry = next(entries_of(node))
     given: dict[str, Json] = entry.value.plain() if isinstance(entry.value, Entries) else {}
     return str(entry.key.value), given
@@ -182,8 +175,8 @@ def _check_policy(case: Node, report: Report) -> None:
 
 def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
     expected = child(step, "expect")
-    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(child(expected, "idle"))]
-    named_inputs += [entry.key for entry in entries_of(child(expected, "watermark"))]
+    named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(expected, "idle")]
+    named_inputs += [entry.key for entry in entries_of(expected, "watermark")]
     for node in named_inputs:
         name = text_of(node)
         if node is not None and name is not None and name not in inputs and report.is_valid(node):
@@ -202,15 +195,15 @@ POLICY_KEYS = ("policy", "trace")
 
 
 def is_policy_case(node: Node) -> bool:
-    return isinstance(node, Entries) and any(node.get(key) is not None for key in POLICY_KEYS)
+    return any(child(node, key) is not None for key in POLICY_KEYS)
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
-    """The case that a document describes; raises `InvalidCase` with every problem."""
+    """Return the case that a document describes; raise `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)
-    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(node, "inputs")))))) or (THE_ONLY_INPUT,)
-    for step in items_of(child(node, "trace")):
+    inputs = tuple(dict.fromkeys(filter(None, map(text_of, items_of(node, "inputs"))))) or (INPUT,)
+    for step in items_of(node, "trace"):
         _check_step(step, node, inputs, report)
     if catalogue is not None:
         check_common_ids(node, report, catalogue)
@@ -226,6 +219,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         )
         for number, entry in enumerate(written["trace"], 1)
     )
+    entries = tuple(step.entry for step in steps)
     policy, given = named(child(node, "policy"))
     throttle = child(node, "throttle")
     return PolicyCase(
@@ -237,9 +231,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         policy=policy,
         given=given,
         throttle=None if throttle is None else named(throttle),
-        trace=Trace(
-            tuple(step.entry for step in steps), inputs, written.get("clockUnit", "ms"), window=written.get("window")
-        ),
+        trace=Trace(entries, inputs, written.get("clockUnit", "ms"), window=written.get("window")),
         steps=steps,
     )
 

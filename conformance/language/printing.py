@@ -13,7 +13,6 @@ from conformance.language.source import resolve
 WIDTH = 120
 """The longest line, in columns, for a list or a mapping on one line."""
 
-_STREAMS, _QUERY, _STEPS = "streams", "query", "steps"
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.()<>=+*/' -]*")
 """Text that needs no quotes, even inside brackets."""
@@ -22,12 +21,12 @@ _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_,()<> ]*")
 
 
 def printed(written: Mapping[str, Json]) -> str:
-    """The YAML text of a case, which is given as a mapping."""
+    """Return the YAML text of a case, which is given as a mapping."""
     return "".join(f"{line}\n" for line in _top(written))
 
 
 def inline(value: Json) -> str:
-    """A value on one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
+    """Return a value on one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_scalar(key)}: {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -37,11 +36,11 @@ def inline(value: Json) -> str:
 
 def _top(written: Mapping[str, Json]) -> Iterator[str]:
     for key, value in written.items():
-        if key == _STREAMS:
+        if key == "streams":
             yield f"{key}:"
             for name, ddl in value.items():
                 yield f"{_INDENT}{name}: {ddl if _SCHEMA.fullmatch(ddl) else json.dumps(ddl)}"
-        elif key in (_QUERY, _STEPS):
+        elif key in ("query", "steps"):
             yield f"{key}:"
             yield from _items(value, _INDENT)
         elif isinstance(value, Mapping) and value:
@@ -52,7 +51,7 @@ def _top(written: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _items(items: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
-    """Mappings as the items of a list, each with its first key after the dash."""
+    """Yield mappings as the items of a list, each with its first key after the dash."""
     for entries in items:
         first, *others = _entries(entries, indent + _INDENT)
         yield f"{indent}- {first.removeprefix(indent + _INDENT)}"

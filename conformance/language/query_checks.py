@@ -31,7 +31,7 @@ from conformance.language.source import (
 from conformance.language.sql_expression import (
     UNITS,
     WINDOW,
-    Column,
+    QueryColumn,
     Reference,
     Token,
     made_of,
@@ -45,7 +45,7 @@ from conformance.language.sql_expression import (
 )
 from conformance.language.streams import schemas
 
-Columns: TypeAlias = tuple[Column, ...]
+Columns: TypeAlias = tuple[QueryColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,13 @@ class Frame:
     def making(self, columns: Columns | None) -> Frame:
         return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
 
+    def beside(self, other: Frame) -> Frame:
+        columns = _together(self.columns, other.columns)
+        return Frame(columns, self.qualifiers | other.qualifiers, self.below | other.below)
+
 
 def _together(*made: Columns | None) -> Columns | None:
-    """The columns of all parts; None if those of a part are unknown."""
+    """Return the columns of all parts; None if those of a part are unknown."""
     known = [columns for columns in made if columns is not None]
     return tuple(chain.from_iterable(known)) if len(known) == len(made) else None
 
@@ -97,10 +101,9 @@ class _Follower:
         match operation:
             case operations.From(stream=stream):
                 schema = self.streams.get(stream)
-                known = schema is not None and len(schema.fields) <= _MOST_COLUMNS
-                return Frame(
-                    tuple(Column(field.name, field.type) for field in schema.fields) if schema and known else None
-                )
+                if schema is None or len(schema.fields) > _MOST_COLUMNS:
+                    return Frame(None)
+                return Frame(tuple(QueryColumn(field.name, field.type) for field in schema.fields))
             case operations.Alias(alias=alias):
                 return replace(frame, qualifiers=frame.qualifiers | {alias.lower()})
             case operations.Select():
@@ -109,18 +112,13 @@ class _Follower:
                 return self._with_column(name, parts["expression"], frame)
             case operations.Drop(columns=columns):
                 gone = {name.lower() for name in columns}
-                kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
-                return frame.making(None if frame.columns is None else kept)
+                known = frame.columns
+                return frame.making(known and tuple(column for column in known if column.name.lower() not in gone))
             case operations.GroupBy():
                 made = (self._made(items_of(parts[name]), frame, with_aliases=False) for name in ("by", "agg"))
                 return frame.making(_together(*made))
             case operations.Join(other=pipeline, how=how):
-                other = self.pipeline(parts["other"], pipeline)
-                joined = Frame(
-                    _together(frame.columns, other.columns),
-                    frame.qualifiers | other.qualifiers,
-                    frame.below | other.below,
-                )
+                joined = frame.beside(self.pipeline(parts["other"], pipeline))
                 self._check(parts["on"], joined)
                 return replace(joined, columns=frame.columns) if how == "leftSemi" else joined
             case operations.Union(other=pipeline):
@@ -129,7 +127,7 @@ class _Follower:
                     return replace(frame, columns=None)
                 # Names are those of the first, types where both agree.
                 pairs = zip(ours, theirs, strict=True)
-                both = (left if left.type == right.type else Column(left.name) for left, right in pairs)
+                both = (left if left.type == right.type else QueryColumn(left.name) for left, right in pairs)
                 return replace(frame, columns=tuple(both))
             case operations.Sql(as_=name):
                 nested = zip(entries_of(parts.get("views")), operation.views.items(), strict=True)
@@ -167,14 +165,14 @@ class _Follower:
         made = made_of(readable(text_of(expression) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
             return frame.making(None)
-        added = Column(name, made[0].type)
+        added = QueryColumn(name, made[0].type)
         if name.lower() not in frame.types:
             return frame.making((*frame.columns, added))
         same = (column.name.lower() == name.lower() for column in frame.columns)
         return frame.making(tuple(added if it else column for it, column in zip(same, frame.columns, strict=True)))
 
     def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
-        """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
+        """Return the columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
         made: list[Columns | None] = []
         aliases: set[str] | None = set()
         types = frame.types
@@ -191,13 +189,13 @@ class _Follower:
         return _together(*made)
 
     def _names(self, items: Iterable[Node], frame: Frame) -> None:
-        """Columns by name, where an expression is not allowed."""
+        """Check columns that are given by name, where an expression is not allowed."""
         for item in items:
             if text_of(item) and len(readable(text_of(item) or "")) % 2 == 1:
                 self._check(item, frame)
 
     def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = (), text: str | None = None) -> None:
-        """``text``: the expression, if it is only the beginning of the node's text."""
+        """Check an expression; ``text``: the expression, if it is only the beginning of the node's text."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and self.report.is_valid(node):
             for reference in references(node.value if text is None else text):
                 self._resolve(reference, frame, node.at(reference.offset), also)
@@ -211,7 +209,8 @@ class _Follower:
         if HIDDEN_COLUMN in reference.parts[:2]:
             return
         if first in known:
-            fields = [field.name for field in struct.fields] if (struct := known[first]) else []
+            struct = known[first]
+            fields = [field.name for field in struct.fields] if struct else []
             if rest and fields and rest[0] not in {name.lower() for name in fields}:
                 self.report.add(place, unknown("field", rest[0], fields, where=f" of {first!r}"))
         elif rest and first in frame.qualifiers and first not in also:
@@ -221,7 +220,7 @@ class _Follower:
             self.report.add(place, unknown("column", str(reference), frame.names))
 
     def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
-        """The columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
+        """Return the columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
         tokens = readable(text_of(node) or "")
         if not isinstance(node, Scalar) or not _is_simple(tokens):
             return None
@@ -259,7 +258,7 @@ _NOT_FOLLOWED = words(
 
 
 def _is_simple(tokens: tuple[Token, ...]) -> bool:
-    """Whether a statement has a single SELECT, with relations that may be joined ON a condition."""
+    """Return whether a statement has a single SELECT, with relations that may be joined ON a condition."""
     keywords = [token.keyword for token in tokens]
     if keywords[:1] != ["select"] or keywords.count("select") > 1 or keywords.count("from") != 1:
         return False
@@ -267,16 +266,13 @@ def _is_simple(tokens: tuple[Token, ...]) -> bool:
 
 
 def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
-    """The relations behind FROM, together; None if any is not a view, or they are not read here."""
+    """Return the relations behind FROM, together; None if any is not a view, or they are not read here."""
     joined = Frame(())
     for relation in split(tokens, "join"):
         names = [token for token in next(split(relation, "on")) if token.keyword not in (*_SIDES, "as")]
         if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
             return None
-        view = views[names[0].name]
-        joined = Frame(
-            _together(joined.columns, view.columns), joined.qualifiers | {names[-1].name}, joined.below | view.below
-        )
+        joined = joined.beside(replace(views[names[0].name], qualifiers=frozenset({names[-1].name})))
     return joined
 
 
@@ -284,7 +280,7 @@ _SIDES = ("inner", "left", "right", "full", "outer")
 
 
 def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
-    """The conditions of the joins behind FROM, each without the side of the next join."""
+    """Yield the conditions of the joins behind FROM, each without the side of the next join."""
     for relation in split(tokens, "join"):
         for condition in [*split(relation, "on")][1:]:
             end = len(condition)
@@ -328,21 +324,21 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
 
 
 def _check_views(operation: Node, report: Report) -> None:
-    """The views of one SQL query have different names, and the query reads each of ``views``."""
-    read = {token.name for token in readable(text_of(child(operation, "sql")) or "")}
-    seen = {(text_of(child(operation, "as")) or "").lower(): "`as`"}
-    for entry in entries_of(child(operation, "views")):
+    """Report views of a SQL query with the same name, and those that it does not read."""
+    read = {token.name for token in readable(text_of(operation, "sql") or "")}
+    named = {(text_of(operation, "as") or "").lower(): "`as`"}
+    for entry in entries_of(operation, "views"):
         name = str(entry.key.value)
-        if name.lower() in seen:
-            report.add(entry.key, f"duplicate view {name!r}: {seen[name.lower()]} has the same name")
+        if name.lower() in named:
+            report.add(entry.key, f"duplicate view {name!r}: {named[name.lower()]} has the same name")
         elif read and name.lower() not in read:
             report.add(entry.key, f"unused view {name!r}: the SQL query does not read it")
-        seen.setdefault(name.lower(), f"{name!r} of `views`")
+        named.setdefault(name.lower(), f"{name!r} of `views`")
 
 
 def _check_state(operation: Node, report: Report) -> None:
     processor = child(operation, TransformWithState.name)
-    if not (text_of(child(processor, "with")) or "").startswith("number_rows"):
+    if not (text_of(processor, "with") or "").startswith("number_rows"):
         report.forbid(processor, "state", "`state` requires a processor that numbers rows: `with: number_rows`")
 
 
@@ -363,7 +359,7 @@ def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> Non
 
 
 def _window_durations(text: str) -> Iterator[tuple[int, str]]:
-    """The durations in calls of ``window`` and ``session_window``, with the offsets of their text."""
+    """Yield the durations in calls of ``window`` and ``session_window``, with the offsets of their text."""
     tokens = readable(text)
     for index, token in enumerate(tokens[:-1]):
         if token.name not in ("window", "session_window") or not tokens[index + 1].is_mark("("):

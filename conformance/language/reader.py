@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from conformance.core.case import Case
@@ -15,7 +16,6 @@ from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.source import (
     Entries,
     InvalidCase,
-    Items,
     Problem,
     Report,
     SourceLocation,
@@ -30,12 +30,8 @@ from conformance.policies.case import PolicyCase
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
     """Read all cases in a YAML file, of either kind: one, or one per combination of its ``matrix``, with ids such as ``id.left-outer``.
 
-    Nothing in it is executed. Raises `InvalidCase` with every problem.
-
-    Args:
-        id: the path of the file under the root of the suite without the suffix.
-        catalogue: that of the suite that contains the case, which must then follow its rules; None outside a suite.
-    """
+    Nothing in it is executed. Raises `InvalidCase` with every problem. ``id``: the path of the file under the root of the suite without the
+    suffix; ``catalogue``: that of the suite, whose rules the case must then follow; None outside a suite."""
     report = Report(path)
     node = read_yaml(path, report)
     if node is not None and is_policy_case(node):
@@ -53,15 +49,14 @@ def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
 
 
 def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = False) -> Case:
-    """The Spark case that a mapping, structured like the YAML, describes; raises `InvalidCase` with every problem.
+    """Return the Spark case that a mapping, structured like the YAML, describes; raise `InvalidCase` with every problem.
 
     All line numbers are 0; with ``steps_as_lines``, everything in a step has the number of the step, so that a problem says where it is.
     """
     node = node_of(written, SourceLocation(0, 0))
     if steps_as_lines:
-        numbered = enumerate(written["steps"], 1)
-        steps = Items(0, 0, tuple(node_of(step, SourceLocation(number, 0)) for number, step in numbered))
-        node = changed(node, ("steps",), lambda _: steps)
+        numbers = count(1)
+        node = changed(node, ("steps", "*"), lambda step: node_of(step.plain(), SourceLocation(next(numbers), 0)))
     return case_of(node, Report(Path(f"{id}.yaml")), id, None)
 
 

@@ -14,7 +14,7 @@ from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
+from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of, settings_of
 from conformance.language.query_checks import Columns
 from conformance.language.shape import literal
 from conformance.language.source import (
@@ -34,59 +34,47 @@ from conformance.language.source import (
 from conformance.language.steps import step_numbers, triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
-REAL_TIME = "realTime"
-
 
 def check_memory(case: Node, report: Report) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
-    streams = ((entry.key, entry.value) for entry in entries_of(child(case, "streams")))
-    in_memory = {str(key.value): value for key, value in streams if text_of(child(value, "source")) == MEMORY}
-    triggers = triggers_of(case)
-    if in_memory and REAL_TIME not in triggers:
-        for stream in in_memory.values():
-            message = "`source: memory` is for a case with `trigger: realTime`: add it"
-            report.add(child(stream, "source") or stream, message)
-    if REAL_TIME in triggers:
+    streams = {str(entry.key.value): child(entry.value, "source") for entry in entries_of(case, "streams")}
+    in_memory = {name: source for name, source in streams.items() if source and text_of(source) == MEMORY}
+    in_real_time = "realTime" in triggers_of(case)
+    for source in () if in_real_time else in_memory.values():
+        report.add(source, "`source: memory` is for a case with `trigger: realTime`: add it")
+    if in_real_time:
         report.forbid(case, "sink", "real-time mode has no `foreachBatch`, which `sink` is: remove it")
-    for step in items_of(child(case, "steps")):
-        for entry in entries_of(child(step, "add")):
+    for step in items_of(case, "steps"):
+        for entry in entries_of(step, "add"):
             placed = child(entry.value, "partitions")
             if str(entry.key.value) in in_memory and placed is not None:
                 report.add(placed, "a stream in memory has one partition: write its rows as a list")
         restart = child(step, "restart")
-        if in_memory and "kill" in (text_of(restart), text_of(child(restart, "how"))):
+        if in_memory and "kill" in (text_of(restart), text_of(restart, "how")):
             message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
             report.add(restart or step, message)
-        if in_memory or REAL_TIME in triggers:
+        if in_memory or in_real_time:
             message = "a real-time micro-batch reads whatever arrives while it runs: use one `add` per entry"
             report.forbid(step, "backlog", message)
 
 
 def check_written(case: Node, report: Report) -> None:
     """Report kill points and output modes that a sink of Spark's own does not support, and damage to the log of a sink without one."""
-    sink = text_of(child(case, "sink"))
-    for step in items_of(child(case, "steps")):
+    sink = text_of(case, "sink")
+    for step in items_of(case, "steps"):
         restart = child(step, "restart")
-        for damage in entries_of(child(restart, "damage")):
+        for damage in entries_of(restart, "damage"):
             if text_of(damage.value) == "sinkLog" and (sink != "files" or damage.key.value != "gone"):
-                report.add(
-                    damage.value, "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
-                )
+                message = "only the log of `sink: files` can be `gone`: write `{gone: sinkLog}` with that sink"
+                report.add(damage.value, message)
         at = child(restart, "at")
         if sink in WRITTEN_SINKS and at is not None and text_of(at) not in ("rest", "emitted"):
-            report.add(
-                at, f"with `sink: {sink}`, a kill is at `rest` or `emitted`: only these points show from outside"
-            )
-    modes = (
-        child(case, "outputMode"),
-        *(child(step, "restart", "change", "outputMode") for step in items_of(child(case, "steps"))),
-    )
-    for mode in modes:
+            message = f"with `sink: {sink}`, a kill is at `rest` or `emitted`: only these points show from outside"
+            report.add(at, message)
+    for mode in settings_of(case, "outputMode"):
         if sink in WRITTEN_SINKS and text_of(mode) == "update":
-            report.add(
-                mode or case,
-                f"`sink: {sink}` takes no updates: use append" + (" or complete" if sink != "files" else ""),
-            )
+            other = " or complete" if sink != "files" else ""
+            report.add(mode, f"`sink: {sink}` takes no updates: use append{other}")
 
 
 def check_streams(case: Node, report: Report) -> None:
@@ -96,12 +84,11 @@ def check_streams(case: Node, report: Report) -> None:
     names = [str(entry.key.value) for entry in declared.entries]
     read: set[str] = set()
     queries = [query for query, _ in queries_of(case)]
-    for operation in chain.from_iterable(map(operations_in, queries)):
-        for stream in _streams_of(operation):
-            if (name := text_of(stream)) is not None:
-                read.add(name)
-                if name not in names:
-                    report.add(stream, unknown("stream", name, names))
+    for stream in chain.from_iterable(map(_streams_of, chain.from_iterable(map(operations_in, queries)))):
+        if (name := text_of(stream)) is not None:
+            read.add(name)
+            if name not in names:
+                report.add(stream, unknown("stream", name, names))
     # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
     all_known = all(map(report.is_valid, queries)) and read <= set(names)
     for entry in declared.entries:
@@ -120,11 +107,9 @@ def check_streams(case: Node, report: Report) -> None:
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:
-    for step in items_of(child(case, "steps")):
-        yield from entries_of(child(step, "add"))
-        yield from entries_of(child(step, "restart", "add"))
-        for entry in items_of(child(step, "backlog")):
-            yield from entries_of(entry)
+    for step in items_of(case, "steps"):
+        for arriving in (child(step, "add"), child(step, "restart", "add"), *items_of(step, "backlog")):
+            yield from entries_of(arriving)
 
 
 def _check_row(row: Node, schema: Schema, report: Report) -> None:
@@ -164,15 +149,15 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
     sources = {str(entry.key.value): child(entry.value, "source") for entry in declared.entries}
     topics = {name for name, source in sources.items() if text_of(source) == KAFKA}
     tables = [source for source in sources.values() if source is not None and text_of(source) in TABLE_FORMATS]
-    for step in items_of(child(case, "steps")):
-        for grown in entries_of(child(step, "restart", "change", "partitions")):
+    for step in items_of(case, "steps"):
+        for grown in entries_of(step, "restart", "change", "partitions"):
             if grown.key.value not in topics:
                 report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
         aged = child(step, "restart", "agedOut")
         if aged is not None and not topics and not tables:
             message = "no stream has `source: kafka`, `delta` or `iceberg`, whose records could be gone"
             report.add(aged, message)
-        for altered in (*entries_of(child(step, "alter")), *entries_of(child(step, "restart", "alter"))):
+        for altered in (*entries_of(step, "alter"), *entries_of(step, "restart", "alter")):
             if text_of(sources.get(str(altered.key.value))) not in TABLE_FORMATS:
                 report.add(altered.key, f"{altered.key.value!r} is not a stream with `source: delta` or `iceberg`")
     for table in tables if topics else ():
@@ -181,19 +166,19 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
 
 def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
     """Report rows that cannot be records of the stream's topic, if it has one."""
-    if text_of(child(stream, "source")) != KAFKA:
+    if text_of(stream, "source") != KAFKA:
         return
     grown = ("restart", "change", "partitions", str(arrival.key.value))
-    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(child(case, "steps")))]
+    given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(case, "steps"))]
     counts = (node.value for node in given if isinstance(node, Scalar))
     partitions = max((count for count in counts if isinstance(count, int)), default=1)
-    placed = items_of(child(arrival.value, "partitions"))
+    placed = items_of(arrival.value, "partitions")
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
         message = f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
         report.add(placed[partitions], message)
     names = [field.name for field in schema.fields]
-    column = text_of(child(stream, "timestamp"))
+    column = text_of(stream, "timestamp")
     if column not in names:
         return
     place = names.index(column)
@@ -215,11 +200,10 @@ class _Expected:
     query: int
     """The number of the query that the step runs, from 0."""
     complete: bool
-    """Whether the step runs in complete mode."""
 
 
 def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
-    """Expected rows must have the ``columns`` of their query's result, if known, and must not contradict the rows of their own batches."""
+    """Report expected rows without the ``columns`` of their query's result, if known, and those that contradict their own batches."""
     first: dict[int, tuple[int, int]] = {}
     operators = [_most_operators(query) for query, _ in queries_of(case)]
     for expected in _expectations(case):
@@ -239,27 +223,24 @@ def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: R
 
 
 def _expectations(case: Node) -> Iterator[_Expected]:
-    steps = items_of(child(case, "steps"))
-    query, mode, ran = 0, text_of(child(case, "outputMode")), []
+    steps = items_of(case, "steps")
+    query, mode, ran = 0, text_of(case, "outputMode"), []
     for step in steps:
         change = child(step, "restart", "change")
         query += child(change, "query") is not None
-        mode = text_of(child(change, "outputMode")) or mode
+        mode = text_of(change, "outputMode") or mode
         ran.append((query, mode == "complete"))
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *ran[-1])
     numbered = step_numbers(steps)
-    for entry in items_of(child(case, "differs")):
-        for step_entry in entries_of(child(entry, "steps")):
-            number = numbered(step_entry.key.value)
-            if number is not None:
-                yield _Expected(step_entry.value, *ran[number - 1])
+    for differing in chain.from_iterable(entries_of(entry, "steps") for entry in items_of(case, "differs")):
+        if (number := numbered(differing.key.value)) is not None:
+            yield _Expected(differing.value, *ran[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
-    yield from items_of(child(expect, "rows"))
-    for batch in items_of(child(expect, "batches")):
-        yield from items_of(child(batch, "rows"))
+    for place in (expect, *items_of(expect, "batches")):
+        yield from items_of(place, "rows")
 
 
 def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
@@ -273,12 +254,12 @@ def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
 
 
 def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
-    """`rows` are those of all batches, in complete mode those of the last batch."""
+    """Report `rows` that are not those of all batches, in complete mode of the last batch."""
     rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
         return
     of_batches = [child(batch, "rows") for batch in (batches.items[-1:] if expected.complete else batches.items)]
-    listed = [row for batch_rows in of_batches for row in items_of(batch_rows)]
+    listed = [*chain.from_iterable(map(items_of, of_batches))]
     all_listed = all(isinstance(batch_rows, Items) for batch_rows in of_batches)
     where = "the last of `batches` has" if expected.complete else "its `batches` have"
     if len(listed) > len(rows.items) or (all_listed and len(listed) < len(rows.items)):
@@ -288,8 +269,8 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
 
 
 def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
-    """A list per operator is not longer than the query has operators."""
-    for place in (expected.node, *items_of(child(expected.node, "batches"))):
+    """Report a list per operator that is longer than the query has operators."""
+    for place in (expected.node, *items_of(expected.node, "batches")):
         for key in ("dropped", "state"):
             counts = child(place, key)
             if isinstance(counts, Items) and most is not None and len(counts.items) > most:
@@ -298,8 +279,8 @@ def _check_counts_of_operators(expected: _Expected, most: int | None, report: Re
 
 
 def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
-    """The state after a step is that after its last batch."""
-    state, batches = child(expected, "state"), items_of(child(expected, "batches"))
+    """Report a state after the step that is not that after its last batch."""
+    state, batches = child(expected, "state"), items_of(expected, "batches")
     last = child(batches[-1], "state") if batches else None
     if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
         return
@@ -312,12 +293,11 @@ def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
 
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
-    """A row with a number that no row of the others has in its place; texts may be times in another notation."""
+    """Return a row with a number that no row of the others has in its place; texts may be times in another notation."""
     lists = [row.items for row in (*rows, *others) if isinstance(row, Items)]
     if len(lists) < len(rows) + len(others):
         return None
-    for index in range(min(map(len, lists), default=0)):
-        column = [row[index] for row in lists]
+    for column in zip(*lists, strict=False):
         if not all(isinstance(node, Scalar) and type(node.value) in (int, float) for node in column):
             continue
         left = Counter(node.plain() for node in column[: len(rows)])
@@ -329,12 +309,12 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
 
 
 def _most_operators(query: Node | None) -> int | None:
-    """How many stateful operators a query can have at most; None if SQL or code may bring any number."""
-    kinds = [kind for operation in operations_in(query) if (kind := kind_of(operation)) is not None]
+    """Return how many stateful operators a query can have at most; None if SQL or code may bring any number."""
+    kinds = [*filter(None, map(kind_of, operations_in(query)))]
     return None if any(issubclass(kind, Opaque) for kind in kinds) else sum(kind.may_keep_state for kind in kinds)
 
 
 def _streams_of(operation: Node) -> Iterator[Node]:
-    """The streams that an operation reads."""
+    """Yield the streams that an operation reads."""
     for part, node in parts_of(operation, Role.STREAM, Role.STREAMS):
         yield from (node,) if part.role is Role.STREAM else items_of(node)

@@ -43,14 +43,14 @@ class Shape(ABC):
 
     @abstractmethod
     def schema(self, definitions: Definitions) -> Json:
-        """The shape as JSON Schema draft-07."""
+        """Return the shape as JSON Schema draft-07."""
 
     def value(self, written: Json) -> Any:
-        """What the model holds for a valid value; the value itself unless the shape converts it."""
+        """Return what the model holds for a valid value; the value itself unless the shape converts it."""
         return written
 
     def check(self, node: Node, report: Report) -> bool:
-        """``validate``, and mark an invalid node as such in the report."""
+        """Report every problem in the node, and mark an invalid node as such in the report."""
         valid = self.validate(node, report)
         if not valid:
             report.mark_invalid(node)
@@ -63,7 +63,7 @@ class Shape(ABC):
 
 
 def literal(node: Node) -> str:
-    """A scalar as YAML writes it, truncated if long; "a list" or "a mapping" for the others."""
+    """Return a scalar as YAML writes it, truncated if long; "a list" or "a mapping" for the others."""
     if isinstance(node, Scalar):
         return literal_value(node.value)
     return "a list" if isinstance(node, Items) else "a mapping"
@@ -173,7 +173,7 @@ class Value(Shape):
 
 
 def count(*, nullable: bool = False) -> Value:
-    """A whole number from 0, or null if ``nullable``."""
+    """Make the shape of a whole number from 0, or null if ``nullable``."""
     return Value(
         "a count (0, 1, 2, …) or null" if nullable else "a count: 0, 1, 2, …",
         lambda value: (nullable and value is None) or (type(value) is int and value >= 0),
@@ -182,7 +182,7 @@ def count(*, nullable: bool = False) -> Value:
 
 
 def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> Value:
-    """A 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
+    """Make the shape of a 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
     kind = "a 64-bit whole number" if minimum == -(2**63) else f"a whole number of at least {minimum}"
     kind = kind if maximum == 2**63 - 1 else f"a whole number from {minimum} to {maximum}"
     return Value(
@@ -193,7 +193,7 @@ def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool
 
 
 def constant(value: Json) -> Value:
-    """A single value: true, false or null."""
+    """Make the shape of a single value: true, false or null."""
     return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
@@ -261,8 +261,6 @@ class Nullable(Wrapped):
 
 @dataclass(frozen=True)
 class ListOf(Shape):
-    """A list whose items all have the same shape."""
-
     item: Shape
     kind: str
     at_least: int = 0
@@ -275,12 +273,12 @@ class ListOf(Shape):
         if len(node.items) < self.at_least:
             return self.reject(node, report, f"must not be empty: expected {self.kind}")
         valid = [self.item.check(item, report) for item in node.items]
-        seen: set[str] = set()
+        texts: set[str] = set()
         for item in node.items if self.distinct else ():
             text = json.dumps(item.plain(), sort_keys=True, default=str)
-            if text in seen:
+            if text in texts:
                 report.add(item, f"duplicate {literal(item)}")
-            seen.add(text)
+            texts.add(text)
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -402,7 +400,7 @@ class Record(Shape):
         return {**schema, "minProperties": self.at_least} if self.at_least else schema
 
     def value(self, written: Json) -> dict[str, Any]:
-        """Field of the model → its value, for the keys that are present."""
+        """Return the values by the field of the model, for the keys that are present."""
         return {self.keys[name].field or name: self.keys[name].shape.value(item) for name, item in written.items()}
 
 
@@ -530,7 +528,7 @@ class EmptyMapping(Shape):
 
 
 def one_or_many(item: Shape, kind: str) -> Shape:
-    """A value, or a list of at least one value; always a tuple in the model."""
+    """Make the shape of a value, or a list of at least one; always a tuple in the model."""
     return ByKind(kind, scalar=Converted(item, lambda value: (value,)), items=ListOf(item, kind, at_least=1))
 
 

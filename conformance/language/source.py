@@ -44,7 +44,7 @@ class Scalar(SourceLocation):
         return self.value
 
     def at(self, offset: int) -> SourceLocation:
-        """The position of a character of its text, or of the whole scalar if unknown."""
+        """Return the position of a character of its text, or of the whole scalar if unknown."""
         return self if self.indent is None else SourceLocation(self.line, self.column + self.indent + offset)
 
 
@@ -65,12 +65,12 @@ class Entries(SourceLocation):
         return {entry.key.value: entry for entry in self.entries}
 
     def get(self, key: str) -> Node | None:
-        """The value of the key; None if absent."""
+        """Return the value of the key; None if absent."""
         entry = self._by_key.get(key)
         return entry.value if entry else None
 
     def key(self, key: str) -> SourceLocation:
-        """The position of the key, or of the mapping if absent."""
+        """Return the position of the key, or of the mapping if absent."""
         entry = self._by_key.get(key)
         return entry.key if entry else self
 
@@ -89,36 +89,40 @@ class Items(SourceLocation):
 Node: TypeAlias = Scalar | Entries | Items
 
 
-def items_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list; empty if it is not a list."""
-    return node.items if isinstance(node, Items) else ()
-
-
-def each_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list, or the value that stands in place of a list; empty for a mapping."""
-    return (node,) if isinstance(node, Scalar) else items_of(node)
-
-
-def entries_of(node: Node | None) -> Iterator[Entry]:
-    """The entries of a mapping; empty if it is not a mapping."""
-    return iter(node.entries if isinstance(node, Entries) else ())
-
-
 def child(node: Node | None, *keys: str) -> Node | None:
-    """The value below keys of nested mappings; None if a key is absent or a node above it is not a mapping."""
+    """Return the value below keys of nested mappings; None if a key is absent or a node above it is not a mapping."""
     for key in keys:
         node = node.get(key) if isinstance(node, Entries) else None
     return node
 
 
-def text_of(node: Node | None) -> str | None:
-    """The text of a scalar; None if it is not text."""
+def items_of(node: Node | None, *keys: str) -> tuple[Node, ...]:
+    """Return the items of a list, below keys; empty if it is not a list."""
+    node = child(node, *keys)
+    return node.items if isinstance(node, Items) else ()
+
+
+def each_of(node: Node | None, *keys: str) -> tuple[Node, ...]:
+    """Return the items of a list, or the value that stands in place of a list; empty for a mapping."""
+    node = child(node, *keys)
+    return (node,) if isinstance(node, Scalar) else items_of(node)
+
+
+def entries_of(node: Node | None, *keys: str) -> Iterator[Entry]:
+    """Return the entries of a mapping, below keys; empty if it is not a mapping."""
+    node = child(node, *keys)
+    return iter(node.entries if isinstance(node, Entries) else ())
+
+
+def text_of(node: Node | None, *keys: str) -> str | None:
+    """Return the text of a scalar, below keys; None if it is not text."""
+    node = child(node, *keys)
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 
 def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> Node:
-    """The node with each value at a path of keys changed, the same node where nothing changes; ``*`` in the path stands for every item of a
-    list or value of a mapping."""
+    """Change each value at a path of keys, where ``*`` stands for every item of a list or value of a mapping; return the same node where
+    nothing changes."""
     if not path:
         return change(node)
     key, rest = path[0], path[1:]
@@ -137,7 +141,7 @@ def changed(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -
 
 
 def node_of(value: Json, place: SourceLocation, indent: int | None = 0) -> Node:
-    """The node of a plain value, with the same position for everything in it; ``indent`` is that of its scalars."""
+    """Return the node of a plain value, with the same position for everything in it; ``indent`` is that of its scalars."""
     if isinstance(value, Mapping):
         pairs = ((Scalar(place.line, place.column, key), node_of(item, place, indent)) for key, item in value.items())
         return Entries(place.line, place.column, tuple(Entry(key, item) for key, item in pairs))
@@ -147,7 +151,7 @@ def node_of(value: Json, place: SourceLocation, indent: int | None = 0) -> Node:
 
 
 def inside(node: Node, path: tuple[str | int, ...]) -> Node:
-    """The node at a path of keys and indices, or its nearest existing ancestor."""
+    """Return the node at a path of keys and indices, or its nearest existing ancestor."""
     for step in path:
         below: Node | None = None
         if isinstance(node, Entries):
@@ -162,25 +166,25 @@ def inside(node: Node, path: tuple[str | int, ...]) -> Node:
 
 SHOWN = 30
 """How many allowed names a message lists."""
-LOOKED_AT = 2_000
+MOST_COMPARED = 2_000
 """How many names are compared with a word at most, which is slow."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The most similar known name, ignoring case; None if none is similar."""
-    by_lower = {name.lower(): name for name in islice(known, LOOKED_AT)}
+    """Return the most similar known name, ignoring case; None if none is similar."""
+    by_lower = {name.lower(): name for name in islice(known, MOST_COMPARED)}
     return next((by_lower[near] for near in get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)), None)
 
 
 def similar(word: str, known: Iterable[str]) -> str | None:
-    """The known name that a word is a slip of; None if it may be meant as it stands."""
+    """Return the known name that a word is a slip of; None if it may be meant as it stands."""
     return next(iter(get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)), None)
 
 
 def unknown(
     what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None, *, where: str = ""
 ) -> str:
-    """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar; ``where`` follows the word.
+    """Say ``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar; ``where`` follows the word.
 
     ``synonyms`` are words that are not allowed, each with the allowed word that it means."""
     names = list(known)
@@ -204,7 +208,7 @@ class Problem:
     message: str
 
     def render(self, relative_to: Path | None = None) -> str:
-        """``file:line:column: message``, with the path relative to a directory that contains it."""
+        """Return ``file:line:column: message``, with the path relative to a directory that contains it."""
         shown = self.path
         if relative_to is not None and shown.is_relative_to(relative_to):
             shown = shown.relative_to(relative_to)
@@ -233,12 +237,11 @@ class Report:
     _invalid: set[int] = field(default_factory=set)
 
     def add(self, place: SourceLocation, message: str) -> None:
-        """Add a problem; raises `InvalidCase` after so many that nobody reads more."""
+        """Add a problem; raise `InvalidCase` after so many that nobody reads more."""
         self.problems.append(Problem(self.path, place.line, place.column, message))
         if len(self.problems) == MAX_PROBLEMS:
-            self.problems.append(
-                Problem(self.path, 0, 0, f"more than {MAX_PROBLEMS} problems; the rest is not looked for")
-            )
+            message = f"more than {MAX_PROBLEMS} problems; the rest is not looked for"
+            self.problems.append(Problem(self.path, 0, 0, message))
             raise InvalidCase(self.problems)
 
     def forbid(self, node: Node | None, key: str, message: str) -> bool:
@@ -253,7 +256,7 @@ class Report:
         self._invalid.add(id(node))
 
     def is_valid(self, node: Node | None) -> bool:
-        """Whether the node exists and its shape check passed, including everything below it."""
+        """Return whether the node exists and its shape check passed, including everything below it."""
         return node is not None and id(node) not in self._invalid
 
 
@@ -279,7 +282,7 @@ _FIRST_OF_OTHERS = frozenset("~nNtTfF+-.0123456789")
 
 
 def read_yaml(path: Path, report: Report) -> Node | None:
-    """The only document in a file; problems go into the report. None if reading stopped: the file cannot be opened, is not UTF-8, not
+    """Read the only document in a file; problems go into the report. None if reading stopped: the file cannot be opened, is not UTF-8, not
     YAML, not exactly one document, too large, too deeply nested or an alias bomb. Duplicate keys and tags do not stop it."""
     try:
         return _composed(_text(path), report)
@@ -291,7 +294,7 @@ def read_yaml(path: Path, report: Report) -> Node | None:
 
 
 def resolve(text: str) -> str | int | float | Decimal | bool | None:
-    """The value of a plain scalar in the core schema; a number that a double cannot represent exactly is a ``Decimal``."""
+    """Return the value of a plain scalar in the core schema; a number that a double cannot represent exactly is a ``Decimal``."""
     if text and text[0] not in _FIRST_OF_OTHERS:
         return text
     if _NULL.fullmatch(text):

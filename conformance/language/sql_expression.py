@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from conformance.core.data import read_data
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
+from conformance.core.values import INTEGERS
 from conformance.language.source import similar
 
-Kind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
+TokenKind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)"
@@ -39,7 +40,7 @@ _QUOTES = {"'": "a string", '"': "a string", "`": "a quoted name"}
 
 @dataclass(frozen=True)
 class Token:
-    kind: Kind
+    kind: TokenKind
     text: str
     offset: int
     """The position of its first character in the whole text, from 0."""
@@ -60,7 +61,7 @@ class Token:
         return self.kind == "mark" and self.text in marks
 
 
-class NotReadable(ValueError):
+class NotTokenized(ValueError):
     """The text has something that is not read here; ``offset`` is its position, from 0."""
 
     def __init__(self, offset: int, reason: str, *, is_mistake: bool = False) -> None:
@@ -73,22 +74,22 @@ class NotReadable(ValueError):
 
 @lru_cache(4096)
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """The tokens of an expression or a statement, and an ``end``; raises `NotReadable` for what is not read here, such as a comment."""
+    """Return the tokens of an expression or a statement, and an ``end``; raise `NotTokenized` for what is not read, such as a comment."""
     # Spark replaces variables before it reads the text, in strings too.
     if variable := _NOT_READ[0][0].search(text):
-        raise NotReadable(variable.start(), _NOT_READ[0][1])
+        raise NotTokenized(variable.start(), _NOT_READ[0][1])
     read = []
     at = 0
     while at < len(text):
         for pattern, reason in _NOT_READ:
             if pattern.match(text, at):
-                raise NotReadable(at, reason)
+                raise NotTokenized(at, reason)
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             if text[at] in _QUOTES:
                 reason = f"{_QUOTES[text[at]]} is not closed: {text[at]} has no counterpart"
-                raise NotReadable(at, reason, is_mistake=True)
-            raise NotReadable(at, f"unexpected {text[at]!r} in Spark SQL")
+                raise NotTokenized(at, reason, is_mistake=True)
+            raise NotTokenized(at, f"unexpected {text[at]!r} in Spark SQL")
         if token.lastgroup != "space":
             read.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = token.end()
@@ -102,7 +103,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
-    """Index of each opening bracket → index of its counterpart; raises `NotReadable` if a bracket has none."""
+    """Return by the index of each opening bracket that of its counterpart; raise `NotTokenized` if a bracket has none."""
     pairs: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -111,12 +112,12 @@ def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
         elif token.is_mark(")", "]"):
             if not opened or tokens[opened[-1]].text + token.text not in ("()", "[]"):
                 reason = f"{token.text!r} has no counterpart: is a bracket missing before it?"
-                raise NotReadable(token.offset, reason, is_mistake=True)
+                raise NotTokenized(token.offset, reason, is_mistake=True)
             pairs[opened.pop()] = index
     if opened:
         left = tokens[opened[-1]]
         reason = f"{left.text!r} is not closed: is a bracket missing at the end?"
-        raise NotReadable(left.offset, reason, is_mistake=True)
+        raise NotTokenized(left.offset, reason, is_mistake=True)
     return pairs
 
 
@@ -144,7 +145,7 @@ def functions() -> Functions:
 
 
 def calls(tokens: tuple[Token, ...]) -> Iterator[int]:
-    """The indices of the names that are called: words and quoted names before ``(`` that are neither grammar nor an alias."""
+    """Yield the indices of the names that are called: words and quoted names before ``(`` that are neither grammar nor an alias."""
     for index, token in enumerate(tokens[:-1]):
         if not token.name or not tokens[index + 1].is_mark("(") or token.keyword in CALLING_WORDS:
             continue
@@ -153,7 +154,7 @@ def calls(tokens: tuple[Token, ...]) -> Iterator[int]:
 
 
 def _names_only(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether only names and numbers stand before the next ``)``: the columns of an alias, or the arguments of a type."""
+    """Return whether only names and numbers stand before the next ``)``: the columns of an alias, or the arguments of a type."""
     while tokens[index].name or tokens[index].kind == "number" or tokens[index].is_mark(","):
         index += 1
     return tokens[index].is_mark(")")
@@ -192,14 +193,14 @@ _DEEPEST = 20
 """Calls within calls whose type is followed."""
 _MOST_NAMES = 20
 """Unknown functions of a text for which a similar function is searched, which is slow."""
-_GENERATORS = words(
+GENERATORS = words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
     "variant_explode_outer"
 )
 
 
 @dataclass(frozen=True)
-class Column:
+class QueryColumn:
     """A column of a query; its name is empty, and its type None, if unknown."""
 
     name: str
@@ -223,20 +224,20 @@ class Reference:
 
 
 def readable(text: str) -> tuple[Token, ...]:
-    """The tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
+    """Return the tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
     try:
         return tokens_of(text)[:-1]
-    except NotReadable:
+    except NotTokenized:
         return ()
 
 
 def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
-    """The first mistake of syntax in an expression, which an ``alias`` without AS may end, or a ``statement``, if there is one.
+    """Yield the first mistake of syntax in an expression, which an ``alias`` without AS may end, or a ``statement``, if there is one.
 
     With ``part``, only brackets, quotes and the first word are looked at."""
     try:
         tokens = tokens_of(text)
-    except NotReadable as unread:
+    except NotTokenized as unread:
         if unread.is_mistake:
             yield Mistake(unread.offset, unread.reason)
         return
@@ -262,7 +263,7 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 
 
 def unknown_functions(text: str) -> Iterator[Mistake]:
-    """Functions that do not exist but are spelled nearly as a function that does; any other may be registered by somebody."""
+    """Yield functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
     tokens = readable(text)
     known = functions().allowed | frozenset(functions().needs_code)
     called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))]
@@ -272,7 +273,7 @@ def unknown_functions(text: str) -> Iterator[Mistake]:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """The columns that an expression certainly reads; those of an expression with a subquery or a lambda function are not known."""
+    """Yield the columns that an expression certainly reads; those of an expression with a subquery or a lambda function are not known."""
     tokens = readable(text)
     if any(token.keyword in ("select", "from", "values", "over") or token.text in ("->", "=>") for token in tokens):
         return
@@ -292,14 +293,14 @@ def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
             yield Reference(tuple(token.name for token in tokens[start:after:2]), tokens[start].offset)
 
 
-def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
-    """The columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
+def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[QueryColumn, ...] | None:
+    """Return the columns that an expression makes of those in ``scope``, by name in lower case; None if unknown."""
     if not tokens:
         return None
     if tokens[-1].is_mark("*"):
         type = scope.get(tokens[0].name) if len(tokens) == 3 else None
-        return tuple(Column(field.name, field.type) for field in type.fields) if type and type.fields else None
-    if any(token.name in _GENERATORS and at.is_mark("(") for token, at in pairwise(tokens)):
+        return tuple(QueryColumn(field.name, field.type) for field in type.fields) if type and type.fields else None
+    if any(token.name in GENERATORS and at.is_mark("(") for token, at in pairwise(tokens)):
         return None
     name = ""
     if len(tokens) >= 3 and tokens[-2].keyword == "as" and tokens[-1].name:
@@ -308,11 +309,11 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
-    return (Column(name or _own_name(tokens), _type_of(tokens, scope)),)
+    return (QueryColumn(name or _own_name(tokens), _type_of(tokens, scope)),)
 
 
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
-    """Why a token cannot follow the one before it."""
+    """Return why a token cannot follow the one before it."""
     token = tokens[index]
     if index == 0:
         return f"something is missing before {token.text!r}" if token.is_mark(",") or _needs_left(token) else None
@@ -329,7 +330,7 @@ def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
 
 
 def _wrong_clause(tokens: tuple[Token, ...], index: int) -> str | None:
-    """Why a clause of a statement cannot go on like this. Many words of clauses are names too, so another word must follow."""
+    """Return why a clause of a statement cannot go on like this. Many words of clauses are names too, so another word must follow."""
     token, after = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
     if not index or after.kind != "word" or after.keyword in _GRAMMAR:
         return None
@@ -347,18 +348,18 @@ def _wrong_clause(tokens: tuple[Token, ...], index: int) -> str | None:
 
 
 def _needs_left(token: Token) -> bool:
-    """Whether a token is an operator that needs an operand on its left; ``*`` is also a column, and ``<`` opens types."""
+    """Return whether a token is an operator that needs an operand on its left; ``*`` is also a column, and ``<`` opens types."""
     return token.kind == "mark" and token.text in _BINARY and token.text not in ("*", ".", "<", "+", "-")
 
 
 def _ends_type(token: Token, tokens: tuple[Token, ...]) -> bool:
-    """Whether a ``>`` may end a type, as in ``ARRAY<INT>``."""
+    """Return whether a ``>`` may end a type, as in ``ARRAY<INT>``."""
     opened = (word.keyword in ("array", "map", "struct") and after.is_mark("<") for word, after in pairwise(tokens))
     return token.is_mark(">") and any(opened)
 
 
 def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
-    """Why an expression cannot end before this token."""
+    """Return why an expression cannot end before this token."""
     token, before = tokens[index], tokens[index - 1]
     if before.is_mark("*") and (index == 1 or not _ends_operand(tokens[index - 2])):
         return None  # all columns
@@ -371,12 +372,12 @@ def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
 
 
 def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
-    """Whether an operand stands behind another without an operator between them."""
+    """Return whether an operand stands behind another without an operator between them."""
     if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR | _OTHER_WORDS:
         return False
     if token.kind == "text" and (before.kind == "text" or before.keyword in _TYPED):
         return False  # two strings are one, and DATE '2024-01-01' is a value
-    return token.kind == "word" or not any(each.keyword == "interval" for each in tokens)
+    return token.kind == "word" or not any(other.keyword == "interval" for other in tokens)
 
 
 _TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
@@ -394,7 +395,7 @@ def _ends_operand(token: Token) -> bool:
 
 
 def _reads(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether a token is the first part of a column's name."""
+    """Return whether a token is the first part of a column's name."""
     token = tokens[index]
     if not token.name or token.keyword in _GRAMMAR:
         return False
@@ -411,7 +412,7 @@ def _reads(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
-    """Where types and lists of aliases stand: from AS to the end of a cast, and ``AS (a, b)``."""
+    """Yield the places of types and lists of aliases: from AS to the end of a cast, and ``AS (a, b)``."""
     pairs = closing(tokens)
     for opening, end in pairs.items():
         if opening and tokens[opening - 1].keyword == "as":
@@ -422,7 +423,7 @@ def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
 
 
 def split(tokens: tuple[Token, ...], between: str = ",") -> Iterator[tuple[Token, ...]]:
-    """The tokens before, between and after the commas, or another word, that stand outside brackets."""
+    """Yield the tokens before, between and after the commas, or another word, that stand outside brackets."""
     depth, begin = 0, 0
     for index, token in enumerate(tokens):
         depth += token.is_mark("(", "[") - token.is_mark(")", "]")
@@ -433,27 +434,25 @@ def split(tokens: tuple[Token, ...], between: str = ",") -> Iterator[tuple[Token
 
 
 def _chain(tokens: tuple[Token, ...]) -> tuple[str, ...]:
-    """The parts of a name; empty if the tokens are anything else."""
+    """Return the parts of a name; empty if the tokens are anything else."""
     odd, even = tokens[1::2], tokens[::2]
     right = len(tokens) % 2 == 1 and all(token.is_mark(".") for token in odd) and all(token.name for token in even)
     return tuple(token.text.strip("`") for token in even) if right else ()
 
 
 def _call(tokens: tuple[Token, ...]) -> str:
-    """The function, if the tokens are nothing but its call; else empty."""
+    """Return the function, if the tokens are nothing but its call; else empty."""
     if len(tokens) < 3 or not tokens[0].name or not tokens[1].is_mark("("):
         return ""
     return tokens[0].name if closing(tokens)[1] == len(tokens) - 1 else ""
 
 
 def _own_name(tokens: tuple[Token, ...]) -> str:
-    if parts := _chain(tokens):
-        return parts[-1]
-    return _window(tokens)
+    return parts[-1] if (parts := _chain(tokens)) else _window(tokens)
 
 
 def window_called(text: str) -> str:
-    """``window`` or ``session_window``, if an expression is nothing but its call; else empty."""
+    """Return ``window`` or ``session_window``, if an expression is nothing but its call; else empty."""
     return _window(readable(text))
 
 
@@ -482,10 +481,10 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], de
     argument = next(split(tokens[2:-1])) if name else ()
     if not argument or depth == _DEEPEST:
         return None
-    of = _type_of(argument, scope, depth + 1)
-    if name in _SAME_TYPE:
-        return of
-    whole = of is not None and of.name in ("tinyint", "smallint", "int", "bigint")
+    argument_type = _type_of(argument, scope, depth + 1)
+    if argument_type is None or name in _SAME_TYPE:
+        return argument_type
+    whole = argument_type.name in INTEGERS
     if name == "sum" and whole:
         return BIGINT
-    return DOUBLE if name in ("sum", "avg") and of is not None and (whole or of.name in ("float", "double")) else None
+    return DOUBLE if name in ("sum", "avg") and (whole or argument_type.name in ("float", "double")) else None

@@ -24,7 +24,7 @@ from conformance.core.case import (
 )
 from conformance.core.observation import GENERIC
 from conformance.core.operations import OutputMode
-from conformance.language.pipelines import PIPELINE
+from conformance.language.pipelines import PIPELINE, settings_of
 from conformance.language.shape import (
     CONF_VALUE,
     REGULAR_EXPRESSION,
@@ -205,18 +205,14 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(
-                NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", at_least=1
-            ),
+            MapOf(NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", 1),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },
     at_least=1,
     description="What changes at the restart.",
 )
-_ALTERED = MapOf(
-    NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", at_least=1
-)
+_ALTERED = MapOf(NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", 1)
 _PART = Choice("part of a checkpoint", get_args(CheckpointPart))
 _DAMAGE = Record(
     "`damage`",
@@ -252,7 +248,6 @@ _RESTART = Record(
         "agedOut": Key(
             constant(True),
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
-            field="aged_out",
         ),
         "alter": Key(
             _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."
@@ -267,7 +262,7 @@ _RESTART = Record(
 
 
 def _aligned(entries: Sequence[Mapping[str, Any]]) -> Backlog:
-    """A stream that an entry does not name gets a batch without rows, so that entries stay aligned."""
+    """Give a stream that an entry does not name a batch without rows, so that entries stay aligned."""
     streams = list(dict.fromkeys(stream for entry in entries for stream in entry))
     nothing = ARRIVING.value([])
     return Backlog(entries=tuple({stream: entry.get(stream, nothing) for stream in streams} for entry in entries))
@@ -330,10 +325,10 @@ STEPS = Converted(
 
 
 def check_steps(case: Node, report: Report) -> None:
-    steps = items_of(child(case, "steps"))
+    steps = items_of(case, "steps")
     _check_something_to_replay(steps, report)
     numbers: dict[str, int] = {}
-    trigger = text_of(child(case, "trigger"))
+    trigger = text_of(case, "trigger")
     for number, step in enumerate(steps, 1):
         node = child(step, "name")
         name = text_of(node)
@@ -343,48 +338,44 @@ def check_steps(case: Node, report: Report) -> None:
             report.forbid(step, "start", f"`start` must be the first step, but is step {number}")
         _check_kill(child(step, "restart"), report)
         backlog = child(step, "backlog")
-        entries = items_of(backlog)
-        names_a_stream = any(any(entries_of(entry)) for entry in entries)
-        if backlog is not None and entries and not names_a_stream and report.is_valid(backlog):
+        nameless = not any(any(entries_of(entry)) for entry in items_of(backlog))
+        if backlog is not None and items_of(backlog) and nameless and report.is_valid(backlog):
             report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
-        trigger = text_of(child(step, "restart", "change", "trigger")) or trigger
+        trigger = text_of(step, "restart", "change", "trigger") or trigger
         if trigger == "once":
             message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
             report.forbid(step, "backlog", message)
     _check_ends_at_an_error(case, steps, report)
     _check_kinds_of_batches(case, steps, report)
     expectations = [child(step, "expect") for step in steps]
-    for entry in items_of(child(case, "differs")):
-        expectations += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
-    modes = [child(case, "outputMode"), *(child(step, "restart", "change", "outputMode") for step in steps)]
-    sorts = "complete" in map(text_of, modes)
+    for entry in items_of(case, "differs"):
+        expectations += [child(entry, "expect"), *(change.value for change in entries_of(entry, "steps"))]
+    sorts = "complete" in map(text_of, settings_of(case, "outputMode"))
     for expect in expectations:
         if not sorts:
-            report.forbid(
-                expect, "inOrder", "`inOrder` requires `outputMode: complete`: Spark sorts the rows of no other"
-            )
+            message = "`inOrder` requires `outputMode: complete`: Spark sorts the rows of no other"
+            report.forbid(expect, "inOrder", message)
         for key in (entry.key for entry in entries_of(expect)) if isinstance(child(expect, "error"), Entries) else ():
             if key.value != "error":
                 report.add(key, f"remove `{key.value}`: with an expected `error`, nothing else is checked")
 
 
 def step_numbers(steps: tuple[Node, ...]) -> Callable[[object], int | None]:
-    """What tells the number of the step with a number or name; None if there is no such step."""
-    names = [text_of(child(step, "name")) for step in steps]
+    """Return a function from the number or name of a step to its number, or None if there is no such step."""
+    names = [text_of(step, "name") for step in steps]
     numbers: dict[object, int] = {name: number for number, name in reversed([*enumerate(names, 1)]) if name is not None}
     numbers |= {number: number for number in range(1, len(steps) + 1)}
     return lambda reference: numbers.get(reference) if type(reference) in (int, str) else None
 
 
 def is_driven(case: Node) -> bool:
-    """Whether the steps of a case move the clock of its query."""
+    """Return whether the steps of a case move the clock of its query."""
     return isinstance(child(case, "trigger"), Entries)
 
 
 def triggers_of(case: Node) -> set[str | None]:
-    """The triggers with which the query of a case, and those of later restarts, start; None where none is given."""
-    changed = {text_of(child(step, "restart", "change", "trigger")) for step in items_of(child(case, "steps"))}
-    return {text_of(child(case, "trigger")), *changed}
+    """Return the triggers with which the query of a case, and those of later restarts, start; None where none is given."""
+    return {text_of(case, "trigger"), *map(text_of, settings_of(case, "trigger"))}
 
 
 def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
@@ -399,7 +390,7 @@ def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
 
 
 def _check_kill(restart: Node | None, report: Report) -> None:
-    """`at`, `add` and `batch` apply to `kill` only, and a kill within a micro-batch needs rows."""
+    """Report `at`, `add` and `batch` without `kill`, and a kill within a micro-batch without rows."""
     if not isinstance(restart, Entries):
         return
     if text_of(restart.get("how")) != "kill":
@@ -417,10 +408,10 @@ def _check_kill(restart: Node | None, report: Report) -> None:
 
 
 def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """Steps after an expected error need a version for which ``differs`` removes the error."""
+    """Report steps after an expected error that ``differs`` removes for no version."""
     number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
     numbered = step_numbers(steps)
-    changes = (change for entry in items_of(child(case, "differs")) for change in entries_of(child(entry, "steps")))
+    changes = (change for entry in items_of(case, "differs") for change in entries_of(entry, "steps"))
     errors = (child(change.value, "error") for change in changes if numbered(change.key.value) == number)
     removed = any(isinstance(error, Scalar) and error.value is None for error in errors)
     if number < len(steps) and not removed:
@@ -429,9 +420,11 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
 
 
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none. Not checked with `once` and
-    `availableNow`, where the step after a restart also runs the replay, and with `maxOffsetsPerTrigger`, which cuts what arrives."""
-    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(child(case, "streams"))):
+    """Report other batches, if all have a kind, than one with data for `add`, one per entry for `backlog` and none for `idle`.
+
+    Not with `once` and `availableNow`, where the step after a restart also runs the replay, nor with `maxOffsetsPerTrigger`, which cuts
+    what arrives."""
+    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(case, "streams")):
         return
     if not triggers_of(case) <= {None, "default"} or is_driven(case):
         return
@@ -445,21 +438,21 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
             number, why = 0, "nothing arrives in `idle`"
         else:
             continue
-        kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
+        kinds = [text_of(batch, "kind") for batch in items_of(batches)]
         if batches is not None and report.is_valid(batches) and None not in kinds and kinds.count("data") != number:
             report.add(batches, f"data batches listed: {kinds.count('data')}, expected {number}: {why}")
 
 
 def check_errors(case: Node, report: Report) -> None:
-    """Every expected error must name a class of one kind of error, or a part of its message."""
-    for entry in items_of(child(case, "differs")):
-        if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
+    """Report expected errors that name no class of one kind of error, and no part of its message."""
+    for entry in items_of(case, "differs"):
+        if child(entry, "unsupported") is not None and child(entry, "error") is None:
             missing = "a suite names the error by which these versions show that they lack it"
             report.add(entry, f"`error` is missing: {missing}")
     for error in _errors(case):
         if child(error, "message") is not None or not report.is_valid(error):
             continue
-        classes = each_of(child(error, "class"))
+        classes = each_of(error, "class")
         general = [name.value for name in classes if isinstance(name, Scalar) and name.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
@@ -467,12 +460,12 @@ def check_errors(case: Node, report: Report) -> None:
 
 
 def _errors(case: Node) -> list[Entries]:
-    """Every mapping that describes an expected error; ``error: null`` expects none."""
-    errors = [child(step, "expect", "error") for step in items_of(child(case, "steps"))]
-    differs, upgrades = items_of(child(case, "differs")), items_of(child(case, "upgrades"))
+    """Return every mapping that describes an expected error; ``error: null`` expects none."""
+    errors = [child(step, "expect", "error") for step in items_of(case, "steps")]
+    differs, upgrades = items_of(case, "differs"), items_of(case, "upgrades")
     for entry in differs:
         errors += [child(entry, "error"), child(entry, "expect", "error")]
     errors += [child(entry, "refused") for entry in upgrades]
     for entry in (*differs, *upgrades):
-        errors += [child(change.value, "error") for change in entries_of(child(entry, "steps"))]
+        errors += [child(change.value, "error") for change in entries_of(entry, "steps")]
     return [error for error in errors if isinstance(error, Entries)]

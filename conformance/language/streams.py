@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeAlias, get_args
 from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
-from conformance.core.values import NotAValue, canonical
+from conformance.core.values import INTEGERS, NotAValue, canonical
 from conformance.language.shape import (
     BOOLEAN,
     AnyValue,
@@ -74,11 +74,10 @@ class Ddl(Shape):
             hint = f"did you mean {near.upper()}?" if near else f"expected one of {', '.join(TYPE_NAMES).upper()}"
             report.add(node.at(wrong.offset), str(wrong) if wrong.near is None else f"{wrong}: {hint}")
             return False
-        valid = True
-        for field in schema.fields:
-            for reason in _unreadable(field.type):
-                valid = self.reject(node, report, f"column {field.name!r}: {reason}")
-        return valid
+        unreadable = [(field.name, reason) for field in schema.fields for reason in _unreadable(field.type)]
+        for name, reason in unreadable:
+            report.add(node, f"column {name!r}: {reason}")
+        return not unreadable
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
@@ -124,15 +123,15 @@ ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:0
 
 
 def rows_of(arriving: Node) -> Iterator[Node]:
-    """The rows that arrive, in all partitions."""
+    """Yield the rows that arrive, in all partitions."""
     if isinstance(arriving, Items):
         yield from arriving.items
-    for partition in items_of(child(arriving, "partitions")):
+    for partition in items_of(arriving, "partitions"):
         yield from items_of(partition)
 
 
 def _unreadable(type: DataType) -> Iterator[str]:
-    """Why Spark's JSON source, through which rows arrive, cannot read a type."""
+    """Yield why Spark's JSON source, through which rows arrive, cannot read a type."""
     if type.name in ("interval", "void", "variant"):
         yield f"rows arrive as JSON, which has no {type.name.upper()} values"
     if type.name == "map" and type.elements[0].name != "string":
@@ -224,7 +223,7 @@ STREAMS = MapOf(
 
 
 def with_sources(values: Json) -> Json:
-    """Values of a case: ``streams`` are schemas; ``topics``, ``tables`` and ``in_memory`` say which of them are not read from files."""
+    """Make ``streams`` schemas; ``topics``, ``tables`` and ``in_memory`` say which of them are not read from files."""
     schemas, topics, tables, in_memory = {}, {}, {}, set()
     for name, declared in values["streams"].items():
         stream = declared if isinstance(declared, dict) else {"schema": declared}
@@ -239,12 +238,12 @@ def with_sources(values: Json) -> Json:
 
 
 def ddl_of(declared: Node | None) -> Node | None:
-    """The DDL schema of a declared stream."""
+    """Return the DDL schema of a declared stream."""
     return child(declared, "schema") if isinstance(declared, Entries) else declared
 
 
 def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
-    """The streams whose schemas are valid."""
+    """Return the streams whose schemas are valid."""
     return {
         str(entry.key.value): parse_schema(str(text_of(ddl_of(entry.value))))
         for entry in entries_of(node)
@@ -252,16 +251,12 @@ def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
     }
 
 
-_INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
-_NUMBERS = frozenset({"float", "real", "double", "decimal", "dec", "numeric"})
-
-
 class NotRows(Exception):
     """A file cannot be read as rows; the text says why."""
 
 
 def rows_in(file: BinaryIO, suffix: str, columns: Mapping[str, DataType]) -> Rows:
-    """The rows of a file whose name has a suffix of ``FORMATS``, one at a time; a value of CSV is text unless its column has another
+    """Yield the rows of a file whose name has a suffix of ``FORMATS``, one at a time; a value of CSV is text unless its column has another
     type. Raises `NotRows` if the file is not in this format."""
     try:
         yield from _READERS[suffix.lower()](file, columns)
@@ -287,7 +282,7 @@ def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
 
 
 def _csv(file: BinaryIO, columns: Mapping[str, DataType]) -> Rows:
-    """The first line names the columns; an empty field is null."""
+    """Yield the rows of CSV, whose first line names the columns; an empty field is null."""
     reader = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True)
     names = reader.fieldnames or ()
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -302,9 +297,9 @@ def _of_text(text: str, type: DataType | None) -> Json:
     if text == "" or type is None:
         return text or None
     try:
-        if type.name in _INTEGERS:
+        if type.name in INTEGERS:
             return int(text)
-        if type.name in _NUMBERS:
+        if type.name in ("float", "double", "decimal"):
             return Decimal(text)
     except (ValueError, InvalidOperation):
         return text  # the check of the row says what is wrong with it
@@ -337,7 +332,7 @@ def _of_arrow(value: Any) -> Json:
         case float():
             return Decimal(repr(value))
         case list():
-            return [_of_arrow(item) for item in value]
+            return [*map(_of_arrow, value)]
         case dict():
             return {name: _of_arrow(item) for name, item in value.items()}
         case _:
@@ -359,8 +354,8 @@ _MAX_ROWS = 100_000
 
 
 def with_rows(case: Node, report: Report) -> Node:
-    """The case as written, where each ``{file: …}`` of rows is the list of the rows in that file. The report, whose path is that of the
-    case, gets a problem for each file that cannot be read."""
+    """Replace each ``{file: …}`` of rows by the list of the rows in that file. The report, whose path is that of the case, gets a problem
+    for each file that cannot be read."""
 
     streams = child(case, "streams")
 
@@ -380,7 +375,7 @@ def with_rows(case: Node, report: Report) -> Node:
 
 
 def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
-    """The rows of a file in place of its name, the only key of ``arriving``."""
+    """Return the rows of a file in place of its name, the only key of ``arriving``."""
     name = child(arriving, "file")
     if name is None or len(tuple(entries_of(arriving))) != 1:
         return arriving
@@ -402,7 +397,7 @@ def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
 
 
 def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:
-    """The rows of a file, with every column of the schema; ``name``: of the file, as the case writes it."""
+    """Yield the rows of a file, with every column of the schema; ``name``: of the file, as the case writes it."""
     if path.suffix.lower() not in FORMATS:
         raise NotRows(f"{name!r} has no rows that are known: expected a file ending in {', '.join(FORMATS)}")
     try:

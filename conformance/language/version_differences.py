@@ -88,14 +88,13 @@ class _Range(ByKind):
         return VersionRange.parse(written)
 
 
-RANGE = Definition(
-    _Range(_OneRange.kind, scalar=_OneRange(), items=ListOf(_OneRange(), _OneRange.kind, at_least=1)), "versions"
-)
+_ALTERNATIVES = ListOf(_OneRange(), _OneRange.kind, at_least=1)
+RANGE = Definition(_Range(_OneRange.kind, scalar=_OneRange(), items=_ALTERNATIVES), "versions")
 
 
 @cache
 def _unknown_versions(text: str) -> list[tuple[str, str]]:
-    """Operator and version of each bound that is no release, and not what releases begin with: 3 and 3.5 of 3.5.1."""
+    """Return operator and version of each bound that is no release, and not what releases begin with: 3 and 3.5 of 3.5.1."""
     known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
     bounds = ((bound.operator, bound.version) for bound in sorted(SpecifierSet(text), key=str))
     return [bound for bound in bounds if tuple(bound[1].removesuffix(".*").split(".")) not in known]
@@ -140,10 +139,9 @@ class _DiffersEntry(_Entry):
     def validate(self, node: Node, report: Report) -> bool:
         valid = super().validate(node, report)
         if not isinstance(node, Entries):
-            return valid
+            return False
         kinds = check_one_kind(node, "differs", DIFFERS_KINDS, report)
-        if _check_link(node, report):
-            valid = False
+        valid &= not _check_link(node, report)
         if "unsupported" in kinds:
             for other, why in (("because", "`unsupported` is the reason"), ("bug", "`unsupported` is not a bug")):
                 if report.forbid(node, other, f"remove `{other}`: {why}"):
@@ -166,7 +164,7 @@ class _DiffersEntry(_Entry):
 
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
-    """The kinds that an entry has; none and several are reported."""
+    """Return the kinds that an entry has; none and several are reported."""
     present = [kind for kind in kinds if entry.get(kind) is not None]
     if not present:
         report.add(entry, f"an entry of `{key}` needs one of {', '.join(kinds)}")
@@ -220,12 +218,8 @@ _INTERFACE = Choice("interface", get_args(Interface))
 _UPGRADE = {
     "from": Key(RANGE, "The versions that wrote the checkpoint; any if absent."),
     "to": Key(RANGE, "The versions that resume it; any if absent."),
-    "writtenBy": Key(
-        _INTERFACE, "How the query that wrote it reached Spark; either way if absent.", field="written_by"
-    ),
-    "resumedBy": Key(
-        _INTERFACE, "How the query that resumes it reaches Spark; either way if absent.", field="resumed_by"
-    ),
+    "writtenBy": Key(_INTERFACE, "How the query that wrote it reached Spark; either way if absent."),
+    "resumedBy": Key(_INTERFACE, "How the query that resumes it reaches Spark; either way if absent."),
     "cuts": Key(
         one_or_many(integer(2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
@@ -263,33 +257,32 @@ SHARED_UPGRADES = MapOf(
 
 
 def check_shared_upgrades(entries: Entries, report: Report) -> None:
-    """Entries of ``upgrades.yaml`` without exactly one kind, and steps that are not numbers: the cases name theirs differently."""
+    """Report entries of ``upgrades.yaml`` without exactly one kind, and steps that are no numbers: each case names its own."""
     for entry in entries_of(entries):
         if isinstance(entry.value, Entries):
             check_one_kind(entry.value, "upgrades.yaml", UPGRADE_KINDS, report)
-        for change in entries_of(child(entry.value, "steps")):
+        for change in entries_of(entry.value, "steps"):
             if not isinstance(change.key.value, int):
                 report.add(change.key, f"{literal(change.key)} is not the number of a step")
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    """Values of entries of ``differs`` or ``upgrades``, with steps referenced by number only; ``numbers``: by the names of steps."""
+    """Refer to steps by number only in entries of ``differs`` or ``upgrades``; ``numbers``: by the names of steps."""
     changes = ((entry, entry.get("steps", {}).items()) for entry in entries)
     return [{**entry, "steps": {numbers.get(step, step): change for step, change in steps}} for entry, steps in changes]
 
 
 def check_differs(case: Node, report: Report) -> None:
-    applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
-    steps = items_of(child(case, "steps"))
+    applicable = frozenset(releases_in(case, report) or releases())
+    steps = items_of(case, "steps")
     numbered = step_numbers(steps)
     taken: dict[tuple[SparkVersion, str], int] = {}
-    for number, entry in enumerate(items_of(child(case, "differs")), 1):
+    for number, entry in enumerate(items_of(case, "differs"), 1):
         spark = child(entry, "spark")
-        mine = _releases_in(spark, report)
-        if spark is not None and mine:
-            if not mine & applicable:
+        if spark is not None and (mine := releases_in(entry, report)):
+            if applicable.isdisjoint(mine):
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
-            source = text_of(child(entry, "source"))
+            source = text_of(entry, "source")
             covered = set(product(mine, [source] if source else get_args(Source)))
             if overlaps := sorted(covered & taken.keys()):
                 versions = sorted({version for version, _ in overlaps})
@@ -305,29 +298,31 @@ def check_differs(case: Node, report: Report) -> None:
 
 
 def check_upgrades(case: Node, report: Report) -> None:
-    """Entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
-    steps = items_of(child(case, "steps"))
+    """Report entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
+    steps = items_of(case, "steps")
     numbered = step_numbers(steps)
-    for entry in items_of(child(case, "upgrades")):
+    for entry in items_of(case, "upgrades"):
         if not isinstance(entry, Entries):
             continue
         _check_link(entry, report)
         check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
-        for change in entries_of(child(entry, "steps")):
+        for change in entries_of(entry, "steps"):
             number = numbered(change.key.value)
             if number is None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
-        for cut in each_of(child(entry, "cuts")):
+        for cut in each_of(entry, "cuts"):
             if isinstance(cut, Scalar) and isinstance(cut.value, int) and cut.value > len(steps):
                 report.add(cut, _no_step(cut.value, steps))
 
 
-def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
-    if spark is None or not report.is_valid(spark):
-        return frozenset()
-    return frozenset(falling_into(VersionRange.parse(spark.plain())))
+def releases_in(node: Node, report: Report) -> tuple[SparkVersion, ...]:
+    """Return the releases of which a case or an entry with ``spark`` speaks: all without a range, none if it is not valid."""
+    spark = child(node, "spark")
+    if spark is None:
+        return releases()
+    return falling_into(VersionRange.parse(spark.plain())) if report.is_valid(spark) else ()
 
 
 def _shown(spark: Node) -> str:
@@ -338,17 +333,17 @@ Numbered: TypeAlias = Callable[[object], int | None]
 
 
 def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
-    seen: dict[int, object] = {}
-    for change in entries_of(child(entry, "steps")):
+    changed: dict[int, object] = {}
+    for change in entries_of(entry, "steps"):
         if isinstance(change.key.value, bool | None):
             continue
         number = numbered(change.key.value)
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue
-        if number in seen:
-            report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
-        seen[number] = change.key.value
+        if number in changed:
+            report.add(change.key, f"step {number} is changed twice, first as {changed[number]!r}")
+        changed[number] = change.key.value
         expect, error = child(steps[number - 1], "expect"), child(change.value, "error")
         _check_unchecked(change.value, expect, number, report)
         _check_repeats(change, expect, number, report)
@@ -357,8 +352,8 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
 
 
 def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
-    """On its versions the case ends at the first error, so a change after it has no effect."""
-    changes = {numbered(change.key.value): change for change in entries_of(child(entry, "steps"))}
+    """Report a change after the error at which the case ends on these versions."""
+    changes = {numbered(change.key.value): change for change in entries_of(entry, "steps")}
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
@@ -373,7 +368,7 @@ def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:
     if not isinstance(reference.value, str):
         return _no_step(reference.value, steps)
-    near = nearest(reference.value, [name for step in steps if (name := text_of(child(step, "name")))])
+    near = nearest(reference.value, [name for step in steps if (name := text_of(step, "name"))])
     hint = f"did you mean {near!r}?" if near else "use the name or number of a step"
     return f"no step is named {reference.value!r}: {hint}"
 
@@ -386,20 +381,20 @@ def _check_unchecked(change: Node, expect: Node | None, number: int, report: Rep
     unchecked = child(change, "unchecked")
     if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
-    seen: set[str] = set()
+    named: set[str] = set()
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:
             report.add(item, f"`{key}` is both replaced and unchecked")
         elif key != "rows" and child(expect, key) is None:
             report.add(item, f"`unchecked: {key}` has no effect: step {number} does not check it")
-        elif key in seen:
+        elif key in named:
             report.add(item, f"duplicate `{key}`")
-        seen.add(key)
+        named.add(key)
 
 
 def _check_repeats(change: Entry, expect: Node | None, number: int, report: Report) -> None:
-    """A change that says what the case says has no effect, unless it leaves something of `batches` out."""
+    """Report a change that says what the case says, unless it leaves something of `batches` out."""
     if not isinstance(change.value, Entries) or not change.value.entries or child(expect, "batches") is not None:
         return
     said = {"rows": [], **(expect.plain() if isinstance(expect, Entries) else {})}

@@ -58,11 +58,9 @@ class _Rows:
     """The windows that GROUP BY computed, for the list of the SELECT."""
 
     def without_times(self) -> _Rows:
-        """Behind an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
-        return _Rows(
-            {name: origin for name, origin in self.columns.items() if isinstance(origin, Window)},
-            is_stream=self.is_stream,
-        )
+        """Leave an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
+        windows = {name: origin for name, origin in self.columns.items() if isinstance(origin, Window)}
+        return _Rows(windows, is_stream=self.is_stream)
 
 
 class Reader:
@@ -105,9 +103,8 @@ class Reader:
                 return replace(rows, columns=added)
             case operations.Drop(columns=columns):
                 gone = {name.lower() for name in columns}
-                return replace(
-                    rows, columns={name: origin for name, origin in rows.columns.items() if name not in gone}
-                )
+                kept = {name: origin for name, origin in rows.columns.items() if name not in gone}
+                return replace(rows, columns=kept)
             case operations.GroupBy(by=by, agg=agg):
                 keys = self._expressions(*by)
                 self._expressions(*agg)
@@ -150,11 +147,11 @@ class Reader:
     def _from(self, stream: str, name: str | None) -> _Rows:
         self.operators.append(Source(stream, name))
         schema = self.streams.get(stream)
-        columns = {field.name.lower(): (StreamColumn(stream, field.name),) for field in schema.fields} if schema else {}
-        return _Rows(columns, stream)
+        names = [field.name for field in schema.fields] if schema else []
+        return _Rows({name.lower(): (StreamColumn(stream, name),) for name in names}, stream)
 
     def _expressions(self, *texts: str) -> list[exp.Expr]:
-        """The trees of the expressions that can be read, whose calls are noted."""
+        """Return the trees of the expressions that can be read, whose calls are noted."""
         trees = []
         for text in texts:
             try:
@@ -232,7 +229,7 @@ class Reader:
 
     @staticmethod
     def _key(key: exp.Expr, rows: _Rows, items: Sequence[exp.Expr], named: Mapping[str, exp.Expr]) -> exp.Expr:
-        """What a key of GROUP BY stands for: the number of an item, its name, or itself."""
+        """Return what a key of GROUP BY stands for: the number of an item, its name, or itself."""
         if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(items):
             return items[int(key.name) - 1]
         if isinstance(key, exp.Column) and not key.table and key.name.lower() not in rows.columns:
@@ -267,7 +264,7 @@ class Reader:
         return replace(rows, columns=columns, keys={})
 
     def _column(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
-        """What a column is that is made from these rows; the windows that are computed in it are noted."""
+        """Return what a column is that is made from these rows; the windows that are computed in it are noted."""
         origin = self._origin(rows, tree)
         if origin is None:
             for call in tree.find_all(exp.Anonymous):
@@ -276,22 +273,22 @@ class Reader:
 
     def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
         origins = [(key, self._origin(rows, key.unalias())) for key in keys]
-        windows = [(key, window) for key, window in origins if isinstance(window, Window)]
+        windows = [(key, origin) for key, origin in origins if isinstance(origin, Window)]
         self._note(rows, Aggregation(texts, tuple(window for _, window in windows)))
         columns = {_name_of(key): window for key, window in windows}
         return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): window for key, window in windows})
 
     def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
-        stateful = rows.is_stream and other.is_stream
-        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Join(kind, on, stateful))
+        stateful, is_stream = rows.is_stream and other.is_stream, rows.is_stream or other.is_stream
+        self._note(replace(rows, is_stream=is_stream), Join(kind, on, stateful))
         one_sided = kind in ("leftSemi", "leftAnti")
         shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
         columns = {**({} if one_sided else other.columns), **rows.columns}
         kept = {
-            name: origin if name not in shared or isinstance(origin, Window) else None
+            name: None if name in shared and not isinstance(origin, Window) else origin
             for name, origin in columns.items()
         }
-        both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=rows.is_stream or other.is_stream)
+        both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=is_stream)
         return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
 
     def _united(self, rows: _Rows, other: _Rows) -> _Rows:
@@ -306,7 +303,7 @@ class Reader:
         return _Rows(both, None, rows.is_stream or other.is_stream, rows.filtered or other.filtered)
 
     def _origin(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
-        """What an expression is: a column that is known, or a window."""
+        """Return what an expression is: a column that is known, or a window."""
         tree = tree.unnest()
         if rows.keys and tree in rows.keys:
             return rows.keys[tree]
@@ -322,7 +319,7 @@ class Reader:
             return None
         time, *sizes = call.expressions
         origin = self._origin(rows, time)
-        columns = () if origin is None or isinstance(origin, Window) else origin
+        columns = origin if isinstance(origin, tuple) else ()
         lengths = [_micros(size) for size in sizes]
         length = lengths[0] if lengths else None
         slide = lengths[1] if len(lengths) > 1 else length
@@ -353,7 +350,7 @@ def _unread(called: Called) -> str:
 
 
 def _name_of(item: exp.Expr) -> str:
-    """The name of the column that an item of a select list makes; empty for other expressions than columns and windows."""
+    """Return the name of the column that an item of a select list makes; empty for other expressions than columns and windows."""
     named = isinstance(item, exp.Alias | exp.Column) or window_call(item)
     return item.alias_or_name.lower() if named else ""
 

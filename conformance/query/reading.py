@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from conformance.core.operations import JoinType
@@ -23,16 +24,12 @@ JoinKind: TypeAlias = Literal[JoinType, "leftAnti"]
 
 
 class StreamColumn(NamedTuple):
-    """A column of a stream."""
-
     stream: str
     column: str
 
 
 @dataclass(frozen=True)
 class Source:
-    """A stream that is read."""
-
     stream: str
     name: str | None = None
     """The name of the source, ``DataStreamReader.name`` (4.2+)."""
@@ -73,17 +70,15 @@ class Window:
     @property
     def streams(self) -> tuple[str, ...] | None:
         """The streams whose rows it takes directly; None if its time is computed or comes out of an operator that keeps state."""
-        return tuple(dict.fromkeys(of.stream for of in self.columns)) or None
+        return tuple(dict.fromkeys(column.stream for column in self.columns)) or None
 
-    def holding(self, time_us: int, at_most: int = 1000) -> tuple[tuple[int, int], ...] | None:
-        """The windows, as start (inclusive) and end (exclusive) in µs, that hold an event time; the earliest first.
+    def holding(self, time_us: int) -> tuple[tuple[int, int], ...] | None:
+        """Return the windows, as start (inclusive) and end (exclusive) in µs, that hold an event time; the earliest first.
 
-        Returns:
-            None if that is not known: for a session, which depends on other rows; for a time before the first start after
-            1970-01-01, where versions differ (SPARK-39347); and for more windows than ``at_most``.
-        """
+        None if that is not known: for a session, which depends on other rows; for a time before the first start after 1970-01-01, where
+        versions differ (SPARK-39347); and for 1,000 windows and more."""
         length, slide, since = self.length_us, self.slide_us, time_us - self.start_us
-        if self.kind == "session" or not length or not slide or since < 0 or length // slide >= at_most:
+        if self.kind == "session" or not length or not slide or since < 0 or length // slide >= 1000:
             return None
         latest = time_us - since % slide
         starts = range(latest, time_us - length, -slide)
@@ -92,8 +87,6 @@ class Window:
 
 @dataclass(frozen=True)
 class Join:
-    """A join."""
-
     kind: JoinKind
     on: str
     """The condition, in Spark SQL; empty without one."""
@@ -162,8 +155,6 @@ class _All(Generic[_Kind]):
 
 @dataclass(frozen=True)
 class QueryReading:
-    """What a query consists of."""
-
     operators: tuple[Operator, ...]
     """In the order in which rows pass them; of a join or union the left side first."""
     functions: frozenset[str] = frozenset()
@@ -186,12 +177,8 @@ class QueryReading:
     @property
     def stateful(self) -> tuple[Stateful, ...]:
         """The operators that keep state in each output mode; a limit does in some only."""
-        kinds = Join | Aggregation | Deduplication | StateFunction
-        return tuple(
-            operator
-            for operator in self.operators
-            if isinstance(operator, kinds) and getattr(operator, "stateful", True)
-        )
+        keeping = (operator for operator in self.operators if isinstance(operator, Stateful))
+        return tuple(operator for operator in keeping if getattr(operator, "stateful", True))
 
 
 PHYSICAL_PLAN = "== Physical Plan =="
@@ -229,17 +216,16 @@ class PlanNode:
     children: tuple[PlanNode, ...]
 
     def upwards(self) -> Iterator[PlanNode]:
-        """Every operator in the order in which rows pass them."""
+        """Yield every operator in the order in which rows pass them."""
         for child in self.children:
             yield from child.upwards()
         yield self
 
 
 def physical_plan(text: str) -> tuple[PlanNode, ...]:
-    """The roots of the physical plan in an extended plan; a printed plan has one."""
-    lines = (_NODE.match(line) for line in text.rpartition(PHYSICAL_PLAN)[2].splitlines())
-    nodes = [(len(line["indent"]), line["name"], line["arguments"]) for line in lines if line]
-    return tuple(_trees(nodes))
+    """Return the roots of the physical plan in an extended plan; a printed plan has one."""
+    lines = filter(None, map(_NODE.match, text.rpartition(PHYSICAL_PLAN)[2].splitlines()))
+    return tuple(_trees([(len(line["indent"]), line["name"], line["arguments"]) for line in lines]))
 
 
 def _trees(nodes: list[tuple[int, str, str]]) -> Iterator[PlanNode]:
@@ -252,12 +238,11 @@ def _trees(nodes: list[tuple[int, str, str]]) -> Iterator[PlanNode]:
 
 def read_plan(text: str) -> QueryReading:
     """Read a query from its extended plan, which shows neither its sources nor its functions."""
-    return QueryReading(tuple(of for root in physical_plan(text) for node in root.upwards() for of in _operators(node)))
+    nodes = chain.from_iterable(root.upwards() for root in physical_plan(text))
+    return QueryReading(tuple(chain.from_iterable(map(_operators, nodes))))
 
 
-class Call(NamedTuple):
-    """A call of a function in a plan."""
-
+class PlanCall(NamedTuple):
     function: str
     """The name in lower case."""
     text: str
@@ -266,8 +251,8 @@ class Call(NamedTuple):
     """The operator with the column that the call computes: ``the projection of r``."""
 
 
-def read_calls(text: str) -> Iterator[Call]:
-    """The calls of functions in an extended plan, before its optimizer makes constants of the clock and of others."""
+def read_calls(text: str) -> Iterator[PlanCall]:
+    """Yield the calls of functions in an extended plan, before its optimizer makes constants of the clock and of others."""
     for line in text.partition(_ANALYZED_PLAN)[2].partition("\n== ")[0].splitlines():
         # The first line is the schema.
         if (node := _NODE.match(line)) and not node["arguments"].startswith(":"):
@@ -276,11 +261,11 @@ def read_calls(text: str) -> Iterator[Call]:
                 alias = _ALIAS.search(expression)
                 for call in _CALL.finditer(expression):
                     whole = expression[call.start() : _end_of_call(expression, call.end())]
-                    yield Call(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
+                    yield PlanCall(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
 
 
 def _expressions(arguments: str) -> Iterator[str]:
-    """The expressions of an operator, which commas divide outside of calls; lists of them stand in brackets."""
+    """Yield the expressions of an operator, which commas divide outside of calls; lists of them stand in brackets."""
     depth = start = 0
     for at, sign in enumerate(arguments):
         depth += (sign in "([") - (sign in ")]")
@@ -292,10 +277,10 @@ def _expressions(arguments: str) -> Iterator[str]:
 
 def _end_of_call(text: str, start: int) -> int:
     depth = 1
-    for at in range(start, len(text)):
-        depth += (text[at] == "(") - (text[at] == ")")
+    for at, sign in enumerate(text[start:], start + 1):
+        depth += (sign == "(") - (sign == ")")
         if not depth:
-            return at + 1
+            return at
     return len(text)
 
 
@@ -303,14 +288,13 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
     match node.name:
         case "StateStoreSave" | "SessionWindowStateStoreSave":
             keys = tuple(node.arguments.partition("[")[2].partition("]")[0].split(", "))
-            windows = [Window(None, "", None, None, 0, (), filtered=False) for key in keys if key.startswith("window#")]
-            if node.name.startswith("Session"):
-                windows = [Window("session", "", None, None, 0, (), filtered=False)]
-            yield Aggregation(keys, tuple(windows))
+            window = Window(None, "", None, None, 0, (), filtered=False)
+            windows = tuple(window for key in keys if key.startswith("window#"))
+            yield Aggregation(keys, (replace(window, kind="session"),) if node.name.startswith("Session") else windows)
         case "StreamingSymmetricHashJoin":
             condition = _CONDITION.search(node.arguments)
-            watermarked = all(any(of.name == "EventTimeWatermark" for of in side.upwards()) for side in node.children)
-            yield Join(_join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=watermarked)
+            marked = (any(below.name == "EventTimeWatermark" for below in side.upwards()) for side in node.children)
+            yield Join(_join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=all(marked))
         case "StreamingDeduplicate" | "StreamingDeduplicateWithinWatermark":
             yield Deduplication((), node.name.endswith("Watermark"), sees_time=_sees_time(node))
         case "Union":
@@ -328,10 +312,10 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
 
 
 def _sees_time(node: PlanNode) -> bool:
-    """Whether the event time is among the columns that the nearest operator below which lists them hands over."""
+    """Return whether the event time is among the columns that the nearest operator below which lists them hands over."""
     while node.name not in ("EventTimeWatermark", "Project", "HashAggregate") and len(node.children) == 1:
         (node,) = node.children
-    return node.name != "Project" or any(_EVENT_TIME.search(each) for each in _expressions(node.arguments))
+    return node.name != "Project" or any(map(_EVENT_TIME.search, _expressions(node.arguments)))
 
 
 def _join_kind(node: PlanNode) -> JoinKind:

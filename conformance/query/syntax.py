@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 import sqlglot
@@ -41,8 +42,6 @@ class WatermarkClause(NamedTuple):
 
 
 class SqlStatement(NamedTuple):
-    """A statement of a script."""
-
     text: str
     """As it is written, without what stands before its first word and behind its last one."""
     line: int
@@ -51,30 +50,21 @@ class SqlStatement(NamedTuple):
 
 
 def statements(script: str) -> tuple[SqlStatement, ...]:
-    """The statements of a script, which ``;`` separates.
-
-    Raises:
-        NotReadable: a text or a comment in it has no end.
-    """
+    """Divide a script at each ``;``; raise `NotReadable` if a text or a comment in it has no end."""
     try:
         tokens = sqlglot.tokenize(script, read="spark")
     except sqlglot.errors.SqlglotError as error:
         raise NotReadable(str(error)) from None
-    found: list[list[sqlglot.Token]] = [[]]
-    for token in tokens:
-        if token.token_type is sqlglot.TokenType.SEMICOLON:
-            found.append([])
-        else:
-            found[-1].append(token)
+    parts = (tuple(part) for _, part in groupby(tokens, lambda token: token.token_type is sqlglot.TokenType.SEMICOLON))
     return tuple(
-        SqlStatement(script[of[0].start : of[-1].end + 1], of[0].line, tuple(token.text for token in of))
-        for of in found
-        if of
+        SqlStatement(script[part[0].start : part[-1].end + 1], part[0].line, tuple(token.text for token in part))
+        for part in parts
+        if part[0].token_type is not sqlglot.TokenType.SEMICOLON
     )
 
 
 def tables_read(text: str) -> frozenset[str] | None:
-    """The names without a qualifier, as written, of the tables and views that a statement reads; None if that cannot be told."""
+    """Return the names without a qualifier, as written, of the tables and views that a statement reads; None if that cannot be told."""
     try:
         tree = statement(text)
     except NotReadable:
@@ -85,26 +75,18 @@ def tables_read(text: str) -> frozenset[str] | None:
     if not isinstance(query, exp.Query) or any(table.name.lower() == "stream" for table in tables):
         return None
     own = {common.alias.lower() for common in query.find_all(exp.CTE)}
-    return frozenset(each.name for each in tables if each.name and not each.db and each.name.lower() not in own)
+    return frozenset(table.name for table in tables if table.name and not table.db and table.name.lower() not in own)
 
 
 @cache
 def expression(text: str) -> exp.Expr:
-    """The syntax tree of an expression: ``window(event_time, '10 minutes') AS slot``.
-
-    Raises:
-        NotReadable: sqlglot cannot parse it.
-    """
+    """Parse an expression, ``window(event_time, '10 minutes') AS slot``; raise `NotReadable` if sqlglot cannot."""
     return _parsed(text)
 
 
 @cache
 def statement(text: str) -> exp.Expr:
-    """The syntax tree of a statement, where ``watermark_of`` knows the WATERMARK clause of a table or subquery.
-
-    Raises:
-        NotReadable: sqlglot cannot parse it.
-    """
+    """Parse a statement, so that ``watermark_of`` knows the WATERMARK clause of a relation; raise `NotReadable` if sqlglot cannot."""
     clauses: list[WatermarkClause] = []
 
     def sample(match: re.Match[str]) -> str:
@@ -127,24 +109,23 @@ def statement(text: str) -> exp.Expr:
 
 
 def watermark_of(table: exp.Expr) -> WatermarkClause | None:
-    """The WATERMARK clause of a table or subquery of a statement."""
+    """Return the WATERMARK clause of a table or subquery of a statement."""
     clause: WatermarkClause | None = table.meta.get(_CLAUSE)
     return clause
 
 
 def called(tree: exp.Expr) -> Iterator[str]:
-    """The names of the functions that are called, as they are written, in lower case."""
+    """Return the names of the functions that are called, as they are written, in lower case."""
     return (node.meta[_NAME] for node in tree.walk() if _NAME in node.meta)
 
 
 def window_call(tree: exp.Expr) -> exp.Anonymous | None:
-    """The call, if an expression is nothing but ``window(…)`` or ``session_window(…)``."""
-    called = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
-    return tree if called and isinstance(tree, exp.Anonymous) else None
+    """Return the call, if an expression is nothing but ``window(…)`` or ``session_window(…)``."""
+    return tree if isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window") else None
 
 
 def written(tree: exp.Expr) -> str:
-    """The text of a tree, with the names of functions as they were written."""
+    """Return the text of a tree, with the names of functions as they were written."""
     return tree.sql("spark", normalize_functions=False)
 
 
