@@ -74,8 +74,6 @@ class Expression:
 
 @dataclass(frozen=True)
 class NamedExpression:
-    """An expression and its column."""
-
     expression: Expression
     column: Attribute
 

@@ -93,9 +93,8 @@ def compared_group(
 ) -> ComparedRow:
     """A group with its timeout or timer, if the watermark decides on it, for display."""
     by_watermark = "EventTime" in (node.timeout if isinstance(node, StateFunction) else node.time_mode)
-    at_ms = at_ms if by_watermark else None
     what = tuple((column.name, column.type, value) for column, value in zip(node.keys, key, strict=True))
-    return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
+    return ComparedRow(what, at_ms * 1000 if by_watermark and at_ms is not None else None, watermark_ms)
 
 
 @dataclass(frozen=True)
@@ -109,27 +108,18 @@ class KeptState:
 KeptStates = Mapping[GroupKey, KeptState]
 
 
+@dataclass
 class GroupState:
     """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
 
-    def __init__(
-        self,
-        kept: KeptState | None,
-        *,
-        has_timed_out: bool,
-        watermark_ms: int | None,
-        timeout: Timeout,
-        context: OperatorContext,
-    ) -> None:
-        self.value = None if kept is None else kept.value
-        self.has_timed_out = has_timed_out
-        self.is_written = False
-        self.is_removed = False
-        self._timeout_ms: int | None = None
-        self._watermark_ms = watermark_ms
-        self._timeout = timeout
-        self._context = context
-        self._rules = context.rules
+    value: tuple[int, ...] | None
+    has_timed_out: bool
+    _watermark_ms: int | None
+    _timeout: Timeout
+    _context: OperatorContext
+    is_written: bool = False
+    is_removed: bool = False
+    _timeout_ms: int | None = None
 
     def update(self, *value: int) -> None:
         self.value, self.is_written, self.is_removed = value, True, False
@@ -140,22 +130,23 @@ class GroupState:
     @property
     def watermark_ms(self) -> int:
         if self._watermark_ms is None:
-            raise self._rules.refusal("no watermark to read")
+            raise self._context.rules.refusal("no watermark to read")
         return self._watermark_ms
 
     def set_timeout(self, at_ms: int) -> None:
+        rules = self._context.rules
         if self._timeout != "EventTimeTimeout":
-            raise self._rules.refusal("timestamp of another timeout")
+            raise rules.refusal("timestamp of another timeout")
         if at_ms <= 0:
-            raise self._rules.refusal("timeout not positive")
+            raise rules.refusal("timeout not positive")
         if at_ms < self.watermark_ms:
             what = f"{at_ms}) cannot be earlier than the current watermark ({self.watermark_ms})"
-            raise self._rules.refusal("timeout behind the watermark", what)
+            raise rules.refusal("timeout behind the watermark", what)
         self._timeout_ms = at_ms
 
     def set_timeout_by_datetime(self, at_ms: int) -> None:
         """The same, given a ``datetime``."""
-        self.set_timeout(self._rules.datetime_timeout_ms(at_ms))
+        self.set_timeout(self._context.rules.datetime_timeout_ms(at_ms))
 
     def set_timeout_duration(self, ms: int) -> None:
         self._timeout_ms = self._context.clock_ms + ms
@@ -228,9 +219,7 @@ _COUNTED = (("key", STRING), ("count", BIGINT), ("watermark", BIGINT))
 
 STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_until_watermark": SuiteFunction(
-        _COUNTED,
-        (_COUNT, _LATEST),
-        lambda group, state: _count_until_watermark(group, state, state.set_timeout),
+        _COUNTED, (_COUNT, _LATEST), lambda group, state: _count_until_watermark(group, state, state.set_timeout)
     ),
     "count_until_watermark_by_datetime": SuiteFunction(
         _COUNTED,
@@ -256,15 +245,14 @@ def stored_state(node: StateFunction, state: KeptStates, ids: Ids) -> LocalRelat
     key = DataType("struct", tuple(Field(column.name, column.type) for column in node.keys))
     value = DataType("struct", (Field("groupState", DataType("struct", STATE_FUNCTIONS[node.function].keeps)),))
     columns = (Attribute(ids.next(), "key", key), Attribute(ids.next(), "value", value))
-    return LocalRelation(columns, tuple((of, (kept.value,)) for of, kept in state.items()))
+    return LocalRelation(columns, tuple((group, (kept.value,)) for group, kept in state.items()))
 
 
 def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
-    """One micro-batch of ``applyInPandasWithState``."""
     time, late, fresh = input_by_lateness(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
-    calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
+    calls = _Calls(node, dict(state), context, None if time is None else context.evicting_ms)
     groups = tuple(grouped(fresh, node.keys, node.child.columns))
     if not context.rules.rows_come_before_timeouts:
         calls.for_timeouts()
@@ -289,20 +277,18 @@ def apply_in_pandas_with_state(
     )
 
 
+@dataclass
 class _Calls:
     """The calls of a state function in a micro-batch."""
 
-    def __init__(
-        self, node: StateFunction, state: KeptStates, context: OperatorContext, watermark_ms: int | None
-    ) -> None:
-        self.kept = dict(state)
-        self.emitted: list[Row] = []
-        self.timed_out: list[tuple[GroupKey, KeptState]] = []
-        self.updated = 0
-        self.removed = 0
-        self._node = node
-        self._context = context
-        self._watermark_ms = watermark_ms
+    _node: StateFunction
+    kept: dict[GroupKey, KeptState]
+    _context: OperatorContext
+    _watermark_ms: int | None
+    emitted: list[Row] = field(default_factory=list)
+    timed_out: list[tuple[GroupKey, KeptState]] = field(default_factory=list)
+    updated: int = 0
+    removed: int = 0
 
     def for_timeouts(self) -> None:
         fires = self._context.rules.timeout_fires
@@ -313,13 +299,9 @@ class _Calls:
 
     def call(self, group: Group, *, has_timed_out: bool) -> None:
         rules = self._context.rules
-        state = GroupState(
-            self.kept.pop(group.key, None),
-            has_timed_out=has_timed_out,
-            watermark_ms=self._watermark_ms,
-            timeout=self._node.timeout,
-            context=self._context,
-        )
+        kept = self.kept.pop(group.key, None)
+        value = None if kept is None else kept.value
+        state = GroupState(value, has_timed_out, self._watermark_ms, self._node.timeout, self._context)
         ids = [column.id for column in self._node.columns]
         for values in STATE_FUNCTIONS[self._node.function].call(group, state):
             if values[0] is not None or rules.null_first_column_is_emitted:
@@ -367,9 +349,8 @@ class ProcessorHandle:
 
     def forget(self, ttl_ms: int) -> None:
         """Forget the values whose time to live is over."""
-        now_ms = self._context.clock_ms
-        updated = self.updated_ms
-        self.values = {key: value for key, value in self.values.items() if (updated[key] or 0) + ttl_ms > now_ms}
+        since_ms = self._context.clock_ms - ttl_ms
+        self.values = {key: value for key, value in self.values.items() if (self.updated_ms[key] or 0) > since_ms}
 
     def value(self, key: GroupKey) -> tuple[Value, ...] | None:
         """The value of a group; a column that it was written without is null."""
@@ -440,7 +421,7 @@ def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
     value = handle.value(group.key)
     count = (value[place] if value else None) or 0
     times = sorted(group.times_us, key=lambda time: (time is None, time))
-    handle.update(group.key, *(count + len(times) if at == place else None for at in range(len(names))))
+    handle.update(group.key, *(count + len(times) if index == place else None for index in range(len(names))))
     for number, time in enumerate(times, count + 1):
         yield group.key_text, None if time is None else time - back_us, number
 
@@ -513,7 +494,7 @@ def transform_with_state(
     ids = [column.id for column in node.columns]
     rows_out = [dict(zip(ids, values, strict=True)) for values in emitted]
     _check_emitted(node, rows_out, context)
-    at = {key: timer_ms for timer_ms, key in handle.timers}
+    timers = {key: timer_ms for timer_ms, key in handle.timers}
     return OperatorResult(
         rows=rows_out,
         state=ProcessorState(
@@ -526,7 +507,7 @@ def transform_with_state(
         updated=handle.updated,
         removed=handle.removed,
         timers=TimerCounts(handle.registered, handle.deleted),
-        shown=tuple(compared_group(node, key, at.get(key), context.evicting_ms) for key in handle.values),
+        shown=tuple(compared_group(node, key, timers.get(key), context.evicting_ms) for key in handle.values),
     )
 
 

@@ -58,8 +58,6 @@ class OperatorEffects:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorProgress(OperatorEffects):
-    """One stateful operator in one micro-batch."""
-
     operator: str
     """Its name in the progress: ``stateStoreSave``."""
     title: str
@@ -74,8 +72,6 @@ class OperatorProgress(OperatorEffects):
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """One executed micro-batch."""
-
     id: int
     kind: Literal["data", "no-data"]
     read: tuple[tuple[str, tuple[tuple[Value, ...], ...]], ...]
@@ -152,8 +148,6 @@ class OperatorContext:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorResult(OperatorEffects):
-    """The result of a stateful operator in a micro-batch."""
-
     rows: Sequence[Row]
     state: State
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
-from typing import cast
+from typing import TypeVar, cast
 
-from conformance.core.case import Case, Differs, Expectation, ExpectationChange, Partitioned
+from conformance.core.case import Case, Differs, Expectation, Partitioned
 from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
@@ -22,6 +22,7 @@ from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 from conformance.query import read_query
 
+_E = TypeVar("_E", bound=Expectation)
 NOT_PREDICTED = frozenset({"plan"})
 
 _BY_ORDER = BY_ORDER | {"array_agg"}
@@ -163,26 +164,23 @@ def verdict_on(case: Case, prediction: Prediction) -> Verdict:
 
 def comparable(case: Case) -> Case:
     """The case without expectations that the model does not predict."""
-    steps = tuple(step.model_copy(update={"expect": _predicted(step.expect)}) for step in case.steps)
+    steps = tuple(step.model_copy(update={"expect": step.expect and _predicted(step.expect)}) for step in case.steps)
     return case.model_copy(update={"steps": steps, "differs": tuple(filter(None, map(_predicted_entry, case.differs)))})
 
 
-def _predicted(expectation: Expectation | None) -> Expectation | None:
-    if expectation is None or not expectation.model_fields_set & NOT_PREDICTED:
+def _predicted(expectation: _E) -> _E:
+    if not expectation.model_fields_set & NOT_PREDICTED:
         return expectation
     kept = expectation.model_fields_set - NOT_PREDICTED
-    return Expectation(**{name: getattr(expectation, name) for name in kept})
+    return type(expectation)(**{name: getattr(expectation, name) for name in kept})
 
 
 def _predicted_entry(entry: Differs) -> Differs | None:
     """The entry without what the model does not predict; None if nothing is left of it."""
     if not any(change.model_fields_set & NOT_PREDICTED for change in entry.steps.values()):
         return entry
-    steps = {
-        number: ExpectationChange(**{name: getattr(change, name) for name in kept})
-        for number, change in entry.steps.items()
-        if (kept := change.model_fields_set - NOT_PREDICTED)
-    }
+    changes = {number: _predicted(change) for number, change in entry.steps.items()}
+    steps = {number: change for number, change in changes.items() if change.model_fields_set}
     return entry.model_copy(update={"steps": steps}) if steps else None
 
 
