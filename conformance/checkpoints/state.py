@@ -137,7 +137,7 @@ def missing(files: Files, version: int, partitions: int | None) -> Iterator[Pure
 
 
 def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> StateOperator:
-    metadata: list[PurePosixPath] = []
+    metadata = []
     of_store: defaultdict[str, list[PurePosixPath]] = defaultdict(list)
     for path in paths:
         if path.parts[2] == "_metadata":
@@ -157,8 +157,7 @@ def _name_by(stores: Iterable[StateStoreFiles]) -> str | None:
         if store.name.startswith(("left-", "right-")):
             return JOIN
         for schema in store.schemas:
-            name = _BY_VALUE.get(tuple(field.name for field in schema.value))
-            if name is not None:
+            if (name := _BY_VALUE.get(tuple(field.name for field in schema.value))) is not None:
                 return name
     return None
 
@@ -176,8 +175,8 @@ def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None,
     version, _, text = files.read(newest).decode("utf-8", "replace").partition("\n")
     format = re.fullmatch(r"v(\d{1,9})", version.strip())
     try:
-        said = json.loads(text)
-        name = str(said["operatorInfo"]["operatorName"])
+        content = json.loads(text)
+        name = str(content["operatorInfo"]["operatorName"])
     except (ValueError, KeyError, TypeError, RecursionError):
         format = None
     if format is None:
