@@ -206,8 +206,8 @@ def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
     if len(progress) != len(batch.state):
         return [(f"operator {number}", state, None) for number, state in enumerate(batch.state, 1)]
     return [
-        (str(of.get("operatorName") or f"operator {number}"), state, of.get(DROPPED_ROWS))
-        for number, (of, state) in enumerate(zip(progress, batch.state, strict=True), 1)
+        (str(operator.get("operatorName") or f"operator {number}"), state, operator.get(DROPPED_ROWS))
+        for number, (operator, state) in enumerate(zip(progress, batch.state, strict=True), 1)
     ]
 
 
