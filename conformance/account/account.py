@@ -166,16 +166,12 @@ def account(
 
 def account_without_case(observation: Observation) -> tuple[StepAccount, ...]:
     """The account of an answer to a case that is not at hand: nothing is known of the rows that it gave."""
-    return tuple(
-        StepAccount(
-            step,
-            None,
-            None,
-            tuple(BatchAccount(step.number, batch, None, (), (), ()) for batch in step.batches),
-            OutputSchema.of(observation.columns_of(step)),
-        )
-        for step in observation.steps
-    )
+
+    def step_account(step: StepSeen) -> StepAccount:
+        batches = tuple(BatchAccount(step.number, batch, None, (), (), ()) for batch in step.batches)
+        return StepAccount(step, None, None, batches, OutputSchema.of(observation.columns_of(step)))
+
+    return tuple(map(step_account, observation.steps))
 
 
 def batches_of(steps: Sequence[StepAccount]) -> tuple[BatchAccount, ...]:
@@ -308,9 +304,8 @@ class _Reading:
         places: Counter[str] = Counter()
         judged = []
         for row in rows:
-            place = places[row.stream]
+            operator = dropped.get((row.stream, places[row.stream]), "")
             places[row.stream] += 1
-            operator = dropped.get((row.stream, place), "")
             fate: RowFate = "late" if operator else "taken"
             if row.time_us is not None and row.stream in read:
                 by: Teller = "engine" if row.fate == fate else "model"

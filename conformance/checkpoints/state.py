@@ -122,11 +122,11 @@ def missing(files: Files, version: int, partitions: int | None) -> Iterator[Pure
         folder, stores = PurePosixPath("state", str(number)), kept[number]
         if not stores:
             yield folder
-        seen = {partition for of_partition in stores.values() for partition in of_partition}
+        all_partitions = {partition for of_partition in stores.values() for partition in of_partition}
         for name, of_partition in sorted(stores.items()):
             kinds = {kind for versions in of_partition.values() for kind, _ in versions}
             snapshot, change = ("zip", "changelog") if kinds & {"zip", "changelog"} else ("snapshot", "delta")
-            for partition in range(partitions or max(seen) + 1) if seen - {0} else (0,):
+            for partition in range(partitions or max(all_partitions) + 1) if all_partitions - {0} else (0,):
                 there = of_partition.get(partition, set())
                 base = max((at for kind, at in there if kind == snapshot and at <= version), default=0)
                 # RocksDB without changelogs writes a snapshot of each version.

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from conformance.core.intervals import DAY_US, NotAnInterval, parse_interval
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
-from conformance.model.columns import Attribute, Row, Value, origins, with_origin_of
+from conformance.model.columns import Row, Value, origins, with_origin_of
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate, replaced
 from conformance.model.functions import AGGREGATES, BY_ORDER, Operands
@@ -46,10 +46,11 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     if context.mode == "append" and time is None:
         raise rules.refusal("append without event time in the operator")
     arrived = grouped(node, rows)
+    as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *state)}
     late: dict[Key, list[Row]] = {
         key: []
         for key in arrived
-        if time is not None and _drops(context) and is_late(_time(key, key_columns, time), time, context.late_ms, rules)
+        if time is not None and _drops(context) and is_late(as_rows[key][time.id], time, context.late_ms, rules)
     }
     for row in rows if late else ():
         late.get(_key(node, row), []).append(row)
@@ -62,13 +63,12 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
         for key in groups
         if evicts
         and evicting is not None
-        and is_evicted(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
+        and is_evicted(as_rows[key][evicting.id], evicting, context.evicting_ms, rules)
     }
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
     context.effort.add(sum(map(len, groups.values())))
     emitted = _emitted(context, groups, changed=list(taken), over=list(over))
     everything = tuple({column.id: column for column in (*key_columns, *node.columns)}.values())
-    as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *groups)}
     return OperatorResult(
         rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
@@ -101,13 +101,9 @@ def check_functions(node: Aggregate, rules: Rules) -> None:
 
 
 def _drops(context: OperatorContext) -> bool:
-    match context.mode:
-        case "complete":
-            return context.rules.drops_in_complete_mode
-        case "update":
-            return context.rules.drops_in_update_mode
-        case _:
-            return True
+    if context.mode == "complete":
+        return context.rules.drops_in_complete_mode
+    return context.mode != "update" or context.rules.drops_in_update_mode
 
 
 def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over: list[Key]) -> list[Key]:
@@ -119,10 +115,6 @@ def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over:
             return changed if rules.update_emits == "changed groups" else list(groups)
         case _:
             return over if rules.append_emits == "evicted groups" else changed
-
-
-def _time(key: Key, columns: Sequence[Attribute], time: Attribute) -> Value:
-    return key[[column.id for column in columns].index(time.id)]
 
 
 def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:

@@ -131,5 +131,4 @@ class WrongModel:
 
     def of(self, rules: Rules) -> Rules:
         """The rules with the error."""
-        kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
-        return rules.altered(refusals=kept, **self.rules)
+        return rules.accepting(*self.accepts).altered(**self.rules)

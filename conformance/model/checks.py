@@ -16,7 +16,7 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import DISTINCT
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
-from conformance.model.plan import Plan, expressions_of, is_streaming, stateful, walk
+from conformance.model.plan import Plan, expressions_of, is_streaming, operator_name, stateful, walk
 from conformance.model.rules import Rules
 
 RefusalNames: TypeAlias = Iterator[tuple[str, str]]
@@ -285,27 +285,24 @@ def check_files(settings: QuerySettings, rules: Rules) -> None:
         raise rules.refusal("real-time source", "FileStreamSource")
 
 
+_IN_REAL_TIME = {
+    "stateStoreSave": ("HashAggregateExec", True),
+    "dedupe": ("StreamingDeduplicateExec", True),
+    "dedupeWithinWatermark": ("StreamingDeduplicateWithinWatermarkExec", False),
+    "symmetricHashJoin": ("StreamingSymmetricHashJoinExec", False),
+    "applyInPandasWithState": ("FlatMapGroupsInPandasWithStateExec", False),
+}
+"""Operator → the part of its name in errors that releases share, and whether it runs in real time since 4.3; others are not known."""
+
+
 def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     """For a query whose sources can wait for rows; in which order those of a long micro-batch are emitted is not known."""
     if settings.trigger != "realTime":
         return
     if settings.mode != "update":
         raise rules.refusal("real-time output mode", settings.mode.capitalize())
-    for operator in stateful(plan):
-        # The part of the operator's name that releases share, and whether it runs in real time since 4.3.
-        match operator:
-            case logical.Aggregate(session=None):
-                name, runs = "HashAggregateExec", True
-            case logical.Deduplicate(within_watermark=False):
-                name, runs = "StreamingDeduplicateExec", True
-            case logical.Deduplicate():
-                name, runs = "StreamingDeduplicateWithinWatermarkExec", False
-            case logical.Join():
-                name, runs = "StreamingSymmetricHashJoinExec", False
-            case logical.StateFunction():
-                name, runs = "FlatMapGroupsInPandasWithStateExec", False
-            case _:
-                continue  # the model does not know its name
-        if not (runs and "state in real time" in rules.features):
+    for operator in map(operator_name, stateful(plan)):
+        name, runs = _IN_REAL_TIME.get(operator, ("", True))
+        if name and not (runs and "state in real time" in rules.features):
             raise rules.refusal("real-time operator", name)
     raise Unpredictable("a query in real-time mode")

@@ -28,7 +28,7 @@ def deduplicate(
     time = _event_time(node, context, visible)
     known = dict(state)
     if node.within_watermark and rules.within_forgets == "before the rows":
-        known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, context)}
+        known = {key: expires for key, expires in known.items() if not _is_over({}, expires, None, context)}
     late, fresh, duplicates = [], [], 0
     taken = set()
     first: dict[tuple[Value, ...], Row] = {}
@@ -47,14 +47,12 @@ def deduplicate(
             fresh.append(row)
             taken.add(key)
     in_key = None if node.within_watermark else event_time_among(node.keys, rules)
-    over = {
-        key: None for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, context)
-    }
-    kept = {key: expires for key, expires in known.items() if key not in over}
 
     def shown(key: tuple[Value, ...]) -> Row:
         return dict(zip((column.id for column in node.keys), key, strict=True))
 
+    over = {key: None for key, expires in known.items() if _is_over(shown(key), expires, in_key, context)}
+    kept = {key: expires for key, expires in known.items() if key not in over}
     return OperatorResult(
         rows=fresh,
         state=kept,
@@ -89,11 +87,7 @@ def _expires(row: Row, time: Attribute | None, context: OperatorContext) -> int:
     return context.rules.within_expires_us(time_us, time.delay_ms)
 
 
-def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:
-    return None if time is None else key[[column.id for column in node.keys].index(time.id)]
-
-
-def _is_over(time: Value, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
+def _is_over(key: Row, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
     if expires is not None:
         return context.rules.within_is_expired(expires, context.evicting_ms)
-    return column is not None and is_evicted(time, column, context.evicting_ms, context.rules)
+    return column is not None and is_evicted(key[column.id], column, context.evicting_ms, context.rules)

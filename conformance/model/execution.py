@@ -200,16 +200,16 @@ class _BatchRun:
         self._effort.add(len(left) * len(right))
         nulls: Row = dict.fromkeys(column.id for column in node.right.columns)
         joined: list[Row] = []
-        for mine in left:
-            pairs = ({**mine, **theirs} for theirs in right)
+        for row in left:
+            pairs = ({**row, **static} for static in right)
             matches = [pair for pair in pairs if evaluate(node.condition, pair)]
-            joined += matches or ([{**mine, **nulls}] if node.how == "leftOuter" else [])
+            joined += matches or ([{**row, **nulls}] if node.how == "leftOuter" else [])
         return joined
 
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: logical.Union) -> Iterator[Row]:
-    ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
-    return (with_origin_of(row, {ours: row[its] for its, ours in ids}) for row in rows)
+    ids = [(column.id, renamed.id) for column, renamed in zip(branch.columns, union.columns, strict=True)]
+    return (with_origin_of(row, {renamed: row[id] for id, renamed in ids}) for row in rows)
 
 
 def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:

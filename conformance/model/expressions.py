@@ -102,9 +102,9 @@ MONOTONE = (
 NULL_TOLERANT = frozenset(name for name, function in FUNCTIONS.items() if function.tolerates_null)
 
 
-def column(of: Attribute) -> Expression:
+def column(attribute: Attribute) -> Expression:
     """The expression of a column."""
-    return Expression("column", of.type, value=of.id)
+    return Expression("column", attribute.type, value=attribute.id)
 
 
 def unchanged(columns: Iterable[Attribute]) -> tuple[NamedExpression, ...]:

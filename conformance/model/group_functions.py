@@ -478,10 +478,10 @@ def transform_with_state(
     handle = ProcessorHandle(state, node, context)
     if processor.ttl_ms is not None:
         handle.forget(processor.ttl_ms)
-    emitted: list[tuple[Value, ...]] = []
     if processor.initial is not None and not state.has_begun:
         for group in _initial_groups(node, initial, context, used):
             processor.initial(group, handle)
+    emitted: list[tuple[Value, ...]] = []
     for group in grouped(fresh, node.keys, node.child.columns):
         emitted += processor.rows(group, handle)
     expired = []

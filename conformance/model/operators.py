@@ -158,14 +158,14 @@ def compared_row(
     time: Attribute | None,
     watermark_ms: int,
     rows: int = 1,
-    of: tuple[Origin, ...] = (),
+    made_of: tuple[Origin, ...] = (),
 ) -> ComparedRow:
-    """A row with its values by name, and the time that was compared with a watermark; ``of`` says what it was made of."""
+    """A row with its values by name, and the time that was compared with a watermark."""
     what = tuple((column.name, column.type, row[column.id]) for column in columns if column.id in row)
     instant = None if time is None else row[time.id]
     if time is not None and instant is not None and _is_window(time):
         instant = instant[1]
-    return ComparedRow(what, instant, watermark_ms, rows, of or origins([row]))
+    return ComparedRow(what, instant, watermark_ms, rows, made_of or origins([row]))
 
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:

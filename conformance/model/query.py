@@ -41,7 +41,8 @@ class Query:
         self._settings = settings
         self._single = not settings.is_on(checks.ALLOW_MULTIPLE) and "allowMultiple" in rules.features
         """Whether all operators share one watermark (since 3.4)."""
-        self._rules = _with_one_watermark(rules) if self._single else rules
+        # The first of several event times is used, as in versions before there was the setting.
+        self._rules = rules.accepting("two event times") if self._single else rules
         self._run = SparkPlan(plan, self._rules)
         self.plan = self._run.plan
         requested = policy_named(settings.conf.get(checks.POLICY, "min"), rules)
@@ -245,12 +246,6 @@ class Query:
         ):
             if concerned and chosen == state_format and name in self._rules.refusals:
                 raise self._rules.refusal(name, outer[0] if outer else "")
-
-
-def _with_one_watermark(rules: Rules) -> Rules:
-    """With ``allowMultiple`` off, the first of several event times is used, as in versions before it existed."""
-    kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
-    return rules.altered(refusals=kept)
 
 
 _MODES_OF_THE_CLOCK = frozenset({"ProcessingTimeTimeout", "ProcessingTime"})

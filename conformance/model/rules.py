@@ -242,6 +242,10 @@ class Rules:
     def altered(self, **values: Any) -> Rules:
         return replace(self, **values)
 
+    def accepting(self, *names: str) -> Rules:
+        """These rules without some refusals."""
+        return self.altered(refusals={name: worded for name, worded in self.refusals.items() if name not in names})
+
     def refusal(self, name: str, what: str = "") -> Refused:
         """The error of a refusal.
 
@@ -293,8 +297,7 @@ class RulesRead:
 class WatchedRules:
     """A view of ``Rules`` that records in ``read`` what the model reads of them."""
 
-    refusal = Rules.refusal
-    require = Rules.require
+    accepting, refusal, require = Rules.accepting, Rules.refusal, Rules.require
 
     def __init__(self, rules: Rules, read: RulesRead) -> None:
         self._rules = rules

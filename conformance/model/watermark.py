@@ -70,16 +70,16 @@ class WatermarkTracker:
     def after(
         self,
         plan: Plan,
-        seen: Sequence[EventTimeStatistics | None],
+        of_nodes: Sequence[EventTimeStatistics | None],
         silent: frozenset[str],
         policy: Policy,
         rules: Rules,
     ) -> tuple[WatermarkTracker, WatermarkAdvance]:
-        """The watermarks after a micro-batch that saw these statistics of each watermark node, in plan order."""
+        """The watermarks after a micro-batch with these statistics of each watermark node, in plan order."""
         nodes = dict(self.nodes)
         readings = []
         places = slots(plan, silent, rules)
-        for node, statistics, slot in zip(watermarks(plan), seen, places, strict=True):
+        for node, statistics, slot in zip(watermarks(plan), of_nodes, places, strict=True):
             delay_ms = node.column.delay_ms or 0
             before = nodes.get(slot) if slot is not None else None
             computed = None

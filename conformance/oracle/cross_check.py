@@ -72,7 +72,9 @@ class CrossCheck:
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         predicted = Counter(case.family for case in self.predicted)
-        return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
+        return {
+            family: (predicted[family], total) for family, total in Counter(case.family for case in self.cases).items()
+        }
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""

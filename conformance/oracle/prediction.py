@@ -46,8 +46,8 @@ class Prediction:
     """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
-        seen = next((seen for seen in self.observation.steps if seen.number == step), None)
-        return self.columns if seen is None else self.observation.columns_of(seen)
+        run = next((run for run in self.observation.steps if run.number == step), None)
+        return self.columns if run is None else self.observation.columns_of(run)
 
 
 class CasePredictions:
@@ -81,13 +81,13 @@ class CasePredictions:
 
     def verdict_on(self, prediction: Prediction) -> Verdict:
         """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
-        version, seen = prediction.version, prediction.observation
+        version, observation = prediction.version, prediction.observation
         differs = self.case.differs_on(version)
         entry = None if differs is None else self.case.differs.index(differs)
         # Predictions of several versions share the observation, which is kept here.
-        key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
+        key = id(observation), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
-            self._verdicts[key] = judge(self._comparable, version, seen)
+            self._verdicts[key] = judge(self._comparable, version, observation)
         return replace(self._verdicts[key], version=version)
 
     def _is_same_run(self, here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
@@ -136,7 +136,7 @@ def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: Rules
         return prediction
     digest = prediction.observation.behaviour_digest
     # Where an operation takes some of several rows, the order of partitions may matter.
-    if any(of.deduplications or of.functions & _BY_ORDER or of.unread for of in readings) and any(
+    if any(query.deduplications or query.functions & _BY_ORDER or query.unread for query in readings) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
@@ -152,9 +152,9 @@ def _simulated(
 ) -> Prediction:
     simulation = CaseSimulation(case, rules, order)
     steps = tuple(simulation.run())
-    seen = simulation.observation
-    shown = without_metrics(seen, missing_of_operators(version))
-    return Prediction(version, shown, steps, simulation.columns, read, seen)
+    observation = simulation.observation
+    shown = without_metrics(observation, missing_of_operators(version))
+    return Prediction(version, shown, steps, simulation.columns, read, observation)
 
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:

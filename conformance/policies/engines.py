@@ -191,8 +191,8 @@ class LimitingLagAndDelay(WatermarkPolicy):
     highest: int = MIN
 
     def event(self, timestamp: int, now: int) -> LimitingLagAndDelay:
-        seen = replace(self, highest=max(self.highest, timestamp))
-        return seen._advanced(wrapped(timestamp - self.lag), now)
+        after = replace(self, highest=max(self.highest, timestamp))
+        return after._advanced(wrapped(timestamp - self.lag), now)
 
     def poll(self, now: int) -> LimitingLagAndDelay:
         return self._advanced(self.watermark, now)
@@ -356,7 +356,7 @@ class WithIdleness(WatermarkPolicy):
     timer: IdlenessTimer
     is_idle: bool = False
     """What the output says of the input."""
-    told: bool = False
+    is_marked: bool = False
     """Whether the output has been marked idle since the last event: it is marked once, even if its clock went back between."""
 
     @property
@@ -372,8 +372,8 @@ class WithIdleness(WatermarkPolicy):
     def poll(self, now: int) -> WithIdleness:
         timer, idle = self.timer.check(now)
         if idle:
-            return replace(self, timer=timer, is_idle=self.is_idle or not self.told, told=True)
-        return WithIdleness(self.policy.poll(now), timer, is_idle=False, told=self.told)
+            return replace(self, timer=timer, is_idle=self.is_idle or not self.is_marked, is_marked=True)
+        return WithIdleness(self.policy.poll(now), timer, is_idle=False, is_marked=self.is_marked)
 
     boundary = poll
 

@@ -234,8 +234,8 @@ def _with_times(plan: logical.Project | logical.Aggregate, child: Plan, rules: R
     return child
 
 
-def _not_null(of: Expression) -> Expression:
-    return Expression("call", BOOLEAN, (of,), "is not null")
+def _not_null(expression: Expression) -> Expression:
+    return Expression("call", BOOLEAN, (expression,), "is not null")
 
 
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
