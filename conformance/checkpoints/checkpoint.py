@@ -177,11 +177,11 @@ def read(files: Files) -> Checkpoint:
         return replace(checkpoint, missing=(PurePosixPath("state"),))
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
-    missing = tuple(islice(state.missing(files, checkpoint.state_version, partitions), MOST_MISSING))
+    missing = tuple(islice(state.missing_files(files, checkpoint.state_version, partitions), MOST_MISSING))
     replayable = (
         bool(missing)
         and not checkpoint.unfinished
-        and not any(state.missing(files, checkpoint.state_version - 1, partitions))
+        and not any(state.missing_files(files, checkpoint.state_version - 1, partitions))
     )
     return replace(checkpoint, missing=missing, replayable=replayable)
 

@@ -97,7 +97,7 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
     return tuple(_operator(files, number, sorted(paths)) for number, paths in sorted(of_operator.items()))
 
 
-def missing(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
+def missing_files(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
     """The files and folders that Spark needs to load a version of the state and that are missing: of each store in each partition the
     first missing file, or the folder of an operator.
 
@@ -206,11 +206,11 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
     provider = providers.pop() if len(providers) == 1 else "unknown"
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.
     newest = max(schemas, key=_age, default=None)
-    read = parse_schema(newest, files.read(newest)) if newest is not None else ()
+    read = parse_state_schema(newest, files.read(newest)) if newest is not None else ()
     return StateStoreFiles(name, len(partitions), provider, kept, size, read)
 
 
-def parse_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
+def parse_state_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
     """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1; raises `DamagedCheckpoint` for another format.
 
     The file holds strings as Java's ``DataOutputStream.writeUTF`` writes them: two bytes of length, then modified UTF-8. Source:

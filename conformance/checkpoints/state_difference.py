@@ -16,7 +16,7 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
 DifferenceKind: TypeAlias = Literal["type", "nullability", "number of columns"]
-Part: TypeAlias = Literal["key", "value"]
+SchemaPart: TypeAlias = Literal["key", "value"]
 
 _STORED = r"Existing {0}[_ ]schema(?:=|: )"
 _WANTED = r"(?:new {0}_schema=|Provided {0} schema: )"
@@ -35,7 +35,7 @@ class StateDifference:
 
     operator: str
     """``aggregation``, ``symmetricHashJoin``, ``dedupe`` …: the columns that Spark itself adds tell which; empty if they do not."""
-    part: Part
+    part: SchemaPart
     column: str
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
     kind: DifferenceKind
@@ -64,7 +64,7 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
 
     A difference of nullability counts only where nothing worse differs; where the checkpoint has NOT NULL, that is what Spark minds.
     """
-    parts: tuple[Part, ...] = ("key", "value")
+    parts: tuple[SchemaPart, ...] = ("key", "value")
     schemas = {
         part: (stored, wanted)
         for part in parts

@@ -45,7 +45,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     time = event_time_among(key_columns, rules) if judges else None
     if context.mode == "append" and time is None:
         raise rules.refusal("append without event time in the operator")
-    arrived = grouped(node, rows)
+    arrived = _grouped(node, rows)
     as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *state)}
     late: dict[Key, list[Row]] = {
         key: []
@@ -117,7 +117,7 @@ def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over:
             return over if rules.append_emits == "evicted groups" else changed
 
 
-def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
+def _grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
     """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
     groups: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
@@ -169,12 +169,8 @@ def _constant(expression: Expression, node: Aggregate, context: OperatorContext)
     return None
 
 
-Window = tuple[int, int]
-"""Start and end in µs."""
-
-
-def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[Window]:
-    """The windows that contain an instant, the earliest first.
+def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[tuple[int, int]]:
+    """The start and end of the windows that contain an instant, the earliest first.
 
     All in µs; ``slide`` is the distance between two starts, ``start`` their offset from the epoch.
     """
@@ -197,7 +193,7 @@ def _latest_start(time_us: int, slide: int, start: int, rules: Rules) -> int:
     return time_us + abs(dividend) % slide
 
 
-def _holds(window: Window, time_us: int, rules: Rules) -> bool:
+def _holds(window: tuple[int, int], time_us: int, rules: Rules) -> bool:
     if rules.window_holds_its_end:
         return window[0] < time_us <= window[1]
     return window[0] <= time_us < window[1]

@@ -146,8 +146,6 @@ def _has_bound(node: logical.Join) -> bool:
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]
 
 
-Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
-
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
@@ -195,7 +193,7 @@ KNOWN = WITHOUT_EFFECT | {
 @dataclass(frozen=True)
 class QuerySettings:
     mode: OutputMode
-    trigger: Trigger
+    trigger: Literal["default", "once", "availableNow", "realTime", "processingTime"]
     conf: Mapping[str, str]
 
     def is_on(self, conf: str) -> bool:

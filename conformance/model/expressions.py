@@ -15,8 +15,6 @@ from conformance.model.columns import BOOLEAN, INT, Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import BY_TIME_ZONE, FUNCTIONS
 
-Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
-
 
 @dataclass(frozen=True)
 class Expression:
@@ -28,7 +26,7 @@ class Expression:
     session: the operands are the time and the gap, ``value`` is the time zone · window_time: ``value`` is the rule that computes it.
     """
 
-    kind: Kind
+    kind: Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
     type: DataType
     args: tuple[Expression, ...] = ()
     name: str = ""

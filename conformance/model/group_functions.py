@@ -32,7 +32,7 @@ from conformance.model.plan import LocalRelation, StatefulProcessor, StateFuncti
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
 
-Emitted = Iterator[tuple[Value, ...]]
+EmittedRows = Iterator[tuple[Value, ...]]
 """The rows that a function or a processor emits, values in the order of its columns."""
 
 
@@ -67,7 +67,7 @@ class Group:
         return max((time // 1000 for time in self.times_us if time is not None), default=0)
 
 
-def grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
+def _grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
     """The groups that have rows. Null is a key like any other."""
     groups: dict[GroupKey, list[Row]] = {}
     for row in rows:
@@ -157,7 +157,7 @@ class GroupState:
         return None if self.value is None else KeptState(self.value, self._timeout_ms)
 
 
-def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callable[[int], None]) -> Emitted:
+def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callable[[int], None]) -> EmittedRows:
     if state.has_timed_out:
         yield from _settled(group, state, state.value[0] if state.value else 0)
         return
@@ -171,12 +171,12 @@ def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callabl
     time_out_at(latest)
 
 
-def _settled(group: Group, state: GroupState, count: int) -> Emitted:
+def _settled(group: Group, state: GroupState, count: int) -> EmittedRows:
     state.remove()
     yield group.key_text, count, state.watermark_ms
 
 
-def _count_rows(group: Group, state: GroupState) -> Emitted:
+def _count_rows(group: Group, state: GroupState) -> EmittedRows:
     if group.keys[0].type != STRING:
         raise Unpredictable("count_rows by a first grouping column that is not a string")
     if state.has_timed_out:
@@ -186,7 +186,7 @@ def _count_rows(group: Group, state: GroupState) -> Emitted:
     yield group.key[0], count
 
 
-def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
+def _time_out_at_latest(group: Group, state: GroupState) -> EmittedRows:
     if state.has_timed_out:
         state.remove()
         yield group.key_text, state.watermark_ms
@@ -195,7 +195,7 @@ def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
     state.set_timeout(group.latest_ms)
 
 
-def _count_until_silent(group: Group, state: GroupState) -> Emitted:
+def _count_until_silent(group: Group, state: GroupState) -> EmittedRows:
     count = (state.value[0] if state.value else 0) + len(group.rows)
     if state.has_timed_out:
         state.remove()
@@ -211,7 +211,7 @@ class SuiteFunction:
 
     emits: tuple[tuple[str, DataType], ...]
     keeps: tuple[Field, ...]
-    call: Callable[[Group, GroupState], Emitted]
+    call: Callable[[Group, GroupState], EmittedRows]
 
 
 _COUNT, _LATEST = Field("count", BIGINT), Field("latest", BIGINT)
@@ -253,7 +253,7 @@ def apply_in_pandas_with_state(
 ) -> OperatorResult:
     time, late, fresh = input_by_lateness(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
     calls = _Calls(node, dict(state), context, None if time is None else context.evicting_ms)
-    groups = tuple(grouped(fresh, node.keys, node.child.columns))
+    groups = tuple(_grouped(fresh, node.keys, node.child.columns))
     if not context.rules.rows_come_before_timeouts:
         calls.for_timeouts()
     for group in groups:
@@ -395,7 +395,7 @@ def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
     handle.update(group.key, count + rows, before)
 
 
-def _count_with_timer(group: Group, handle: ProcessorHandle) -> Emitted:
+def _count_with_timer(group: Group, handle: ProcessorHandle) -> EmittedRows:
     _add(group, handle, len(group.rows))
     return iter(())
 
@@ -407,13 +407,13 @@ def _count_initial(group: Group, handle: ProcessorHandle) -> None:
         _add(group, handle, int(sum(counts)))
 
 
-def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> Emitted:
+def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> EmittedRows:
     count = handle.values[group.key]["count"]
     handle.clear(group.key)
     yield group.key_text, timer_ms * 1000, count, watermark_ms
 
 
-def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
+def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> EmittedRows:
     names = [column.name for column in handle.columns]
     place = names.index("count") if "count" in names else 0
     if handle.columns[place].type not in (INT, BIGINT):
@@ -432,11 +432,11 @@ class SuiteProcessor:
 
     emits: tuple[tuple[str, DataType], ...]
     keeps: tuple[Field, ...]
-    rows: Callable[[Group, ProcessorHandle], Emitted]
+    rows: Callable[[Group, ProcessorHandle], EmittedRows]
     """``handleInputRows``"""
     initial: Callable[[Group, ProcessorHandle], None] | None = None
     """``handleInitialState``; does nothing by default."""
-    timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
+    timer: Callable[[Group, ProcessorHandle, int, int], EmittedRows] | None = None
     """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
     ttl_ms: int | None = None
     """The time to live of its state, in processing time; None for ever."""
@@ -482,7 +482,7 @@ def transform_with_state(
         for group in _initial_groups(node, initial, context, used):
             processor.initial(group, handle)
     emitted: list[tuple[Value, ...]] = []
-    for group in grouped(fresh, node.keys, node.child.columns):
+    for group in _grouped(fresh, node.keys, node.child.columns):
         emitted += processor.rows(group, handle)
     expired = []
     if processor.timer is not None:
@@ -519,7 +519,7 @@ def _initial_groups(
     columns = node.initial.plan.columns
     if context.rules.initial_state != "whole" and not {column.id for column in node.columns} <= used:
         columns = tuple(column for column in columns if column in node.initial.keys)
-    return grouped(rows, node.initial.keys, columns)
+    return _grouped(rows, node.initial.keys, columns)
 
 
 def _check_emitted(node: StatefulProcessor, rows: Sequence[Row], context: OperatorContext) -> None:

@@ -21,7 +21,7 @@ from conformance.model.operators import (
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 
-Key = tuple[Value, ...]
+JoinKey = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class StoredRow:
     matched: bool
 
 
-JoinState = Mapping[str, Mapping[Key, tuple[StoredRow, ...]]]
+JoinState = Mapping[str, Mapping[JoinKey, tuple[StoredRow, ...]]]
 """Side, ``left`` or ``right`` → key → its rows."""
 
 EMPTY: JoinState = {"left": {}, "right": {}}
@@ -158,7 +158,7 @@ class _JoinRun:
             if not semi_is_done and (not self._is_evicted(name, key, row) or self._rules.stores_rows_that_go_at_once):
                 self._store(name, key, row, matched=bool(pairs))
 
-    def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
+    def _matches(self, name: str, key: JoinKey, row: Row) -> Iterator[Row]:
         other = _OTHER[name]
         # Other joins filter rows with a null key; a full outer join stores them and finds them by their bytes.
         if None in key and self._node.how != "fullOuter":
@@ -181,7 +181,7 @@ class _JoinRun:
         if semi and name == "right" and self._rules.semi_forgets_matched_rows:
             stored_rows[:] = [stored for stored in stored_rows if not stored.matched]
 
-    def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
+    def _store(self, name: str, key: JoinKey, row: Row, *, matched: bool) -> None:
         values = tuple(row[column.id] for column in self.columns[name])
         self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
 
@@ -231,10 +231,10 @@ class _JoinRun:
     def with_nulls(self, name: str, row: Row) -> Row:
         return {**dict.fromkeys(column.id for column in self.columns[_OTHER[name]]), **row}
 
-    def _key(self, name: str, row: Row) -> Key:
+    def _key(self, name: str, row: Row) -> JoinKey:
         return tuple(_key_value(pair, name, row, self._rules) for pair in self._equal)
 
-    def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
+    def _is_evicted(self, name: str, key: JoinKey, row: Row) -> bool:
         bound = self._bounds[name]
         if bound is None:
             return False

@@ -227,7 +227,7 @@ def _windows(replayed: Replay) -> str:
     return "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def policies() -> Table:
+def policies_table() -> Table:
     table = _table(("policy", "engine", "parameters", "watermark"))
     for name, policy in POLICIES.items():
         table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)
