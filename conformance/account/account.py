@@ -8,9 +8,10 @@ says nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
@@ -100,31 +101,25 @@ class BatchAccount:
         seen = self.seen
         facts = {
             "kind": seen.kind,
-            "ran with": None if seen.watermark is None else instant(seen.watermark),
-            "dropped": None if seen.dropped is None else str(seen.dropped),
-            "state": ", ".join(map(str, seen.state)) or None,
+            "ran with": "" if seen.watermark is None else instant(seen.watermark),
+            "dropped": "" if seen.dropped is None else str(seen.dropped),
+            "state": ", ".join(map(str, seen.state)),
         }
-        return {label: text for label, text in facts.items() if text is not None}
+        return {label: text for label, text in facts.items() if text}
 
     @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
-        if self.model is None:
-            return None
-        return _windows(row for operator in self.model.operators for row in operator.shown)
+        return None if self.model is None else _windows(operator.shown for operator in self.model.operators)
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
         """The windows whose state the watermark removed; None if they are not known."""
-        if self.model is None:
-            return None
-        return _windows(row for operator in self.model.operators for row in operator.evicted)
+        return None if self.model is None else _windows(operator.evicted for operator in self.model.operators)
 
 
 @dataclass(frozen=True)
 class StepAccount:
-    """A step of the case."""
-
     seen: StepSeen
     name: str | None
     restarted: str | None
@@ -140,9 +135,9 @@ class StepAccount:
             first = first if len(first) <= LONGEST_MESSAGE else f"{first[:LONGEST_MESSAGE]}…"
             return {"error": f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {first}"}
         facts = {"watermark": instant(self.seen.watermark)}
-        dropped = [batch.seen.dropped for batch in self.batches]
-        if dropped and None not in dropped:
-            facts["dropped"] = str(sum(count for count in dropped if count is not None))
+        dropped = [batch.seen.dropped for batch in self.batches if batch.seen.dropped is not None]
+        if dropped and len(dropped) == len(self.batches):
+            facts["dropped"] = str(sum(dropped))
         if self.batches:
             facts["state"] = self.batches[-1].facts.get("state", "none")
         return facts
@@ -171,16 +166,12 @@ def account(
 
 def account_without_case(observation: Observation) -> tuple[StepAccount, ...]:
     """The account of an answer to a case that is not at hand: nothing is known of the rows that it gave."""
-    return tuple(
-        StepAccount(
-            step,
-            None,
-            None,
-            tuple(BatchAccount(step.number, batch, None, (), (), ()) for batch in step.batches),
-            OutputSchema.of(observation.columns_of(step)),
-        )
-        for step in observation.steps
-    )
+
+    def step_account(step: StepSeen) -> StepAccount:
+        batches = tuple(BatchAccount(step.number, batch, None, (), (), ()) for batch in step.batches)
+        return StepAccount(step, None, None, batches, OutputSchema.of(observation.columns_of(step)))
+
+    return tuple(map(step_account, observation.steps))
 
 
 def batches_of(steps: Sequence[StepAccount]) -> tuple[BatchAccount, ...]:
@@ -301,7 +292,7 @@ class _Reading:
         """What is compared with the watermark: the end of the row's only window, or its time; None if it is not known."""
         if not self._query.windows or row.time_us is None:
             return row.time_us
-        (window, *others) = self._query.windows
+        window, *others = self._query.windows
         held = window.holding(row.time_us)
         if others or held is None or len(held) != 1 or window.streams != (row.stream,):
             return None
@@ -313,9 +304,8 @@ class _Reading:
         places: Counter[str] = Counter()
         judged = []
         for row in rows:
-            place = places[row.stream]
+            operator = dropped.get((row.stream, places[row.stream]), "")
             places[row.stream] += 1
-            operator = dropped.get((row.stream, place), "")
             fate: RowFate = "late" if operator else "taken"
             if row.time_us is not None and row.stream in read:
                 by: Teller = "engine" if row.fate == fate else "model"
@@ -339,10 +329,10 @@ def _dropped(model: BatchProgress) -> dict[tuple[str, int], str]:
     return {origin: title for origin, title in dropped.items() if origin not in counted}
 
 
-def _windows(rows: Iterator[ComparedRow]) -> frozenset[Span]:
+def _windows(rows_of_operators: Iterable[Sequence[ComparedRow]]) -> frozenset[Span]:
     return frozenset(
         Span(*value)
-        for row in rows
+        for row in chain.from_iterable(rows_of_operators)
         for _, type_, value in row.what
         if is_window(type_) and value is not None and all(isinstance(part, int) for part in value)
     )
@@ -356,8 +346,7 @@ def is_window(type_: DataType) -> bool:
 def _emitted(schema: OutputSchema, batch: BatchSeen) -> Iterator[EmittedWindow]:
     places = _window_columns(schema)
     for row in batch.rows if places else ():
-        span = _span(row, places, [schema.types[place] for place in places])
-        if span is not None:
+        if (span := _span(row, places, schema.types)) is not None:
             yield EmittedWindow(span, " ".join(cell(value) for at, value in enumerate(row) if at not in places))
 
 
@@ -380,21 +369,19 @@ def _span(row: Sequence[Any], places: Sequence[int], types: Sequence[DataType]) 
     if any(place >= len(row) for place in places):
         return None
     try:
-        values = [canonical(row[place], type_) for place, type_ in zip(places, types, strict=True)]
+        values = [canonical(row[place], types[place]) for place in places]
     except NotAValue:
         return None
     parts = values[0] if len(values) == 1 else values
     if parts is None or any(not isinstance(part, int) for part in parts) or parts[0] > parts[1]:
         return None
-    return Span(parts[0], parts[1])
+    return Span(*parts)
 
 
 def _event_time(stream: str, schema: Schema, query: QueryReading) -> str | None:
     names = {field.name.lower(): field.name for field in schema.fields if field.type.name.startswith("timestamp")}
-    for marked in query.watermarks:
-        if marked.stream == stream and marked.column.lower() in names:
-            return names[marked.column.lower()]
-    return next(iter(names.values()), None)
+    marked = (names.get(item.column.lower()) for item in query.watermarks if item.stream == stream)
+    return next(filter(None, (*marked, *names.values())), None)
 
 
 def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:

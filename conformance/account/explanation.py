@@ -206,8 +206,8 @@ def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
     if len(progress) != len(batch.state):
         return [(f"operator {number}", state, None) for number, state in enumerate(batch.state, 1)]
     return [
-        (str(of.get("operatorName") or f"operator {number}"), state, of.get(DROPPED_ROWS))
-        for number, (of, state) in enumerate(zip(progress, batch.state, strict=True), 1)
+        (str(operator.get("operatorName") or f"operator {number}"), state, operator.get(DROPPED_ROWS))
+        for number, (operator, state) in enumerate(zip(progress, batch.state, strict=True), 1)
     ]
 
 
@@ -226,23 +226,23 @@ def _observed(account: BatchAccount, schema: OutputSchema) -> dict[str, Json]:
 
 
 def divergence_lines(
-    case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None
+    case: Case, here: Prediction, there: Prediction, parting: VersionDivergence | None
 ) -> Iterator[ExplanationLine]:
     """The first difference between two versions, and the rules that explain it."""
     yield ExplanationLine(f"{case.id}: Spark {here.version} and {there.version}", "head")
-    if found is None:
+    if parting is None:
         yield ExplanationLine("no difference: both versions run the same micro-batches")
         return
-    place = f", micro-batch {found.batch}" if found.batch is not None else ""
-    name = case.steps[found.step - 1].name
-    yield ExplanationLine(f"first difference: step {found.step}{f' “{name}”' if name else ''}{place}", "step")
-    for prediction, progress in ((here, found.here), (there, found.there)):
+    place = f", micro-batch {parting.batch}" if parting.batch is not None else ""
+    name = case.steps[parting.step - 1].name
+    yield ExplanationLine(f"first difference: step {parting.step}{f' “{name}”' if name else ''}{place}", "step")
+    for prediction, progress in ((here, parting.here), (there, parting.there)):
         yield ExplanationLine("")
         yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
         if isinstance(progress, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, progress, OutputSchema.of(prediction.columns_of(found.step)))
+                for line in batch_lines(case, progress, OutputSchema.of(prediction.columns_of(parting.step)))
             )
         elif progress is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
@@ -251,9 +251,9 @@ def divergence_lines(
                 f"fails at {progress.stage}: {' < '.join(progress.classes)}: {progress.message}", "error", 2
             )
     yield ExplanationLine("")
-    if not found.rules:
+    if not parting.rules:
         yield ExplanationLine("no single rule explains the difference", "step")
-    for rule in found.rules:
+    for rule in parting.rules:
         yield ExplanationLine(f"rule that differs: {rule.name} ({rule.source})", "step")
         yield ExplanationLine(f"{here.version}: {rule.here}", "plain", 1)
         yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
@@ -314,17 +314,17 @@ def _step_record(step: StepAccount, batches: list[Json], of_error: set[str] | No
 
 
 def divergence_record(
-    here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case
+    here: Prediction, there: Prediction, parting: VersionDivergence | None, case: Case
 ) -> dict[str, Json]:
     """The first difference between two versions as JSON; ``parting`` is null if there is none."""
     difference: Json = None
-    if found is not None:
-        difference = {"step": found.step, "batch": found.batch}
-        for name, prediction, progress in (("here", here, found.here), ("there", there, found.there)):
-            schema = OutputSchema.of(prediction.columns_of(found.step))
+    if parting is not None:
+        difference = {"step": parting.step, "batch": parting.batch}
+        for name, prediction, progress in (("here", here, parting.here), ("there", there, parting.there)):
+            schema = OutputSchema.of(prediction.columns_of(parting.step))
             error = None if progress is None else {"error": str(progress)}
             difference[name] = _batch(case, progress, schema) if isinstance(progress, BatchProgress) else error
-        difference["rules"] = [asdict(rule) for rule in found.rules]
+        difference["rules"] = [asdict(rule) for rule in parting.rules]
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
-from conformance.checkpoints.state import JOIN
+from conformance.checkpoints.state import JOIN, StateSchema
 from conformance.checkpoints.state_difference import state_differences
 from conformance.core.data import read_data
 from conformance.core.observation import ErrorSeen
@@ -55,7 +55,7 @@ class AwaitingChange:
             return self.evidence["text"] in error.message
         differences = state_differences(error.message)
         wanted = self.evidence["operator"], self.evidence["kind"]
-        return bool(differences) and all((each.operator, each.kind) == wanted for each in differences)
+        return {(difference.operator, difference.kind) for difference in differences} == {wanted}
 
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
@@ -108,6 +108,10 @@ _INDEX = "index"
 _TIMES = frozenset({"timestamp", "timestamp_ntz"})
 
 
+def _schemas(checkpoint: Checkpoint) -> list[StateSchema]:
+    return [schema for operator in checkpoint.operators for schema in operator.schemas]
+
+
 def _missing_kind(path: PurePosixPath) -> str:
     return "folder" if path.name == "state" else "delta" if path.suffix == ".delta" else "other"
 
@@ -115,10 +119,10 @@ def _missing_kind(path: PurePosixPath) -> str:
 _CONDITIONS: Mapping[str, Condition] = {
     "join_key_not_null": _join_key_not_null,
     "state_type": lambda checkpoint, name: any(
-        field.type == name for each in checkpoint.operators for schema in each.schemas for field in schema.fields
+        field.type == name for schema in _schemas(checkpoint) for field in schema.fields
     ),
     "join_format": lambda checkpoint, format: (
-        any(each.name == JOIN for each in checkpoint.operators)
+        any(operator.name == JOIN for operator in checkpoint.operators)
         and checkpoint.settings.get("spark.sql.streaming.join.stateFormatVersion", "1") == str(format)
     ),
     "strict_distribution": lambda checkpoint, wanted: (
@@ -127,15 +131,17 @@ _CONDITIONS: Mapping[str, Condition] = {
     ),
     "offset_gap": lambda checkpoint, wanted: checkpoint.has_gap is wanted,
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
-    "operators_unnamed": lambda checkpoint, wanted: any(each.format is None for each in checkpoint.operators) is wanted,
+    "operators_unnamed": lambda checkpoint, wanted: (
+        (None in [operator.format for operator in checkpoint.operators]) is wanted
+    ),
     "state_missing": lambda checkpoint, what: any(_missing_kind(path) == what for path in checkpoint.missing),
-    "schema_missing": lambda checkpoint, wanted: any(not each.schemas for each in checkpoint.operators) is wanted,
+    "schema_missing": lambda checkpoint, wanted: (
+        (() in [operator.schemas for operator in checkpoint.operators]) is wanted
+    ),
     "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
     "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,
     "commit_format": lambda checkpoint, least: (
         checkpoint.committed is not None and checkpoint.committed.format >= least
     ),
-    "schema_format": lambda checkpoint, least: any(
-        schema.format >= least for operator in checkpoint.operators for schema in operator.schemas
-    ),
+    "schema_format": lambda checkpoint, least: any(schema.format >= least for schema in _schemas(checkpoint)),
 }

@@ -103,8 +103,6 @@ class CommitEntry:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the files of a checkpoint say."""
-
     where: str
     """The path or URL of the checkpoint."""
     query_id: str | None
@@ -179,11 +177,11 @@ def read(files: Files) -> Checkpoint:
         return replace(checkpoint, missing=(PurePosixPath("state"),))
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
-    missing = tuple(islice(state.missing(files, checkpoint.state_version, partitions), MOST_MISSING))
+    missing = tuple(islice(state.missing_files(files, checkpoint.state_version, partitions), MOST_MISSING))
     replayable = (
         bool(missing)
         and not checkpoint.unfinished
-        and not any(state.missing(files, checkpoint.state_version - 1, partitions))
+        and not any(state.missing_files(files, checkpoint.state_version - 1, partitions))
     )
     return replace(checkpoint, missing=missing, replayable=replayable)
 
@@ -224,14 +222,14 @@ def _batches(files: Files, log: str) -> tuple[int, ...]:
 
 def _offsets(files: Files, batch: int) -> OffsetEntry:
     path = PurePosixPath("offsets", str(batch))
-    format, (metadata, *rest) = _lines(files, path, least=2)
-    said = _json(path, metadata or "{}")
-    settings = {str(key): str(value) for key, value in said.get("conf", {}).items()}
+    format, (text, *rest) = _lines(files, path, least=2)
+    metadata = _json(path, text or "{}")
+    settings = {str(key): str(value) for key, value in metadata.get("conf", {}).items()}
     return OffsetEntry(
         batch,
         format,
-        _number(path, said, "batchWatermarkMs"),
-        _number(path, said, "batchTimestampMs"),
+        _number(path, metadata, "batchWatermarkMs"),
+        _number(path, metadata, "batchTimestampMs"),
         settings,
         tuple(_sources(path, rest, named=format > 1)),
     )
@@ -240,8 +238,9 @@ def _offsets(files: Files, batch: int) -> OffsetEntry:
 def _commit(files: Files, batch: int) -> CommitEntry:
     path = PurePosixPath("commits", str(batch))
     format, rest = _lines(files, path, least=1)
-    said = _json(path, rest[0] if rest else "{}")
-    return CommitEntry(batch, format, _number(path, said, "nextBatchWatermarkMs"), bool(said.get("stateUniqueIds")))
+    metadata = _json(path, rest[0] if rest else "{}")
+    watermark_ms = _number(path, metadata, "nextBatchWatermarkMs")
+    return CommitEntry(batch, format, watermark_ms, bool(metadata.get("stateUniqueIds")))
 
 
 def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str]]:
@@ -261,16 +260,16 @@ def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str
 
 def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
     try:
-        said = json.loads(text)
+        metadata = json.loads(text)
     except (ValueError, RecursionError):
         raise DamagedCheckpoint(path, "the second line is not JSON: the entry is incomplete") from None
-    if not isinstance(said, dict) or not isinstance(said.get("conf", {}), dict):
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("conf", {}), dict):
         raise DamagedCheckpoint(path, "the second line is not the metadata of a micro-batch")
-    return said
+    return metadata
 
 
-def _number(path: PurePosixPath, said: Mapping[str, Any], key: str) -> int:
-    value = said.get(key, 0)
+def _number(path: PurePosixPath, metadata: Mapping[str, Any], key: str) -> int:
+    value = metadata.get(key, 0)
     if not isinstance(value, int) or abs(value) >= 1 << 63:
         raise DamagedCheckpoint(path, f"{key} is not a number of milliseconds")
     return value
@@ -324,13 +323,10 @@ def copy_detached(
     folder.mkdir(parents=True)
     for path in files.sizes:
         is_offsets = path.parts[:-1] == ("offsets",)
-        # Nor the checksum of an entry of the offset log, which is another one in the copy.
-        if path.parts[0] == "sources" or (is_offsets and not path.name.isdecimal()):
+        # Checksums of entries of the offset log and of zips are left out, too: both are rewritten.
+        if path.parts[0] == "sources" or path.name.endswith(".zip.crc"):
             continue
-        if is_offsets and int(path.name) > checkpoint.committed.batch:
-            continue
-        # The checksum of a zip is left out, too: the zip is rewritten.
-        if path.name.endswith(".zip.crc"):
+        if is_offsets and not (path.name.isdecimal() and int(path.name) <= checkpoint.committed.batch):
             continue
         content = files.read(path)
         if is_offsets:
@@ -377,7 +373,6 @@ def _rewritten(path: PurePosixPath, content: bytes) -> bytes:
 
 def _check_names(path: PurePosixPath, metadata: bytes) -> None:
     """Refuse a list of files of RocksDB that names one elsewhere: Spark copies each file from the first name to the second."""
-
     named: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> None:

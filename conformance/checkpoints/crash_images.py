@@ -115,12 +115,12 @@ class FolderContent:
     @property
     def digest(self) -> str:
         """Equal for equal names and bytes: what a restarted query can see."""
-        seen = hashlib.sha256()
+        hashed = hashlib.sha256()
         for name, file in sorted(self.files.items()):
-            seen.update(f"{name}\0{len(file.content)}\0".encode())
-            seen.update(file.content)
-        seen.update("\0".join(sorted(self.folders)).encode())
-        return seen.hexdigest()
+            hashed.update(f"{name}\0{len(file.content)}\0".encode())
+            hashed.update(file.content)
+        hashed.update("\0".join(sorted(self.folders)).encode())
+        return hashed.hexdigest()
 
 
 def checksum_of(path: str) -> str:
@@ -312,10 +312,8 @@ def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]
         for path in sorted(path for path in touched if path.startswith(_CHECKPOINT)):
             file = content.files.get(path)
             fate = draw.choice(_FATES if file is not None else _FATES_OF_REMOVED)
-            left = file
-            if fate == "as before":
-                left = before.files.get(path)
-            elif file is not None and fate != "whole":
+            left = before.files.get(path) if fate == "as before" else file
+            if file is not None and fate in ("empty", "cut off"):
                 left = file.part(draw.random() if fate == "cut off" else 0.0)
             if left != file:
                 content = content.with_file(path, left)

@@ -97,7 +97,7 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
     return tuple(_operator(files, number, sorted(paths)) for number, paths in sorted(of_operator.items()))
 
 
-def missing(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
+def missing_files(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
     """The files and folders that Spark needs to load a version of the state and that are missing: of each store in each partition the
     first missing file, or the folder of an operator.
 
@@ -122,11 +122,11 @@ def missing(files: Files, version: int, partitions: int | None) -> Iterator[Pure
         folder, stores = PurePosixPath("state", str(number)), kept[number]
         if not stores:
             yield folder
-        seen = {partition for of_partition in stores.values() for partition in of_partition}
+        all_partitions = {partition for of_partition in stores.values() for partition in of_partition}
         for name, of_partition in sorted(stores.items()):
             kinds = {kind for versions in of_partition.values() for kind, _ in versions}
             snapshot, change = ("zip", "changelog") if kinds & {"zip", "changelog"} else ("snapshot", "delta")
-            for partition in range(partitions or max(seen) + 1) if seen - {0} else (0,):
+            for partition in range(partitions or max(all_partitions) + 1) if all_partitions - {0} else (0,):
                 there = of_partition.get(partition, set())
                 base = max((at for kind, at in there if kind == snapshot and at <= version), default=0)
                 # RocksDB without changelogs writes a snapshot of each version.
@@ -137,7 +137,7 @@ def missing(files: Files, version: int, partitions: int | None) -> Iterator[Pure
 
 
 def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> StateOperator:
-    metadata: list[PurePosixPath] = []
+    metadata = []
     of_store: defaultdict[str, list[PurePosixPath]] = defaultdict(list)
     for path in paths:
         if path.parts[2] == "_metadata":
@@ -157,8 +157,7 @@ def _name_by(stores: Iterable[StateStoreFiles]) -> str | None:
         if store.name.startswith(("left-", "right-")):
             return JOIN
         for schema in store.schemas:
-            name = _BY_VALUE.get(tuple(field.name for field in schema.value))
-            if name is not None:
+            if (name := _BY_VALUE.get(tuple(field.name for field in schema.value))) is not None:
                 return name
     return None
 
@@ -176,8 +175,8 @@ def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None,
     version, _, text = files.read(newest).decode("utf-8", "replace").partition("\n")
     format = re.fullmatch(r"v(\d{1,9})", version.strip())
     try:
-        said = json.loads(text)
-        name = str(said["operatorInfo"]["operatorName"])
+        content = json.loads(text)
+        name = str(content["operatorInfo"]["operatorName"])
     except (ValueError, KeyError, TypeError, RecursionError):
         format = None
     if format is None:
@@ -207,11 +206,11 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
     provider = providers.pop() if len(providers) == 1 else "unknown"
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.
     newest = max(schemas, key=_age, default=None)
-    read = parse_schema(newest, files.read(newest)) if newest is not None else ()
+    read = parse_state_schema(newest, files.read(newest)) if newest is not None else ()
     return StateStoreFiles(name, len(partitions), provider, kept, size, read)
 
 
-def parse_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
+def parse_state_schema(path: PurePosixPath, content: bytes) -> tuple[StateSchema, ...]:
     """Read the schema of the rows of a store, as Spark writes it beside the state since 3.1; raises `DamagedCheckpoint` for another format.
 
     The file holds strings as Java's ``DataOutputStream.writeUTF`` writes them: two bytes of length, then modified UTF-8. Source:

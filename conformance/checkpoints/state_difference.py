@@ -16,7 +16,7 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
 DifferenceKind: TypeAlias = Literal["type", "nullability", "number of columns"]
-Part: TypeAlias = Literal["key", "value"]
+SchemaPart: TypeAlias = Literal["key", "value"]
 
 _STORED = r"Existing {0}[_ ]schema(?:=|: )"
 _WANTED = r"(?:new {0}_schema=|Provided {0} schema: )"
@@ -35,7 +35,7 @@ class StateDifference:
 
     operator: str
     """``aggregation``, ``symmetricHashJoin``, ``dedupe`` …: the columns that Spark itself adds tell which; empty if they do not."""
-    part: Part
+    part: SchemaPart
     column: str
     """``window.start``: the names down to it, as the checkpoint has them; empty if the number of columns differs at the top."""
     kind: DifferenceKind
@@ -64,7 +64,7 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
 
     A difference of nullability counts only where nothing worse differs; where the checkpoint has NOT NULL, that is what Spark minds.
     """
-    parts: tuple[Part, ...] = ("key", "value")
+    parts: tuple[SchemaPart, ...] = ("key", "value")
     schemas = {
         part: (stored, wanted)
         for part in parts
@@ -77,8 +77,9 @@ def state_differences(message: str) -> tuple[StateDifference, ...]:
         for part, pair in schemas.items()
         for names, kind, a, b in _compared(*pair, ())
     ]
-    severe = [each for each in differences if each.kind != "nullability"]
-    return tuple(severe or [each for each in differences if each.stored == "NOT NULL"] or differences)
+    severe = [difference for difference in differences if difference.kind != "nullability"]
+    not_null = [difference for difference in differences if difference.stored == "NOT NULL"]
+    return tuple(severe or not_null or differences)
 
 
 def state_workarounds(
@@ -131,17 +132,13 @@ def _compared(
         if a.type != b.type:
             yield names, "type", a.type, b.type
         elif a.nullable != b.nullable:
-            yield names, "nullability", _null(a), _null(b)
+            yield names, "nullability", *(("nullable", "NOT NULL") if a.nullable else ("NOT NULL", "nullable"))
         if a.type == b.type:
             yield from _compared(a.parts, b.parts, names)
 
 
 def _counted(columns: Sequence[_Column]) -> str:
     return f"{len(columns)} ({', '.join(f'{column.name} {column.type}' for column in columns)})"
-
-
-def _null(column: _Column) -> str:
-    return "nullable" if column.nullable else "NOT NULL"
 
 
 def _schema(message: str, before: str) -> tuple[_Column, ...] | None:
@@ -160,9 +157,7 @@ def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, in
     """A type as Scala prints it, ``StructType(StructField(a,LongType,true))``, and where it ends; raises `ValueError` without one."""
     nested = _NESTED.match(text, at)
     if nested is None:
-        simple = _SIMPLE.match(text, at)
-        if simple is None:
-            raise ValueError(text[at : at + 40])
+        simple = _matched(_SIMPLE, text, at)
         sql = simple[1].lower() if simple[2] == "Type" else simple[1]
         return _Column(name, _SQL_NAMES.get(sql, sql) + (simple[3] or ""), nullable), simple.end()
     at, parts = nested.end(), []
@@ -174,20 +169,20 @@ def _type(text: str, at: int, name: str, *, nullable: bool) -> tuple[_Column, in
     for part in ("element",) if nested[1] == "Array" else ("key", "value"):
         column, at = _type(text, at + text.startswith(",", at), part, nullable=False)
         parts.append(column)
-    end = _NULLABLE.match(text, at)
-    if end is None:
-        raise ValueError(text[at : at + 40])
+    end = _matched(_NULLABLE, text, at)
     parts[-1] = replace(parts[-1], nullable=end[1] == "true")
     return _Column(name, nested[1].lower(), nullable, tuple(parts)), end.end()
 
 
 def _field(text: str, at: int) -> tuple[_Column, int]:
     """``StructField(name,type,nullable)``, and where it ends; the name may hold commas and parentheses. Raises `ValueError` without one."""
-    field = _FIELD.match(text, at)
-    if field is None:
-        raise ValueError(text[at : at + 40])
+    field = _matched(_FIELD, text, at)
     column, at = _type(text, field.end(), field[1], nullable=True)
-    end = _NULLABLE.match(text, at)
-    if end is None:
-        raise ValueError(text[at : at + 40])
+    end = _matched(_NULLABLE, text, at)
     return replace(column, nullable=end[1] == "true"), end.end()
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    if (match := pattern.match(text, at)) is None:
+        raise ValueError(text[at : at + 40])
+    return match

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import attrgetter
 
 from conformance.core.intervals import DAY_US, NotAnInterval, parse_interval
 from conformance.model.catalyst.spark_plan import constant_of, is_empty
-from conformance.model.columns import Attribute, Row, Value, origins, with_origin_of
+from conformance.model.columns import Row, Value, origins, with_origin_of
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate, replaced
 from conformance.model.functions import AGGREGATES, BY_ORDER, Operands
@@ -46,11 +45,12 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     time = event_time_among(key_columns, rules) if judges else None
     if context.mode == "append" and time is None:
         raise rules.refusal("append without event time in the operator")
-    arrived = grouped(node, rows)
+    arrived = _grouped(node, rows)
+    as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *state)}
     late: dict[Key, list[Row]] = {
         key: []
         for key in arrived
-        if time is not None and _drops(context) and is_late(_time(key, key_columns, time), time, context.late_ms, rules)
+        if time is not None and _drops(context) and is_late(as_rows[key][time.id], time, context.late_ms, rules)
     }
     for row in rows if late else ():
         late.get(_key(node, row), []).append(row)
@@ -63,27 +63,19 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
         for key in groups
         if evicts
         and evicting is not None
-        and is_evicted(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
+        and is_evicted(as_rows[key][evicting.id], evicting, context.evicting_ms, rules)
     }
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
     context.effort.add(sum(map(len, groups.values())))
     emitted = _emitted(context, groups, changed=list(taken), over=list(over))
     everything = tuple({column.id: column for column in (*key_columns, *node.columns)}.values())
-    as_rows = {key: dict(zip((column.id for column in key_columns), key, strict=True)) for key in (*arrived, *groups)}
     return OperatorResult(
         rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
         state_rows=len(kept),
         late=tuple(
-            compared_row(
-                as_rows[key],
-                key_columns,
-                time,
-                context.late_ms,
-                len(arrived[key]),
-                origins(of_key),
-            )
-            for key, of_key in late.items()
+            compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key]), origins(late_rows))
+            for key, late_rows in late.items()
         ),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
         evicted=tuple(compared_row(as_rows[key], key_columns, evicting, context.evicting_ms) for key in over),
@@ -109,13 +101,9 @@ def check_functions(node: Aggregate, rules: Rules) -> None:
 
 
 def _drops(context: OperatorContext) -> bool:
-    match context.mode:
-        case "complete":
-            return context.rules.drops_in_complete_mode
-        case "update":
-            return context.rules.drops_in_update_mode
-        case _:
-            return True
+    if context.mode == "complete":
+        return context.rules.drops_in_complete_mode
+    return context.mode != "update" or context.rules.drops_in_update_mode
 
 
 def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over: list[Key]) -> list[Key]:
@@ -129,11 +117,7 @@ def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over:
             return over if rules.append_emits == "evicted groups" else changed
 
 
-def _time(key: Key, columns: Sequence[Attribute], time: Attribute) -> Value:
-    return key[[column.id for column in columns].index(time.id)]
-
-
-def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
+def _grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
     """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
     groups: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
@@ -151,7 +135,6 @@ def contribution(node: Aggregate, row: Row) -> Contribution:
 
 
 def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
-    """The output row of a group."""
     results = {
         call: Expression(
             "literal", call.type, value=AGGREGATES[call.name].value([arguments[place] for arguments in contributions])
@@ -168,8 +151,8 @@ def _calls(node: Aggregate) -> tuple[Expression, ...]:
 
 def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
     """The columns of the key, as the plan of this micro-batch has them (SPARK-47840)."""
-    row = {of.column.id: value for of, value in zip(node.keys, key, strict=True)}
-    present = {key.column.id: _constant(key.expression, node, context) for key in node.keys}
+    row = {named.column.id: value for named, value in zip(node.keys, key, strict=True)}
+    present = {named.column.id: _constant(named.expression, node, context) for named in node.keys}
     constants = {id: value for id, value in present.items() if value is not None}
     return {**row, **constants} if constants and context.rules.constant_keys == "of the present plan" else row
 
@@ -186,12 +169,8 @@ def _constant(expression: Expression, node: Aggregate, context: OperatorContext)
     return None
 
 
-Window = tuple[int, int]
-"""Start and end in µs."""
-
-
-def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[Window]:
-    """The windows that contain an instant, the earliest first.
+def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[tuple[int, int]]:
+    """The start and end of the windows that contain an instant, the earliest first.
 
     All in µs; ``slide`` is the distance between two starts, ``start`` their offset from the epoch.
     """
@@ -214,7 +193,7 @@ def _latest_start(time_us: int, slide: int, start: int, rules: Rules) -> int:
     return time_us + abs(dividend) % slide
 
 
-def _holds(window: Window, time_us: int, rules: Rules) -> bool:
+def _holds(window: tuple[int, int], time_us: int, rules: Rules) -> bool:
     if rules.window_holds_its_end:
         return window[0] < time_us <= window[1]
     return window[0] <= time_us < window[1]
@@ -229,7 +208,7 @@ class Session:
     contributions: tuple[Contribution, ...]
 
 
-Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
+Sessions = Mapping[Key, tuple[Session, ...]]
 """Key without the session → its sessions in order."""
 
 
@@ -252,24 +231,23 @@ def aggregate_sessions(
 ) -> OperatorResult:
     """One micro-batch of an aggregation with a session window; its rows come from ``session_rows``."""
     rules = context.rules
-    others = [key for key in node.keys if key is not window]
+    others = [key.column.id for key in node.keys if key is not window]
     if not others:
         raise rules.refusal("session without another key")
     columns = [key.column for key in node.keys]
     time = event_time_among(columns, rules)
     late, fresh = late_and_fresh(rows, time, context)
-    sessions = dict(state)
-    arrived: dict[tuple[Value, ...], list[Session]] = {}
+    arrived: dict[Key, list[Session]] = {}
     for row in fresh:
-        key = tuple(row[other.column.id] for other in others)
         start, end = row[window.column.id]
-        arrived.setdefault(key, []).append(Session(start, end, (contribution(node, row),)))
-    sessions |= {key: merged([*sessions.get(key, ()), *new], rules) for key, new in arrived.items()}
-    context.effort.add(sum(len(session.contributions) for of_key in sessions.values() for session in of_key))
+        session = Session(start, end, (contribution(node, row),))
+        arrived.setdefault(tuple(row[id] for id in others), []).append(session)
+    sessions = {**state, **{key: merged([*state.get(key, ()), *new], rules) for key, new in arrived.items()}}
+    everything = [(key, session) for key, of_key in sessions.items() for session in of_key]
+    context.effort.add(sum(len(session.contributions) for _, session in everything))
     over = [
         (key, session)
-        for key, of_key in sessions.items()
-        for session in of_key
+        for key, session in everything
         if context.mode in rules.evicts_in
         and time is not None
         and is_evicted((session.start, session.end), time, context.evicting_ms, rules)
@@ -277,13 +255,9 @@ def aggregate_sessions(
     gone = {id(session) for _, session in over}
     kept = {key: tuple(session for session in of_key if id(session) not in gone) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
-    everything = [(key, session) for key, of_key in sessions.items() for session in of_key]
 
-    def as_row(key: tuple[Value, ...], session: Session) -> Row:
-        return {
-            **dict(zip((other.column.id for other in others), key, strict=True)),
-            window.column.id: (session.start, session.end),
-        }
+    def as_row(key: Key, session: Session) -> Row:
+        return {**dict(zip(others, key, strict=True)), window.column.id: (session.start, session.end)}
 
     emitted = everything if context.mode == "complete" else over
     return OperatorResult(
@@ -319,27 +293,21 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
     """The sessions of one key, with overlapping or touching ones merged."""
-    apart: list[list[Session]] = []
-    end_us = 0
+    touching = rules.sessions_touching_merge
+    apart: list[Session] = []
     for session in sorted(sessions, key=attrgetter("start")):
-        touches = session.start < end_us or (rules.sessions_touching_merge and session.start == end_us)
-        if apart and touches:
-            apart[-1].append(session)
-            end_us = max(end_us, session.end)
+        last = apart[-1] if apart else None
+        if last and (session.start < last.end or (touching and session.start == last.end)):
+            contributions = last.contributions + session.contributions
+            apart[-1] = Session(last.start, max(last.end, session.end), contributions)
         else:
-            apart.append([session])
-            end_us = session.end
-    return tuple(
-        Session(of[0].start, max(one.end for one in of), tuple(chain.from_iterable(one.contributions for one in of)))
-        for of in apart
-    )
+            apart.append(session)
+    return tuple(apart)
 
 
 def _gap_us(gap: Value) -> int | None:
-    if gap is None:
-        return None
     try:
-        interval = parse_interval(gap)
+        interval = parse_interval(gap or "")
     except NotAnInterval:
         return None
     if interval.months:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from conformance.core.data import read_data
@@ -78,21 +79,22 @@ def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
     rules = {}
     for name, entry in read_data("conformance.model", "rules.yaml").items():
-        values = [(of_value, of_value["value"]) for of_value in entry["values"]]
-        functions = RULE_FUNCTIONS.get(name, {value: value for _, value in values})
-        rules[name] = Rule(
-            name,
-            entry["source"],
-            tuple(
-                RuleValue(value, functions[value], of_value["says"], range_of(of_value)) for of_value, value in values
-            ),
+        values = (
+            RuleValue(value["value"], rule_value(name, value["value"]), value["says"], range_of(value))
+            for value in entry["values"]
         )
+        rules[name] = Rule(name, entry["source"], tuple(values))
     return rules
+
+
+def rule_value(rule: str, written: Any, more: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> Any:
+    """The value that a YAML file writes for a rule: a function of that name, or the value itself."""
+    functions = {**RULE_FUNCTIONS.get(rule, {}), **more.get(rule, {})}
+    return functions[written] if functions else written
 
 
 @cache
 def rules_of(version: SparkVersion) -> Rules:
-    """The rules of a version of Spark."""
     values = {rule.name: rule.at(version).value for rule in catalogue().values()}
     wordings = {refusal.name: wording for refusal in refusals() if (wording := refusal.wording(version))}
     available = frozenset(name for name, feature in features().items() if version in feature.spark)
@@ -124,11 +126,9 @@ class WrongModel:
     @property
     def version(self) -> SparkVersion:
         """The newest release of Spark that it misreads."""
-        return next(
-            version for version in reversed(releases()) if differing(rules_of(version), self.of(rules_of(version)))
-        )
+        rules = ((version, rules_of(version)) for version in reversed(releases()))
+        return next(version for version, right in rules if differing(right, self.of(right)))
 
     def of(self, rules: Rules) -> Rules:
         """The rules with the error."""
-        kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
-        return rules.altered(refusals=kept, **self.rules)
+        return rules.accepting(*self.accepts).altered(**self.rules)

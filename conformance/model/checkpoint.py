@@ -38,8 +38,6 @@ class CommitLogEntry:
 
 @dataclass(frozen=True)
 class ModelCheckpoint:
-    """The checkpoint of a query."""
-
     planned: tuple[OffsetLogEntry, ...] = ()
     committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None

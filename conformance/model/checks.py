@@ -16,7 +16,7 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import DISTINCT
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
-from conformance.model.plan import Plan, expressions_of, is_streaming, stateful, walk
+from conformance.model.plan import Plan, expressions_of, is_streaming, operator_name, stateful, walk
 from conformance.model.rules import Rules
 
 RefusalNames: TypeAlias = Iterator[tuple[str, str]]
@@ -75,10 +75,9 @@ def _whole_plan(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputM
     if mode == "update" and any(isinstance(node, logical.Limit) for node in streaming):
         yield "limit in update mode", ""
     # An id that increases within a micro-batch starts again in the next one (SPARK-21947).
-    used = (
-        expression for node in walk(plan) if not isinstance(node, logical.Sort) for expression in expressions_of(node)
-    )
-    if any(part.name == "monotonically_increasing_id" for expression in used for part in expression.walk()):
+    nodes = (node for node in walk(plan) if not isinstance(node, logical.Sort))
+    parts = (part for node in nodes for expression in expressions_of(node) for part in expression.walk())
+    if any(part.name == "monotonically_increasing_id" for part in parts):
         yield "monotonically increasing id", ""
 
 
@@ -100,16 +99,16 @@ def _functions(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputMo
 
 def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> RefusalNames:
     """Stateful operators above others whose output may be late for them."""
-    for above in filter(lambda node: _may_miss_late_rows(node, rules), stateful(plan)):
-        for below in (node for child in above.children for node in stateful(child)):
-            if isinstance(below, logical.StateFunction) and below.timeout == "EventTimeTimeout":
-                yield "stateful after event-time timeout", ""
-            if isinstance(below, logical.Aggregate):
-                yield f"stateful after {'append' if mode == 'append' else 'update or complete'} aggregation", ""
-            if isinstance(below, logical.Join) and below.how != "inner":
-                yield "stateful after outer join", ""
-            if isinstance(below, logical.Join) and is_time_interval(below):
-                yield "stateful after time-interval join", ""
+    above = (node for node in stateful(plan) if _may_miss_late_rows(node, rules))
+    for below in (below for node in above for child in node.children for below in stateful(child)):
+        if isinstance(below, logical.StateFunction) and below.timeout == "EventTimeTimeout":
+            yield "stateful after event-time timeout", ""
+        if isinstance(below, logical.Aggregate):
+            yield f"stateful after {'append' if mode == 'append' else 'update or complete'} aggregation", ""
+        if isinstance(below, logical.Join) and below.how != "inner":
+            yield "stateful after outer join", ""
+        if isinstance(below, logical.Join) and is_time_interval(below):
+            yield "stateful after time-interval join", ""
 
 
 def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
@@ -146,8 +145,6 @@ def _has_bound(node: logical.Join) -> bool:
     right = bool(lower_bounds(node.right.columns, node.left.columns, node, folded=False))
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]
 
-
-Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
 
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -195,10 +192,8 @@ KNOWN = WITHOUT_EFFECT | {
 
 @dataclass(frozen=True)
 class QuerySettings:
-    """The settings of a query."""
-
     mode: OutputMode
-    trigger: Trigger
+    trigger: Literal["default", "once", "availableNow", "realTime", "processingTime"]
     conf: Mapping[str, str]
 
     def is_on(self, conf: str) -> bool:
@@ -207,7 +202,6 @@ class QuerySettings:
 
     @property
     def time_zone(self) -> str:
-        """The time zone of the session, by name."""
         return self.conf.get(TIME_ZONE, "UTC")
 
     @property
@@ -221,11 +215,8 @@ def in_rocksdb(settings: QuerySettings) -> bool:
     return "RocksDB" in settings.conf.get(PROVIDER, "")
 
 
-Sources: TypeAlias = frozenset[tuple[str, str | None]]
-"""What a query reads: each stream with the name of its source, None without one."""
-
-
-def sources(plan: Plan) -> Sources:
+def sources(plan: Plan) -> frozenset[tuple[str, str | None]]:
+    """What a query reads: each stream with the name of its source, None without one."""
     return frozenset((node.stream, node.name) for node in walk(plan) if isinstance(node, logical.StreamSource))
 
 
@@ -255,12 +246,8 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     """Compare what the query reads with what the checkpoint has offsets of."""
     if checkpoint.sources is None:
         return
-    other_partitions = settings.conf.get(PARTITIONS) != checkpoint.partitions
-    if (
-        other_partitions
-        and not settings.is_on(STRICT_DISTRIBUTION)
-        and "other partitions without state" in rules.features
-    ):
+    others = settings.conf.get(PARTITIONS) != checkpoint.partitions and not settings.is_on(STRICT_DISTRIBUTION)
+    if others and "other partitions without state" in rules.features:
         # Hashes decide which rows find their state.
         raise Unpredictable("other shuffle partitions without strict distribution")
     read = sources(plan)
@@ -296,27 +283,24 @@ def check_files(settings: QuerySettings, rules: Rules) -> None:
         raise rules.refusal("real-time source", "FileStreamSource")
 
 
+_IN_REAL_TIME = {
+    "stateStoreSave": ("HashAggregateExec", True),
+    "dedupe": ("StreamingDeduplicateExec", True),
+    "dedupeWithinWatermark": ("StreamingDeduplicateWithinWatermarkExec", False),
+    "symmetricHashJoin": ("StreamingSymmetricHashJoinExec", False),
+    "applyInPandasWithState": ("FlatMapGroupsInPandasWithStateExec", False),
+}
+"""Operator → the part of its name in errors that releases share, and whether it runs in real time since 4.3; others are not known."""
+
+
 def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     """For a query whose sources can wait for rows; in which order those of a long micro-batch are emitted is not known."""
     if settings.trigger != "realTime":
         return
     if settings.mode != "update":
         raise rules.refusal("real-time output mode", settings.mode.capitalize())
-    for operator in stateful(plan):
-        # The part of the operator's name that releases share, and whether it runs in real time since 4.3.
-        match operator:
-            case logical.Aggregate(session=None):
-                name, runs = "HashAggregateExec", True
-            case logical.Deduplicate(within_watermark=False):
-                name, runs = "StreamingDeduplicateExec", True
-            case logical.Deduplicate():
-                name, runs = "StreamingDeduplicateWithinWatermarkExec", False
-            case logical.Join():
-                name, runs = "StreamingSymmetricHashJoinExec", False
-            case logical.StateFunction():
-                name, runs = "FlatMapGroupsInPandasWithStateExec", False
-            case _:
-                continue  # the model does not know its name
-        if not (runs and "state in real time" in rules.features):
+    for operator in map(operator_name, stateful(plan)):
+        name, runs = _IN_REAL_TIME.get(operator, ("", True))
+        if name and not (runs and "state in real time" in rules.features):
             raise rules.refusal("real-time operator", name)
     raise Unpredictable("a query in real-time mode")

@@ -28,9 +28,9 @@ def deduplicate(
     time = _event_time(node, context, visible)
     known = dict(state)
     if node.within_watermark and rules.within_forgets == "before the rows":
-        known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, context)}
+        known = {key: expires for key, expires in known.items() if not _is_over({}, expires, None, context)}
     late, fresh, duplicates = [], [], 0
-    taken: set[tuple[Value, ...]] = set()
+    taken = set()
     first: dict[tuple[Value, ...], Row] = {}
     for row in rows:
         key = tuple(row[column.id] for column in node.keys)
@@ -47,14 +47,12 @@ def deduplicate(
             fresh.append(row)
             taken.add(key)
     in_key = None if node.within_watermark else event_time_among(node.keys, rules)
-    over = {
-        key: None for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, context)
-    }
-    kept = {key: expires for key, expires in known.items() if key not in over}
 
     def shown(key: tuple[Value, ...]) -> Row:
         return dict(zip((column.id for column in node.keys), key, strict=True))
 
+    over = {key: None for key, expires in known.items() if _is_over(shown(key), expires, in_key, context)}
+    kept = {key: expires for key, expires in known.items() if key not in over}
     return OperatorResult(
         rows=fresh,
         state=kept,
@@ -70,33 +68,26 @@ def deduplicate(
 
 
 def _event_time(node: Deduplicate, context: OperatorContext, visible: frozenset[int]) -> Attribute | None:
-    rules = context.rules
-    every = node.child.columns
+    rules, columns = context.rules, node.child.columns
+    left = [column for column in columns if column.id in visible]
     if not node.within_watermark:
-        seen = (
-            every if rules.pruned_event_time_is_filtered else tuple(column for column in every if column.id in visible)
-        )
-        return event_time_among(seen, rules)
+        return event_time_among(columns if rules.pruned_event_time_is_filtered else left, rules)
     missing = "deduplication within the watermark without its event time"
-    if missing in rules.refusals and not any(column.is_event_time and column.id in visible for column in every):
+    if missing in rules.refusals and not any(column.is_event_time for column in left):
         raise rules.refusal(missing)
-    return event_time_among(every, rules)
+    return event_time_among(columns, rules)
 
 
 def _expires(row: Row, time: Attribute | None, context: OperatorContext) -> int:
     if time is None or time.delay_ms is None:
         raise AssertionError("dropDuplicatesWithinWatermark without event time is refused")
-    at = 0 if row[time.id] is None else row[time.id]  # Spark reads a null as the long in its place, which is 0
-    if not isinstance(at, int):
+    time_us = row[time.id] or 0  # Spark reads a null as the long in its place, which is 0
+    if not isinstance(time_us, int):
         raise Unpredictable("dropDuplicatesWithinWatermark of a window event time")
-    return context.rules.within_expires_us(at, time.delay_ms)
+    return context.rules.within_expires_us(time_us, time.delay_ms)
 
 
-def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:
-    return None if time is None else key[[column.id for column in node.keys].index(time.id)]
-
-
-def _is_over(time: Value, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
+def _is_over(key: Row, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
     if expires is not None:
         return context.rules.within_is_expired(expires, context.evicting_ms)
-    return column is not None and is_evicted(time, column, context.evicting_ms, context.rules)
+    return column is not None and is_evicted(key[column.id], column, context.evicting_ms, context.rules)

@@ -25,17 +25,7 @@ from conformance.model.operators import (
     OperatorResult,
     State,
 )
-from conformance.model.plan import (
-    Plan,
-    is_stateful,
-    is_streaming,
-    operator_name,
-    operator_title,
-    stateful,
-    streams,
-    walk,
-    watermarks,
-)
+from conformance.model.plan import Plan, stateful
 from conformance.model.rules import Rules
 from conformance.model.watermark import EventTimeStatistics
 
@@ -47,8 +37,6 @@ States = tuple[State, ...]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of a micro-batch."""
-
     rows: tuple[tuple[Value, ...], ...]
     """The emitted rows, values in the order of the query's columns."""
     states: States
@@ -90,7 +78,7 @@ def execute(batch: MicroBatch) -> BatchResult:
     return BatchResult(
         rows=tuple(tuple(row[column.id] for column in columns) for row in rows),
         states=tuple(run.results[id(node)].state for node in run.operators),
-        statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
+        statistics=tuple(run.statistics(node) for node in logical.watermarks(batch.plan)),
         operators=tuple(_operator_progress(node, run) for node in run.operators),
     )
 
@@ -101,18 +89,16 @@ class _BatchRun:
         self.results: dict[int, OperatorResult] = {}
         self.read: dict[int, list[Origin]] = {id(node): [] for node in self.operators}
         """By the ``id`` of a stateful operator, where the rows that it read come from."""
-        silent = streams(batch.plan) - frozenset(batch.data)
+        silent = logical.streams(batch.plan) - frozenset(batch.data)
         self.contexts = {
             id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules, batch.effort, batch.time_ms)
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
         self._times: dict[int, list[Value]] = {}
-        self._data, self._needed = batch.data, batch.needed
-        self._rules, self._effort = batch.rules, batch.effort
+        self._data, self._needed, self._rules, self._effort = batch.data, batch.needed, batch.rules, batch.effort
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
 
     def rows(self, node: Plan) -> list[Row]:
-        """All rows of a node."""
         return [row for part in self._partitions(node) for row in part]
 
     def statistics(self, node: logical.Watermark) -> EventTimeStatistics | None:
@@ -136,42 +122,31 @@ class _BatchRun:
             case logical.EmptySide():
                 return self._partitions(node.child)
             case logical.Sort():
-                sorted_by = [
-                    ([evaluate(key.expression, row) for key in node.keys], row) for row in self.rows(node.child)
-                ]
+                rows = self.rows(node.child)
                 try:
-                    for place, key in reversed([*enumerate(node.keys)]):
-                        sorted_by.sort(key=lambda of: key.rank(of[0][place]), reverse=not key.ascending)
+                    for key in reversed(node.keys):
+                        rows.sort(key=lambda row: key.rank(evaluate(key.expression, row)), reverse=not key.ascending)
                 except TypeError:
                     raise Unpredictable("a sort by values with nulls inside") from None
-                return [iter([row for _, row in sorted_by])]
+                return [iter(rows)]
             case logical.Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case logical.Project():
-                return [
-                    _projected(part, node.named, self._rules, self._effort) for part in self._partitions(node.child)
-                ]
+                parts = self._partitions(node.child)
+                return [_projected(part, node.named, self._rules, self._effort) for part in parts]
             case logical.Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
-            case _ if is_stateful(node):
-                result = self._stateful(node)
-                self.results[id(node)] = result
+            case _ if logical.is_stateful(node):
+                result = self.results[id(node)] = self._stateful(node)
                 self._effort.add(result.state_rows)
                 return [iter(result.rows)]
             case logical.Join():
                 return [iter(self._static_join(node))]
             case logical.Deduplicate(within_watermark=True):
                 raise self._rules.refusal("deduplication within the watermark of a batch frame")
-            case (
-                logical.Aggregate()
-                | logical.Deduplicate()
-                | logical.Limit()
-                | logical.StateFunction()
-                | logical.StatefulProcessor()
-            ):
+            case _:
                 raise Unpredictable("an aggregation, deduplication, limit or state function of a batch frame")
-        raise AssertionError(node)
 
     def _stateful(self, node: Plan) -> OperatorResult:
         context, state = self.contexts[id(node)], self._states[id(node)]
@@ -212,29 +187,29 @@ class _BatchRun:
 
     def _local_limit(self, node: logical.Limit) -> list[Row]:
         """The rows that a limit reads if nothing below it keeps state: no watermark sees the others (`LocalLimitExec`)."""
-        if any(isinstance(below, logical.Join) for below in walk(node.child)):
+        if any(isinstance(below, logical.Join) for below in logical.walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
         read = node.rows + (self._rules.limit_reads == "one row more")
         return [row for part in self._partitions(node.child) for row in list(islice(part, read))[: node.rows]]
 
     def _static_join(self, node: logical.Join) -> list[Row]:
         """A stream with static rows; an outer join preserves the stream, as Spark demands."""
-        if node.how not in ("inner", "leftOuter") or (node.how == "leftOuter" and not is_streaming(node.left)):
+        if node.how not in ("inner", "leftOuter") or (node.how == "leftOuter" and not logical.is_streaming(node.left)):
             raise Unpredictable(f"a {node.how} join with static rows")
         left, right = self.rows(node.left), self.rows(node.right)
         self._effort.add(len(left) * len(right))
         nulls: Row = dict.fromkeys(column.id for column in node.right.columns)
         joined: list[Row] = []
-        for mine in left:
-            pairs = ({**mine, **theirs} for theirs in right)
+        for row in left:
+            pairs = ({**row, **static} for static in right)
             matches = [pair for pair in pairs if evaluate(node.condition, pair)]
-            joined += matches or ([{**mine, **nulls}] if node.how == "leftOuter" else [])
+            joined += matches or ([{**row, **nulls}] if node.how == "leftOuter" else [])
         return joined
 
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: logical.Union) -> Iterator[Row]:
-    ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
-    return (with_origin_of(row, {ours: row[its] for its, ours in ids}) for row in rows)
+    ids = [(column.id, renamed.id) for column, renamed in zip(branch.columns, union.columns, strict=True)]
+    return (with_origin_of(row, {renamed: row[id] for id, renamed in ids}) for row in rows)
 
 
 def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
@@ -276,8 +251,8 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
     result, context = run.results[id(node)], run.contexts[id(node)]
     return OperatorProgress(
-        operator=operator_name(node),
-        title=operator_title(node),
+        operator=logical.operator_name(node),
+        title=logical.operator_title(node),
         late_ms=context.late_ms,
         eviction_ms=context.evicting_ms,
         read=tuple(run.read[id(node)]),

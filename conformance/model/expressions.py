@@ -15,8 +15,6 @@ from conformance.model.columns import BOOLEAN, INT, Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import BY_TIME_ZONE, FUNCTIONS
 
-Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
-
 
 @dataclass(frozen=True)
 class Expression:
@@ -28,7 +26,7 @@ class Expression:
     session: the operands are the time and the gap, ``value`` is the time zone · window_time: ``value`` is the rule that computes it.
     """
 
-    kind: Kind
+    kind: Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
     type: DataType
     args: tuple[Expression, ...] = ()
     name: str = ""
@@ -74,8 +72,6 @@ class Expression:
 
 @dataclass(frozen=True)
 class NamedExpression:
-    """An expression and its column."""
-
     expression: Expression
     column: Attribute
 
@@ -104,9 +100,9 @@ MONOTONE = (
 NULL_TOLERANT = frozenset(name for name, function in FUNCTIONS.items() if function.tolerates_null)
 
 
-def column(of: Attribute) -> Expression:
+def column(attribute: Attribute) -> Expression:
     """The expression of a column."""
-    return Expression("column", of.type, value=of.id)
+    return Expression("column", attribute.type, value=attribute.id)
 
 
 def unchanged(columns: Iterable[Attribute]) -> tuple[NamedExpression, ...]:

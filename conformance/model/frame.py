@@ -14,10 +14,9 @@ from conformance.model import plan as logical
 from conformance.model.columns import BOOLEAN, INT, WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
-from conformance.model.expressions import column as column_expression
 from conformance.model.functions import AT_LEAST
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
-from conformance.model.parsing import Parsed, read, resolve, syntax
+from conformance.model.parsing import Parsed, parse, resolve, syntax
 from conformance.model.plan import Plan, SortKey, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
 from conformance.model.state_schema import columns_of_state
@@ -52,14 +51,13 @@ class Frame:
         return replace(self, plan=plan)
 
     def with_watermark(self, column: str, delay: str) -> Frame:
-        for text, name in ((column, "empty event time"), (delay, "empty delay")):
-            if not text:
-                raise self.rules.refusal(name)
+        if not column or not delay:
+            raise self.rules.refusal("empty delay" if column else "empty event time")
         delay_ms = _delay_ms(delay, self.rules)
-        time = resolve(column.split("."), self.plan.columns, self.rules)
-        if time.kind != "column":
+        expression = resolve(column.split("."), self.plan.columns, self.rules)
+        if expression.kind != "column":
             raise self.rules.refusal("nested event time", column)
-        marked = next(attribute for attribute in self.plan.columns if attribute.id == time.value)
+        marked = next(attribute for attribute in self.plan.columns if attribute.id == expression.value)
         ends = [field.type.name for field in marked.type.fields if field.name == "end"]
         if marked.type.name != "timestamp" and ends != ["timestamp"]:
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
@@ -86,7 +84,7 @@ class Frame:
 
     def with_column(self, name: str, text: str) -> Frame:
         """Replace the column of that name, or add one."""
-        added = replace(self._named(self.expression(text), name))
+        added = self._named(self.expression(text), name)
         names = [column.name.lower() for column in self.plan.columns]
         place = names.index(name.lower()) if name.lower() in names else len(names)
         kept = unchanged(self.plan.columns)
@@ -94,17 +92,13 @@ class Frame:
 
     def drop(self, *names: str) -> Frame:
         gone = {name.lower() for name in names}
-        return self.of(
-            logical.Project(
-                self.plan, unchanged(column for column in self.plan.columns if column.name.lower() not in gone)
-            )
-        )
+        kept = (column for column in self.plan.columns if column.name.lower() not in gone)
+        return self.of(logical.Project(self.plan, unchanged(kept)))
 
     def alias(self, name: str) -> Frame:
-        renamed = (
-            NamedExpression(column_expression(column), replace(column, qualifier=name)) for column in self.plan.columns
-        )
-        return self.of(logical.Project(self.plan, tuple(renamed)))
+        columns = unchanged(self.plan.columns)
+        renamed = tuple(replace(item, column=replace(item.column, qualifier=name)) for item in columns)
+        return self.of(logical.Project(self.plan, renamed))
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
@@ -159,7 +153,7 @@ class Frame:
             return exp.column(made.column.name) if made is not None and made.column.id in names else node
 
         left, right = sides
-        condition = read(tree.transform(named), (*left.columns, *right.columns), self.rules).expression
+        condition = parse(tree.transform(named), (*left.columns, *right.columns), self.rules).expression
         shown = unchanged((*self.plan.columns, *other.plan.columns))
         return self.of(logical.Project(logical.Join(left, right, "inner", condition), shown))
 
@@ -181,10 +175,8 @@ class Frame:
 
     def distinct_rows(self) -> Frame:
         """SQL DISTINCT, an aggregation without functions (SPARK-32456)."""
-        keys = tuple(
-            NamedExpression(column_expression(column), replace(column, id=self.ids.next()))
-            for column in self.plan.columns
-        )
+        columns = unchanged(self.plan.columns)
+        keys = tuple(replace(item, column=replace(item.column, id=self.ids.next())) for item in columns)
         return self.of(logical.Aggregate(self.plan, keys, unchanged(key.column for key in keys), from_distinct=True))
 
     def limit(self, rows: int) -> Frame:
@@ -212,8 +204,8 @@ class Frame:
         """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows."""
         by, processor, event_time = operation.by, operation.with_, operation.event_time_column
         keys = self._grouping(by)
-        interface = "transformWithState" if operation.in_pandas else "transformWithState over rows"
-        self.rules.require(interface, "transformWithState")
+        feature = "transformWithState" if operation.in_pandas else "transformWithState over rows"
+        self.rules.require(feature, "transformWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
         if event_time:
             marked = watermarks(self.plan)
@@ -243,7 +235,7 @@ class Frame:
     def expression(self, text: str | exp.Expr, scope: Sequence[Attribute] | None = None) -> Parsed:
         """An expression over the columns in scope, by default those of the frame."""
         columns = self.plan.columns if scope is None else scope
-        return read(syntax(text) if isinstance(text, str) else text, columns, self.rules, self.time_zone)
+        return parse(text, columns, self.rules, self.time_zone)
 
     def _key(self, parsed: Parsed) -> NamedExpression:
         """A grouping key. Spark sees an event time among the keys only if it is a column or a window of one."""

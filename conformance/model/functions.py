@@ -366,10 +366,8 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "make_dt_interval": ScalarFunction(_day_time_interval, INTERVAL),
     "date_format": ScalarFunction(lambda pattern, us, zone: _shown(us, zone).strftime(pattern), STRING),
     "date_trunc": ScalarFunction(lambda unit, us, zone: truncated(us, UNITS_US[unit.lower()], zone), TIMESTAMP),
-    "current_timestamp": ScalarFunction(_unknown("current_timestamp"), TIMESTAMP),
-    "now": ScalarFunction(_unknown("now"), TIMESTAMP),
-    "rand": ScalarFunction(_unknown("rand"), DOUBLE),
-    "randn": ScalarFunction(_unknown("randn"), DOUBLE),
+    **{name: ScalarFunction(_unknown(name), TIMESTAMP) for name in ("current_timestamp", "now")},
+    **{name: ScalarFunction(_unknown(name), DOUBLE) for name in ("rand", "randn")},
     "uuid": ScalarFunction(_unknown("uuid"), STRING),
     "monotonically_increasing_id": ScalarFunction(_unknown("monotonically_increasing_id"), BIGINT),
 }
@@ -444,12 +442,11 @@ def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value
 
 
 def _type_of_sum(kinds: Sequence[DataType]) -> DataType:
-    kind = kinds[0]
-    if kind.name in WHOLE:
+    if kinds[0].name in WHOLE:
         return BIGINT
-    if kind.name in ("float", "double"):
+    if kinds[0].name in ("float", "double"):
         return DOUBLE
-    raise Unpredictable(f"sum over {kind}")
+    raise Unpredictable(f"sum over {kinds[0]}")
 
 
 def _array(kinds: Sequence[DataType]) -> DataType:

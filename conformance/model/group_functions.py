@@ -32,7 +32,7 @@ from conformance.model.plan import LocalRelation, StatefulProcessor, StateFuncti
 GroupKey = tuple[Value, ...]
 """The values of the grouping columns."""
 
-Emitted = Iterator[tuple[Value, ...]]
+EmittedRows = Iterator[tuple[Value, ...]]
 """The rows that a function or a processor emits, values in the order of its columns."""
 
 
@@ -67,7 +67,7 @@ class Group:
         return max((time // 1000 for time in self.times_us if time is not None), default=0)
 
 
-def grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
+def _grouped(rows: Iterable[Row], keys: Sequence[Attribute], columns: tuple[Attribute, ...]) -> Iterator[Group]:
     """The groups that have rows. Null is a key like any other."""
     groups: dict[GroupKey, list[Row]] = {}
     for row in rows:
@@ -93,9 +93,8 @@ def compared_group(
 ) -> ComparedRow:
     """A group with its timeout or timer, if the watermark decides on it, for display."""
     by_watermark = "EventTime" in (node.timeout if isinstance(node, StateFunction) else node.time_mode)
-    at_ms = at_ms if by_watermark else None
     what = tuple((column.name, column.type, value) for column, value in zip(node.keys, key, strict=True))
-    return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)
+    return ComparedRow(what, at_ms * 1000 if by_watermark and at_ms is not None else None, watermark_ms)
 
 
 @dataclass(frozen=True)
@@ -109,27 +108,18 @@ class KeptState:
 KeptStates = Mapping[GroupKey, KeptState]
 
 
+@dataclass
 class GroupState:
     """The state of a group during one call (``GroupState`` of pyspark); the watermark is None if the input has none."""
 
-    def __init__(
-        self,
-        kept: KeptState | None,
-        *,
-        has_timed_out: bool,
-        watermark_ms: int | None,
-        timeout: Timeout,
-        context: OperatorContext,
-    ) -> None:
-        self.value = None if kept is None else kept.value
-        self.has_timed_out = has_timed_out
-        self.is_written = False
-        self.is_removed = False
-        self._timeout_ms: int | None = None
-        self._watermark_ms = watermark_ms
-        self._timeout = timeout
-        self._context = context
-        self._rules = context.rules
+    value: tuple[int, ...] | None
+    has_timed_out: bool
+    _watermark_ms: int | None
+    _timeout: Timeout
+    _context: OperatorContext
+    is_written: bool = False
+    is_removed: bool = False
+    _timeout_ms: int | None = None
 
     def update(self, *value: int) -> None:
         self.value, self.is_written, self.is_removed = value, True, False
@@ -140,22 +130,23 @@ class GroupState:
     @property
     def watermark_ms(self) -> int:
         if self._watermark_ms is None:
-            raise self._rules.refusal("no watermark to read")
+            raise self._context.rules.refusal("no watermark to read")
         return self._watermark_ms
 
     def set_timeout(self, at_ms: int) -> None:
+        rules = self._context.rules
         if self._timeout != "EventTimeTimeout":
-            raise self._rules.refusal("timestamp of another timeout")
+            raise rules.refusal("timestamp of another timeout")
         if at_ms <= 0:
-            raise self._rules.refusal("timeout not positive")
+            raise rules.refusal("timeout not positive")
         if at_ms < self.watermark_ms:
             what = f"{at_ms}) cannot be earlier than the current watermark ({self.watermark_ms})"
-            raise self._rules.refusal("timeout behind the watermark", what)
+            raise rules.refusal("timeout behind the watermark", what)
         self._timeout_ms = at_ms
 
     def set_timeout_by_datetime(self, at_ms: int) -> None:
         """The same, given a ``datetime``."""
-        self.set_timeout(self._rules.datetime_timeout_ms(at_ms))
+        self.set_timeout(self._context.rules.datetime_timeout_ms(at_ms))
 
     def set_timeout_duration(self, ms: int) -> None:
         self._timeout_ms = self._context.clock_ms + ms
@@ -166,7 +157,7 @@ class GroupState:
         return None if self.value is None else KeptState(self.value, self._timeout_ms)
 
 
-def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callable[[int], None]) -> Emitted:
+def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callable[[int], None]) -> EmittedRows:
     if state.has_timed_out:
         yield from _settled(group, state, state.value[0] if state.value else 0)
         return
@@ -180,12 +171,12 @@ def _count_until_watermark(group: Group, state: GroupState, time_out_at: Callabl
     time_out_at(latest)
 
 
-def _settled(group: Group, state: GroupState, count: int) -> Emitted:
+def _settled(group: Group, state: GroupState, count: int) -> EmittedRows:
     state.remove()
     yield group.key_text, count, state.watermark_ms
 
 
-def _count_rows(group: Group, state: GroupState) -> Emitted:
+def _count_rows(group: Group, state: GroupState) -> EmittedRows:
     if group.keys[0].type != STRING:
         raise Unpredictable("count_rows by a first grouping column that is not a string")
     if state.has_timed_out:
@@ -195,7 +186,7 @@ def _count_rows(group: Group, state: GroupState) -> Emitted:
     yield group.key[0], count
 
 
-def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
+def _time_out_at_latest(group: Group, state: GroupState) -> EmittedRows:
     if state.has_timed_out:
         state.remove()
         yield group.key_text, state.watermark_ms
@@ -204,7 +195,7 @@ def _time_out_at_latest(group: Group, state: GroupState) -> Emitted:
     state.set_timeout(group.latest_ms)
 
 
-def _count_until_silent(group: Group, state: GroupState) -> Emitted:
+def _count_until_silent(group: Group, state: GroupState) -> EmittedRows:
     count = (state.value[0] if state.value else 0) + len(group.rows)
     if state.has_timed_out:
         state.remove()
@@ -220,7 +211,7 @@ class SuiteFunction:
 
     emits: tuple[tuple[str, DataType], ...]
     keeps: tuple[Field, ...]
-    call: Callable[[Group, GroupState], Emitted]
+    call: Callable[[Group, GroupState], EmittedRows]
 
 
 _COUNT, _LATEST = Field("count", BIGINT), Field("latest", BIGINT)
@@ -228,9 +219,7 @@ _COUNTED = (("key", STRING), ("count", BIGINT), ("watermark", BIGINT))
 
 STATE_FUNCTIONS: Mapping[str, SuiteFunction] = {
     "count_until_watermark": SuiteFunction(
-        _COUNTED,
-        (_COUNT, _LATEST),
-        lambda group, state: _count_until_watermark(group, state, state.set_timeout),
+        _COUNTED, (_COUNT, _LATEST), lambda group, state: _count_until_watermark(group, state, state.set_timeout)
     ),
     "count_until_watermark_by_datetime": SuiteFunction(
         _COUNTED,
@@ -256,16 +245,15 @@ def stored_state(node: StateFunction, state: KeptStates, ids: Ids) -> LocalRelat
     key = DataType("struct", tuple(Field(column.name, column.type) for column in node.keys))
     value = DataType("struct", (Field("groupState", DataType("struct", STATE_FUNCTIONS[node.function].keeps)),))
     columns = (Attribute(ids.next(), "key", key), Attribute(ids.next(), "value", value))
-    return LocalRelation(columns, tuple((of, (kept.value,)) for of, kept in state.items()))
+    return LocalRelation(columns, tuple((group, (kept.value,)) for group, kept in state.items()))
 
 
 def apply_in_pandas_with_state(
     node: StateFunction, rows: Sequence[Row], state: KeptStates, context: OperatorContext
 ) -> OperatorResult:
-    """One micro-batch of ``applyInPandasWithState``."""
     time, late, fresh = input_by_lateness(rows, node.child.columns, context, node.timeout == "EventTimeTimeout")
-    calls = _Calls(node, state, context, None if time is None else context.evicting_ms)
-    groups = tuple(grouped(fresh, node.keys, node.child.columns))
+    calls = _Calls(node, dict(state), context, None if time is None else context.evicting_ms)
+    groups = tuple(_grouped(fresh, node.keys, node.child.columns))
     if not context.rules.rows_come_before_timeouts:
         calls.for_timeouts()
     for group in groups:
@@ -289,20 +277,18 @@ def apply_in_pandas_with_state(
     )
 
 
+@dataclass
 class _Calls:
     """The calls of a state function in a micro-batch."""
 
-    def __init__(
-        self, node: StateFunction, state: KeptStates, context: OperatorContext, watermark_ms: int | None
-    ) -> None:
-        self.kept = dict(state)
-        self.emitted: list[Row] = []
-        self.timed_out: list[tuple[GroupKey, KeptState]] = []
-        self.updated = 0
-        self.removed = 0
-        self._node = node
-        self._context = context
-        self._watermark_ms = watermark_ms
+    _node: StateFunction
+    kept: dict[GroupKey, KeptState]
+    _context: OperatorContext
+    _watermark_ms: int | None
+    emitted: list[Row] = field(default_factory=list)
+    timed_out: list[tuple[GroupKey, KeptState]] = field(default_factory=list)
+    updated: int = 0
+    removed: int = 0
 
     def for_timeouts(self) -> None:
         fires = self._context.rules.timeout_fires
@@ -313,13 +299,9 @@ class _Calls:
 
     def call(self, group: Group, *, has_timed_out: bool) -> None:
         rules = self._context.rules
-        state = GroupState(
-            self.kept.pop(group.key, None),
-            has_timed_out=has_timed_out,
-            watermark_ms=self._watermark_ms,
-            timeout=self._node.timeout,
-            context=self._context,
-        )
+        kept = self.kept.pop(group.key, None)
+        value = None if kept is None else kept.value
+        state = GroupState(value, has_timed_out, self._watermark_ms, self._node.timeout, self._context)
         ids = [column.id for column in self._node.columns]
         for values in STATE_FUNCTIONS[self._node.function].call(group, state):
             if values[0] is not None or rules.null_first_column_is_emitted:
@@ -367,9 +349,8 @@ class ProcessorHandle:
 
     def forget(self, ttl_ms: int) -> None:
         """Forget the values whose time to live is over."""
-        now_ms = self._context.clock_ms
-        updated = self.updated_ms
-        self.values = {key: value for key, value in self.values.items() if (updated[key] or 0) + ttl_ms > now_ms}
+        since_ms = self._context.clock_ms - ttl_ms
+        self.values = {key: value for key, value in self.values.items() if (self.updated_ms[key] or 0) > since_ms}
 
     def value(self, key: GroupKey) -> tuple[Value, ...] | None:
         """The value of a group; a column that it was written without is null."""
@@ -414,7 +395,7 @@ def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
     handle.update(group.key, count + rows, before)
 
 
-def _count_with_timer(group: Group, handle: ProcessorHandle) -> Emitted:
+def _count_with_timer(group: Group, handle: ProcessorHandle) -> EmittedRows:
     _add(group, handle, len(group.rows))
     return iter(())
 
@@ -426,13 +407,13 @@ def _count_initial(group: Group, handle: ProcessorHandle) -> None:
         _add(group, handle, int(sum(counts)))
 
 
-def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> Emitted:
+def _emit_count(group: Group, handle: ProcessorHandle, timer_ms: int, watermark_ms: int) -> EmittedRows:
     count = handle.values[group.key]["count"]
     handle.clear(group.key)
     yield group.key_text, timer_ms * 1000, count, watermark_ms
 
 
-def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
+def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> EmittedRows:
     names = [column.name for column in handle.columns]
     place = names.index("count") if "count" in names else 0
     if handle.columns[place].type not in (INT, BIGINT):
@@ -440,7 +421,7 @@ def _number(group: Group, handle: ProcessorHandle, back_us: int = 0) -> Emitted:
     value = handle.value(group.key)
     count = (value[place] if value else None) or 0
     times = sorted(group.times_us, key=lambda time: (time is None, time))
-    handle.update(group.key, *(count + len(times) if at == place else None for at in range(len(names))))
+    handle.update(group.key, *(count + len(times) if index == place else None for index in range(len(names))))
     for number, time in enumerate(times, count + 1):
         yield group.key_text, None if time is None else time - back_us, number
 
@@ -451,11 +432,11 @@ class SuiteProcessor:
 
     emits: tuple[tuple[str, DataType], ...]
     keeps: tuple[Field, ...]
-    rows: Callable[[Group, ProcessorHandle], Emitted]
+    rows: Callable[[Group, ProcessorHandle], EmittedRows]
     """``handleInputRows``"""
     initial: Callable[[Group, ProcessorHandle], None] | None = None
     """``handleInitialState``; does nothing by default."""
-    timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
+    timer: Callable[[Group, ProcessorHandle, int, int], EmittedRows] | None = None
     """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
     ttl_ms: int | None = None
     """The time to live of its state, in processing time; None for ever."""
@@ -497,11 +478,11 @@ def transform_with_state(
     handle = ProcessorHandle(state, node, context)
     if processor.ttl_ms is not None:
         handle.forget(processor.ttl_ms)
-    emitted: list[tuple[Value, ...]] = []
     if processor.initial is not None and not state.has_begun:
         for group in _initial_groups(node, initial, context, used):
             processor.initial(group, handle)
-    for group in grouped(fresh, node.keys, node.child.columns):
+    emitted: list[tuple[Value, ...]] = []
+    for group in _grouped(fresh, node.keys, node.child.columns):
         emitted += processor.rows(group, handle)
     expired = []
     if processor.timer is not None:
@@ -513,7 +494,7 @@ def transform_with_state(
     ids = [column.id for column in node.columns]
     rows_out = [dict(zip(ids, values, strict=True)) for values in emitted]
     _check_emitted(node, rows_out, context)
-    at = {key: timer_ms for timer_ms, key in handle.timers}
+    timers = {key: timer_ms for timer_ms, key in handle.timers}
     return OperatorResult(
         rows=rows_out,
         state=ProcessorState(
@@ -526,7 +507,7 @@ def transform_with_state(
         updated=handle.updated,
         removed=handle.removed,
         timers=TimerCounts(handle.registered, handle.deleted),
-        shown=tuple(compared_group(node, key, at.get(key), context.evicting_ms) for key in handle.values),
+        shown=tuple(compared_group(node, key, timers.get(key), context.evicting_ms) for key in handle.values),
     )
 
 
@@ -538,7 +519,7 @@ def _initial_groups(
     columns = node.initial.plan.columns
     if context.rules.initial_state != "whole" and not {column.id for column in node.columns} <= used:
         columns = tuple(column for column in columns if column in node.initial.keys)
-    return grouped(rows, node.initial.keys, columns)
+    return _grouped(rows, node.initial.keys, columns)
 
 
 def _check_emitted(node: StatefulProcessor, rows: Sequence[Row], context: OperatorContext) -> None:

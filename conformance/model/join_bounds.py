@@ -190,8 +190,8 @@ class _Column:
 
 
 _NUMBERS_AND_TIMES = frozenset(
-    f"cast {of}to {name}"
-    for of in ("", "number ", "timestamp ")
+    f"cast {source}to {name}"
+    for source in ("", "number ", "timestamp ")
     for name in ("int", "bigint", "float", "double", "timestamp")
 )
 """Casts that Spark looks through, as if they lost nothing."""

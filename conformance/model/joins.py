@@ -18,10 +18,10 @@ from conformance.model.operators import (
     is_evicted,
     late_and_fresh,
 )
-from conformance.model.plan import Join, Plan
+from conformance.model.plan import Join
 from conformance.model.rules import Rules
 
-Key = tuple[Value, ...]
+JoinKey = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,11 @@ class StoredRow:
     matched: bool
 
 
-Side = Mapping[Key, tuple[StoredRow, ...]]
+JoinState = Mapping[str, Mapping[JoinKey, tuple[StoredRow, ...]]]
+"""Side, ``left`` or ``right`` → key → its rows."""
 
-
-@dataclass(frozen=True)
-class JoinState:
-    left: Side
-    right: Side
-
-    def __len__(self) -> int:
-        return sum(len(rows) for side in (self.left, self.right) for rows in side.values())
-
-
-EMPTY = JoinState({}, {})
+EMPTY: JoinState = {"left": {}, "right": {}}
+_OTHER = {"left": "right", "right": "left"}
 
 
 def join(
@@ -62,17 +54,17 @@ def join(
     run = _JoinRun(node, state, context)
     fresh: dict[str, list[Row]] = {}
     late = []
-    for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
-        time = event_time_among([column for column in plan.columns if column.id in visible], context.rules)
-        of_side, fresh[name] = late_and_fresh(rows, time, context)
-        late += [compared_row(row, plan.columns, time, context.late_ms) for row in of_side]
+    for (name, columns), rows in zip(run.columns.items(), (left, right), strict=True):
+        time = event_time_among([column for column in columns if column.id in visible], context.rules)
+        late_rows, fresh[name] = late_and_fresh(rows, time, context)
+        late += [compared_row(row, columns, time, context.late_ms) for row in late_rows]
     emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
     if context.rules.outer_emits_null_row == "once, if no partner is in the state":
         run.match_with_what_is_stored()
     gone = []
-    for name in ("left", "right"):
-        for row, matched, instant in run.evict(name):
-            gone.append(compared_row(row, run.side(name).columns, instant, context.evicting_ms))
+    for name, columns in run.columns.items():
+        for row, matched, time in run.evict(name):
+            gone.append(compared_row(row, columns, time, context.evicting_ms))
             if name in PRESERVED[node.how] and (not matched or context.rules.outer_emits_null_row == "always"):
                 emitted.append(run.with_nulls(name, row))
     if context.rules.outer_emits_null_row == "if unmatched, each batch":
@@ -81,16 +73,16 @@ def join(
     return OperatorResult(
         rows=_with_current_constants(emitted, node, context),
         state=kept,
-        state_rows=len(kept),
+        state_rows=sum(len(rows) for side in kept.values() for rows in side.values()),
         late=tuple(late),
         dropped=len(late),
         evicted=tuple(gone),
         updated=len(fresh["left"]) + len(fresh["right"]),
         removed=len(gone),
         shown=tuple(
-            compared_row(run.row(name, stored), run.side(name).columns, None, context.evicting_ms)
-            for name in ("left", "right")
-            for rows in getattr(kept, name).values()
+            compared_row(run.row(name, stored), run.columns[name], None, context.evicting_ms)
+            for name, side in kept.items()
+            for rows in side.values()
             for stored in rows
         ),
     )
@@ -135,38 +127,29 @@ class _JoinRun:
 
     def __init__(self, node: Join, state: JoinState, context: OperatorContext) -> None:
         self._node = node
-        self._turn = context
+        self._context = context
         self._rules = context.rules
         self._equal = equalities(node)
         self._alone, self._rest = _condition_parts(node, self._equal)
-        self._sides: dict[str, dict[Key, list[StoredRow]]] = {
-            name: {key: list(rows) for key, rows in side.items()}
-            for name, side in (("left", state.left), ("right", state.right))
-        }
-        self._bounds = dict(zip(("left", "right"), bounds(node), strict=True))
-
-    def side(self, name: str) -> Plan:
-        return self._node.left if name == "left" else self._node.right
+        self.columns = {"left": node.left.columns, "right": node.right.columns}
+        self._sides = {name: {key: list(rows) for key, rows in side.items()} for name, side in state.items()}
+        self._bounds = dict(zip(self.columns, bounds(node), strict=True))
 
     def state(self) -> JoinState:
-        left, right = (
-            {key: tuple(rows) for key, rows in self._sides[name].items() if rows} for name in ("left", "right")
-        )
-        return JoinState(left, right)
+        return {name: {key: tuple(rows) for key, rows in side.items() if rows} for name, side in self._sides.items()}
 
     def row(self, name: str, stored: StoredRow) -> Row:
-        return dict(zip((column.id for column in self.side(name).columns), stored.values, strict=True))
+        return dict(zip((column.id for column in self.columns[name]), stored.values, strict=True))
 
     def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
         """Match each row with the state of the other side, and store it."""
         alone = self._alone[name]
         for row in rows:
             if not evaluate(alone, row):
-                if self._rules.rows_that_cannot_match == "come out at once":
-                    if name in PRESERVED[self._node.how]:
-                        yield self.with_nulls(name, row)
-                else:
+                if self._rules.rows_that_cannot_match != "come out at once":
                     self._store(name, self._key(name, row), row, matched=False)
+                elif name in PRESERVED[self._node.how]:
+                    yield self.with_nulls(name, row)
                 continue
             key = self._key(name, row)
             pairs = list(self._matches(name, key, row))
@@ -175,15 +158,15 @@ class _JoinRun:
             if not semi_is_done and (not self._is_evicted(name, key, row) or self._rules.stores_rows_that_go_at_once):
                 self._store(name, key, row, matched=bool(pairs))
 
-    def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
-        other = "right" if name == "left" else "left"
+    def _matches(self, name: str, key: JoinKey, row: Row) -> Iterator[Row]:
+        other = _OTHER[name]
         # Other joins filter rows with a null key; a full outer join stores them and finds them by their bytes.
         if None in key and self._node.how != "fullOuter":
             return
         stored_rows = self._sides[other].get(key, [])
         semi = self._node.how == "leftSemi"
         for place, stored in enumerate(list(stored_rows)):
-            self._turn.effort.add()
+            self._context.effort.add()
             theirs = self.row(other, stored)
             if not evaluate(self._rest, {**theirs, **row}):
                 continue
@@ -198,14 +181,14 @@ class _JoinRun:
         if semi and name == "right" and self._rules.semi_forgets_matched_rows:
             stored_rows[:] = [stored for stored in stored_rows if not stored.matched]
 
-    def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
-        values = tuple(row[column.id] for column in self.side(name).columns)
+    def _store(self, name: str, key: JoinKey, row: Row, *, matched: bool) -> None:
+        values = tuple(row[column.id] for column in self.columns[name])
         self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
 
     def match_with_what_is_stored(self) -> None:
         """Take a row for matched if it has a partner in the state now, not if it ever had one."""
         sides = {name: {key: list(rows) for key, rows in side.items()} for name, side in self._sides.items()}
-        for name, other in (("left", "right"), ("right", "left")):
+        for name, other in _OTHER.items():
             for key, stored_rows in self._sides[name].items():
                 stored_rows[:] = [
                     replace(
@@ -222,10 +205,9 @@ class _JoinRun:
     def evict(self, name: str) -> list[tuple[Row, bool, Attribute | None]]:
         """Evict rows: each with whether it had matched, and the column that decided."""
         gone = []
-        bound, columns = self._bounds[name], self.side(name).columns
-        decided = (
-            bound.column if bound is not None and any(column.id == bound.column.id for column in columns) else None
-        )
+        bound = self._bounds[name]
+        ids = {column.id for column in self.columns[name]}
+        decided = bound.column if bound is not None and bound.column.id in ids else None
         for key, stored_rows in self._sides[name].items():
             kept: list[StoredRow] = []
             over: list[StoredRow] = []
@@ -247,19 +229,16 @@ class _JoinRun:
         ]
 
     def with_nulls(self, name: str, row: Row) -> Row:
-        other = "right" if name == "left" else "left"
-        return {**dict.fromkeys((column.id for column in self.side(other).columns), None), **row}
+        return {**dict.fromkeys(column.id for column in self.columns[_OTHER[name]]), **row}
 
-    def _key(self, name: str, row: Row) -> Key:
-        return tuple(
-            _key_value(pair, pair.left if name == "left" else pair.right, row, self._rules) for pair in self._equal
-        )
+    def _key(self, name: str, row: Row) -> JoinKey:
+        return tuple(_key_value(pair, name, row, self._rules) for pair in self._equal)
 
-    def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
+    def _is_evicted(self, name: str, key: JoinKey, row: Row) -> bool:
         bound = self._bounds[name]
         if bound is None:
             return False
-        watermark_ms = self._turn.evicting_ms
+        watermark_ms = self._context.evicting_ms
         if isinstance(bound, KeyBound):
             return is_evicted(key[bound.place], bound.column, watermark_ms, self._rules)
         time = row[bound.column.id]
@@ -268,9 +247,9 @@ class _JoinRun:
         )
 
 
-def _key_value(pair: Equality, key: Expression, row: Row, rules: Rules) -> Value:
+def _key_value(pair: Equality, side: str, row: Row, rules: Rules) -> Value:
     """The value of a key. That of ``<=>`` is not null: Spark joins on ``coalesce(key, <default>)`` and ``key IS NULL``."""
-    value = evaluate(key, row)
+    value = evaluate(pair.left if side == "left" else pair.right, row)
     return (value is None, value) if pair.null_safe and rules.null_safe_keys == "match nulls" else value
 
 

@@ -58,8 +58,6 @@ class OperatorEffects:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorProgress(OperatorEffects):
-    """One stateful operator in one micro-batch."""
-
     operator: str
     """Its name in the progress: ``stateStoreSave``."""
     title: str
@@ -74,8 +72,6 @@ class OperatorProgress(OperatorEffects):
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """One executed micro-batch."""
-
     id: int
     kind: Literal["data", "no-data"]
     read: tuple[tuple[str, tuple[tuple[Value, ...], ...]], ...]
@@ -152,8 +148,6 @@ class OperatorContext:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorResult(OperatorEffects):
-    """The result of a stateful operator in a micro-batch."""
-
     rows: Sequence[Row]
     state: State
 
@@ -164,14 +158,14 @@ def compared_row(
     time: Attribute | None,
     watermark_ms: int,
     rows: int = 1,
-    of: tuple[Origin, ...] = (),
+    made_of: tuple[Origin, ...] = (),
 ) -> ComparedRow:
-    """A row with its values by name, and the time that was compared with a watermark; ``of`` says what it was made of."""
+    """A row with its values by name, and the time that was compared with a watermark."""
     what = tuple((column.name, column.type, row[column.id]) for column in columns if column.id in row)
     instant = None if time is None else row[time.id]
     if time is not None and instant is not None and _is_window(time):
         instant = instant[1]
-    return ComparedRow(what, instant, watermark_ms, rows, of or origins([row]))
+    return ComparedRow(what, instant, watermark_ms, rows, made_of or origins([row]))
 
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:

@@ -84,8 +84,6 @@ _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
 
 @dataclass(frozen=True)
 class Parsed:
-    """An expression with its syntax tree."""
-
     expression: Expression
     tree: exp.Expr
     alias: str | None
@@ -112,13 +110,9 @@ def syntax(text: str) -> exp.Expr:
         raise Unpredictable(f"the syntax of {text[:100]!r}") from None
 
 
-def parse(text: str, scope: Sequence[Attribute], rules: Rules, zone: str = "UTC") -> Parsed:
+def parse(text: str | exp.Expr, scope: Sequence[Attribute], rules: Rules, zone: str = "UTC") -> Parsed:
     """Parse an expression over the columns in scope: ``window(event_time, '10 minutes') AS slot``. ``zone``: of the session."""
-    return read(syntax(text), scope, rules, zone)
-
-
-def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules, zone: str = "UTC") -> Parsed:
-    """As ``parse``, from a syntax tree."""
+    tree = syntax(text) if isinstance(text, str) else text
     alias = None
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
@@ -130,9 +124,7 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules, zone: str = "
 def resolve(parts: Sequence[str], scope: Sequence[Attribute], rules: Rules) -> Expression:
     """The column, or the field of a column, with a dotted name."""
     lower = [part.lower() for part in parts]
-    qualified = [
-        column for column in scope if column.qualifier and [column.qualifier.lower(), column.name.lower()] == lower[:2]
-    ]
+    qualified = [item for item in scope if item.qualifier and [item.qualifier.lower(), item.name.lower()] == lower[:2]]
     candidates = qualified or [column for column in scope if column.name.lower() == lower[0]]
     if len(candidates) > 1:
         raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
@@ -336,8 +328,7 @@ class _ExpressionParser:
     def _timetostr(self, tree: exp.TimeToStr) -> Expression:
         """``date_format``; sqlglot turns its pattern into that of Python."""
         pattern = self._pattern(tree, "date_format")
-        of = tree.this.this if isinstance(tree.this, exp.TimeStrToTime) else tree.this
-        time = self.read(of)
+        time = self.read(tree.this.this if isinstance(tree.this, exp.TimeStrToTime) else tree.this)
         if time.type != TIMESTAMP:
             raise Unpredictable(f"date_format of {time.type}")
         return self._called("date_format", Expression("literal", STRING, value=pattern), time)
@@ -385,7 +376,7 @@ class _ExpressionParser:
     def _time_window(self, tree: exp.Anonymous) -> Expression:
         if len(tree.expressions) < 2:
             raise Unpredictable(f"the call {tree.sql('spark')}")
-        time = self._time(self.read(tree.expressions[0]))
+        time = self._time(tree.expressions[0])
         sizes = [self._micros(part) for part in tree.expressions[1:]]
         size = sizes[0]
         slide = sizes[1] if len(sizes) > 1 else size
@@ -401,18 +392,19 @@ class _ExpressionParser:
         if len(tree.expressions) != 2:
             raise Unpredictable(f"the call {tree.sql('spark')}")
         self._rules.require("session_window")
-        time = self._time(self.read(tree.expressions[0]))
+        time = self._time(tree.expressions[0])
         zone = None if self._zone == "UTC" else self._time_zone()
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window", zone)
 
-    def _time(self, of: Expression) -> Expression:
+    def _time(self, tree: exp.Expr) -> Expression:
         """The time argument of a window function; for a window its time (SPARK-40821)."""
-        if of.type == WINDOW:
+        time = self.read(tree)
+        if time.type == WINDOW:
             self._rules.require("window of a window")
-            return self._time_of_window(of)
-        if of.type.name not in ("timestamp", "timestamp_ntz"):
-            raise Unpredictable(f"a window over {of.type}")
-        return of
+            return self._time_of_window(time)
+        if time.type.name not in ("timestamp", "timestamp_ntz"):
+            raise Unpredictable(f"a window over {time.type}")
+        return time
 
     def _time_of_window(self, window: Expression) -> Expression:
         made = next(

@@ -40,8 +40,6 @@ class _Unary(_Node):
 
 
 class _WithColumnsOfChild(_Unary):
-    """A node with the columns of its child."""
-
     @property
     def columns(self) -> tuple[Attribute, ...]:
         return self.child.columns
@@ -125,8 +123,6 @@ class Aggregate(_Unary):
 
 @dataclass(frozen=True, eq=False)
 class Deduplicate(_WithColumnsOfChild):
-    """A deduplication by columns."""
-
     keys: tuple[Attribute, ...]
     within_watermark: bool
 
@@ -150,8 +146,6 @@ class Limit(_WithColumnsOfChild):
 
 
 class SortKey(NamedTuple):
-    """A key by which rows are sorted."""
-
     expression: Expression
     ascending: bool
     nulls_first: bool
@@ -263,7 +257,6 @@ def walk(plan: Plan) -> Iterator[Plan]:
 
 
 def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The node with changed children."""
     match plan:
         case StreamSource() | LocalRelation():
             return plan
@@ -306,17 +299,14 @@ def watermarks(plan: Plan) -> tuple[Watermark, ...]:
 
 
 def streams(plan: Plan) -> frozenset[str]:
-    """The streams that the plan reads."""
     return frozenset(node.stream for node in walk(plan) if isinstance(node, StreamSource))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of the plan."""
     return (expression for node in walk(plan) for expression in expressions_of(node))
 
 
 def expressions_of(node: Plan) -> tuple[Expression, ...]:
-    """The expressions of a node."""
     match node:
         case Filter() | Join():
             return (node.condition,)

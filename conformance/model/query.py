@@ -9,32 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from conformance.model import checks
 from conformance.model import plan as logical
 from conformance.model.aggregation import check_functions
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, CommitLogEntry, ModelCheckpoint, OffsetLogEntry
-from conformance.model.checks import (
-    ALLOW_MULTIPLE,
-    BROADCAST,
-    CHECK_CORRECTNESS,
-    CLEANUP_FACTOR,
-    ENCODING,
-    JOIN_FORMAT,
-    KNOWN,
-    NO_DATA,
-    OFFSET_LOG,
-    PARTITIONS,
-    POLICY,
-    SCHEMA_CHANGES,
-    QuerySettings,
-    check_names,
-    check_real_time,
-    check_restart,
-    check_start,
-    in_rocksdb,
-    keeps_names,
-    sources,
-)
+from conformance.model.checks import QuerySettings, in_rocksdb
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.join_bounds import bounds
@@ -50,35 +30,36 @@ class Query:
 
     def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
         _check_known(plan, settings, rules)
-        check_names(plan, settings, rules)
+        checks.check_names(plan, settings, rules)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise rules.refusal("unknown trigger", settings.trigger)
-        check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
-        check_real_time(plan, settings, rules)
+        checks.check_start(plan, settings.mode, rules, check_correctness=settings.is_on(checks.CHECK_CORRECTNESS))
+        checks.check_real_time(plan, settings, rules)
         _check_decided(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
         self._settings = settings
-        self._single = not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
+        self._single = not settings.is_on(checks.ALLOW_MULTIPLE) and "allowMultiple" in rules.features
         """Whether all operators share one watermark (since 3.4)."""
-        self._rules = _with_one_watermark(rules) if self._single else rules
+        # The first of several event times is used, as in versions before there was the setting.
+        self._rules = rules.accepting("two event times") if self._single else rules
         self._run = SparkPlan(plan, self._rules)
         self.plan = self._run.plan
-        requested = policy_named(settings.conf.get(POLICY, "min"), rules)
+        requested = policy_named(settings.conf.get(checks.POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
-        partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
-        check_restart(plan, settings, checkpoint, rules)
+        partitions = checkpoint.partitions or settings.conf.get(checks.PARTITIONS)
+        checks.check_restart(plan, settings, checkpoint, rules)
         by_name, by_number = checkpoint.by_name, checkpoint.by_number
         if checkpoint.sources is None:
-            by_name = keeps_names(settings, rules)
-            by_number = not by_name and settings.conf.get(OFFSET_LOG) == "2"
-        encoding = checkpoint.encoding if checkpoint.planned else settings.conf.get(ENCODING, "unsaferow")
+            by_name = checks.keeps_names(settings, rules)
+            by_number = not by_name and settings.conf.get(checks.OFFSET_LOG) == "2"
+        encoding = checkpoint.encoding if checkpoint.planned else settings.conf.get(checks.ENCODING, "unsaferow")
         self.checkpoint = replace(
             checkpoint,
             policy=self._policy,
             partitions=partitions,
             encoding=encoding,
-            sources=sources(plan),
+            sources=checks.sources(plan),
             by_name=by_name,
             by_number=by_number,
         )
@@ -92,7 +73,6 @@ class Query:
         """Rows that have arrived, one entry per micro-batch."""
 
     def arrive(self, batches: Sequence[BatchData]) -> None:
-        """Add rows, one entry per micro-batch."""
         self.unread += batches
 
     def run(self, time_ms: int | None = None) -> Iterator[BatchProgress]:
@@ -105,8 +85,7 @@ class Query:
 
     def _plan(self, time_ms: int | None, *, once: bool) -> OffsetLogEntry | None:
         """Write the next micro-batch to the offset log; None if the query is idle."""
-        replayed = self.checkpoint.uncommitted
-        if replayed is not None:
+        if (replayed := self.checkpoint.uncommitted) is not None:
             return replayed
         data: BatchData = {}
         if self.unread:
@@ -121,7 +100,7 @@ class Query:
 
     def _wants_no_data(self) -> bool:
         """Whether a micro-batch without data runs: the watermark of an operator has advanced since the last micro-batch of this run."""
-        if not self._settings.is_on(NO_DATA) or self._rules.no_data_batches == "none":
+        if not self._settings.is_on(checks.NO_DATA) or self._rules.no_data_batches == "none":
             return False
         last = self._last_eviction
         if last is None:
@@ -168,15 +147,15 @@ class Query:
         same = not eviction or before_ms == planned.watermark_ms or self._single
         own = same or rules.late_watermark == "own batch"
         late = eviction if own else self._input_watermarks(before_ms)
-        of_batch = self._run.of_micro_batch(silent)
+        spark_plan = self._run.of_micro_batch(silent)
         batch = MicroBatch(
-            of_batch.plan,
+            spark_plan.plan,
             planned.data,
             self._states(id, silent),
             late,
             eviction,
             self._settings.mode,
-            of_batch.needed,
+            spark_plan.needed,
             rules,
             self.checkpoint.effort,
             planned.time_ms,
@@ -234,17 +213,17 @@ class Query:
     def _taken_over(self, states: States) -> States:
         """The state that a run finds in its first micro-batch."""
         in_avro = self.checkpoint.encoding == "avro"
-        most_changes = int(self._settings.conf.get(SCHEMA_CHANGES, "16"))
+        most_changes = int(self._settings.conf.get(checks.SCHEMA_CHANGES, "16"))
         commits = self.checkpoint.committed
         earlier = [stateful(commits[batch].written_by.plan) for batch in sorted(commits)]
-        found = list(states)
+        taken = list(states)
         for place, node in enumerate(stateful(self.plan)):
             if isinstance(node, logical.StatefulProcessor):
                 written = (operators[place] for operators in earlier)
-                before = [of for of in written if isinstance(of, logical.StatefulProcessor)]
+                before = [writer for writer in written if isinstance(writer, logical.StatefulProcessor)]
                 check_processor(node, before, self._rules, in_avro=in_avro, most_changes=most_changes)
-                found[place] = taken_over(states[place], node.keeps, in_avro=in_avro)
-        return tuple(found)
+                taken[place] = taken_over(states[place], node.keeps, in_avro=in_avro)
+        return tuple(taken)
 
     def _check_stores(self) -> None:
         processes = any(isinstance(node, logical.StatefulProcessor) for node in stateful(self.plan))
@@ -259,19 +238,14 @@ class Query:
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, logical.Join)]
         outer = [node.how for node in joins if node.how != "inner"]
+        chosen = self._settings.conf.get(checks.JOIN_FORMAT)
         for name, concerned, state_format in (
             ("join state format 1", outer, "1"),
             ("join state format 1 of any join", joins, "1"),
             ("join state format 4 under development", joins, "4"),
         ):
-            if concerned and self._settings.conf.get(JOIN_FORMAT) == state_format and name in self._rules.refusals:
+            if concerned and chosen == state_format and name in self._rules.refusals:
                 raise self._rules.refusal(name, outer[0] if outer else "")
-
-
-def _with_one_watermark(rules: Rules) -> Rules:
-    """With ``allowMultiple`` off, the first of several event times is used, as in versions before it existed."""
-    kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
-    return rules.altered(refusals=kept)
 
 
 _MODES_OF_THE_CLOCK = frozenset({"ProcessingTimeTimeout", "ProcessingTime"})
@@ -285,7 +259,7 @@ def _time_modes(plan: Plan) -> set[str]:
 
 
 def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
-    unknown = sorted(set(settings.conf) - KNOWN)
+    unknown = sorted(set(settings.conf) - checks.KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
     modes = _time_modes(plan)
@@ -300,14 +274,14 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
         if isinstance(node, logical.Aggregate):
             check_functions(node, rules)
         by_key = isinstance(node, logical.Deduplicate) and not node.within_watermark
-        if by_key and settings.conf.get(CLEANUP_FACTOR, "0") != "0" and "incremental cleanup" in rules.features:
+        if by_key and settings.conf.get(checks.CLEANUP_FACTOR, "0") != "0" and "incremental cleanup" in rules.features:
             raise Unpredictable("expired keys of a deduplication that are removed while rows are read")
 
 
 def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     name = "state in Avro"
     others = [node for node in stateful(plan) if not isinstance(node, logical.StatefulProcessor)]
-    if settings.conf.get(ENCODING) == "avro" and others and name in rules.refusals:
+    if settings.conf.get(checks.ENCODING) == "avro" and others and name in rules.refusals:
         raise rules.refusal(name, operator_name(others[0]))
 
 
@@ -317,7 +291,7 @@ def _check_decided(plan: Plan, settings: QuerySettings) -> None:
     """
     nodes = [*walk(plan)]
     pushed = {type(beneath(node.left)) for node in nodes if isinstance(node, logical.Join) and node.how == "leftSemi"}
-    if logical.Union in pushed or (logical.Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
+    if logical.Union in pushed or (logical.Aggregate in pushed and settings.conf.get(checks.BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
     limited = [below for node in nodes if isinstance(node, logical.Limit) for below in node.below]
     if settings.mode == "complete" and any(isinstance(node, logical.Aggregate) for node in limited):

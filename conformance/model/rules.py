@@ -47,7 +47,6 @@ class Feature:
     """A construct that some versions lack."""
 
     spark: VersionRange
-    """The versions that have it."""
     link: str
     missing: Wording | None = None
     """How the other versions refuse it; None if it is a setting or an option."""
@@ -55,7 +54,6 @@ class Feature:
 
 @cache
 def features() -> Mapping[str, Feature]:
-    """Every such construct by its name."""
     return {
         name: Feature(
             VersionRange.parse(entry["spark"]),
@@ -81,18 +79,14 @@ class Refusal:
 
 @cache
 def refusals() -> tuple[Refusal, ...]:
-    """Every refusal that the model knows."""
     return tuple(
-        Refusal(
-            name,
-            entry["source"],
-            tuple(
-                Wording(wording["stage"], tuple(wording["classes"]), wording["text"], range_of(wording))
-                for wording in entry["wordings"]
-            ),
-        )
+        Refusal(name, entry["source"], tuple(map(_wording, entry["wordings"])))
         for name, entry in read_data("conformance.model", "refusals.yaml").items()
     )
+
+
+def _wording(entry: dict[str, Any]) -> Wording:
+    return Wording(entry["stage"], tuple(entry["classes"]), entry["text"], range_of(entry))
 
 
 Boundary: TypeAlias = Callable[[int, int], bool]
@@ -244,11 +238,13 @@ class Rules:
     refusals: Mapping[str, Wording]
     """Name of a refusal of the version → its wording."""
     features: frozenset[str]
-    """Available constructs."""
 
     def altered(self, **values: Any) -> Rules:
-        """These rules with some values replaced."""
         return replace(self, **values)
+
+    def accepting(self, *names: str) -> Rules:
+        """These rules without some refusals."""
+        return self.altered(refusals={name: worded for name, worded in self.refusals.items() if name not in names})
 
     def refusal(self, name: str, what: str = "") -> Refused:
         """The error of a refusal.
@@ -294,15 +290,14 @@ class RulesRead:
         return (
             any(getattr(these, name) != getattr(those, name) for name in self.rules)
             or any(these.refusals.get(name) != those.refusals.get(name) for name in self.refusals)
-            or any((name in these.features) != (name in those.features) for name in self.features)
+            or not self.features.isdisjoint(these.features ^ those.features)
         )
 
 
 class WatchedRules:
     """A view of ``Rules`` that records in ``read`` what the model reads of them."""
 
-    refusal = Rules.refusal
-    require = Rules.require
+    accepting, refusal, require = Rules.accepting, Rules.refusal, Rules.require
 
     def __init__(self, rules: Rules, read: RulesRead) -> None:
         self._rules = rules
@@ -349,10 +344,8 @@ class _WatchedFeatures(_WatchedNames, Set[str]):
 
 
 class _WatchedRefusals(_WatchedNames, Mapping[str, Wording]):
-    def __init__(self, wordings: Mapping[str, Wording], every: Iterable[str], read: set[str]) -> None:
-        super().__init__(wordings, every, read)
-        self._wordings = wordings
+    _present: Mapping[str, Wording]
 
     def __getitem__(self, name: str) -> Wording:
         self._read.add(name)
-        return self._wordings[name]
+        return self._present[name]

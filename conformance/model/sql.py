@@ -16,17 +16,12 @@ from conformance.model.operators import MOST_ROWS
 from conformance.model.plan import Aggregate, LocalRelation, Project
 from conformance.query import syntax
 
-_JOINS: Mapping[tuple[str, str], JoinType] = {
-    ("", ""): "inner",
-    ("", "INNER"): "inner",
-    ("LEFT", ""): "leftOuter",
-    ("LEFT", "OUTER"): "leftOuter",
-    ("RIGHT", ""): "rightOuter",
-    ("RIGHT", "OUTER"): "rightOuter",
-    ("FULL", ""): "fullOuter",
-    ("FULL", "OUTER"): "fullOuter",
-    ("", "SEMI"): "leftSemi",
-    ("LEFT", "SEMI"): "leftSemi",
+_JOINS: Mapping[str, JoinType] = {
+    **dict.fromkeys(("", "INNER"), "inner"),
+    **dict.fromkeys(("LEFT", "LEFT OUTER"), "leftOuter"),
+    **dict.fromkeys(("RIGHT", "RIGHT OUTER"), "rightOuter"),
+    **dict.fromkeys(("FULL", "FULL OUTER"), "fullOuter"),
+    **dict.fromkeys(("SEMI", "LEFT SEMI"), "leftSemi"),
 }
 """Side and kind of a join in SQL → its type."""
 
@@ -80,7 +75,7 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         raise Unpredictable("DISTRIBUTE BY before 3.1")
     for join in tree.args.get("joins") or ():
         other, _ = _relation(join.this, views)
-        how = _JOINS.get((join.side, join.kind))
+        how = _JOINS.get(f"{join.side} {join.kind}".strip())
         if how is None or join.method or join.args.get("on") is None:
             raise Unpredictable("a join in SQL other than INNER, OUTER or SEMI with ON")
         frame = frame.join(other, join.args["on"], how)
@@ -185,15 +180,14 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     grouped = frame.group_by(keys, [*computed, *named])
     if having:
         grouped = grouped.where(having.this.transform(lambda node: hidden.get(node, node)))
-    chosen: list[exp.Expr] = []
-    names = [column.name for column in grouped.plan.columns]
-    for item in tree.expressions:
-        inner = item.this if isinstance(item, exp.Alias) else item
+
+    def chosen(item: exp.Expr) -> exp.Expr:
+        inner = item.unalias()
         if item.find(exp.AggFunc):
-            chosen.append(exp.column(item.alias_or_name))
-        elif inner in keys and not isinstance(inner, exp.Column):
-            name = names[keys.index(inner)]
-            chosen.append(exp.alias_(exp.column(name), item.alias) if isinstance(item, exp.Alias) else exp.column(name))
-        else:
-            chosen.append(item)
-    return grouped.select(*chosen)
+            return exp.column(item.alias_or_name)
+        if inner not in keys or isinstance(inner, exp.Column):
+            return item
+        column = exp.column(grouped.plan.columns[keys.index(inner)].name)
+        return exp.alias_(column, item.alias) if isinstance(item, exp.Alias) else column
+
+    return grouped.select(*map(chosen, tree.expressions))

@@ -61,8 +61,8 @@ def check_processor(
         Refused: Spark does not accept its columns or modes.
         Unpredictable: it has other variables or another time to live.
     """
-    mine, theirs = (STATEFUL_PROCESSORS[of.processor] for of in (node, before[-1]))
-    schemas = [of.keeps for of in before]
+    mine, theirs = (STATEFUL_PROCESSORS[writer.processor] for writer in (node, before[-1]))
+    schemas = [writer.keeps for writer in before]
     if not in_avro and mine.keeps == theirs.keeps and (mine.ttl_ms is None) != (theirs.ttl_ms is None):
         # With a time to live, a value is kept with the time at which it expires (SPARK-46906).
         raise rules.refusal("state of another value")
@@ -102,7 +102,7 @@ def _check_avro(now: tuple[Field, ...], schemas: Sequence[tuple[Field, ...]], ru
             if column.type.name not in (then, *_AVRO_READS_AS.get(then, ())):
                 what = f"new value_schema={_in_messages(now)} and old value_schema={_in_messages(old)}"
                 raise rules.refusal("state in Avro of another schema", what)
-    changes = 1 + sum(one != other for one, other in pairwise(schemas))
+    changes = 1 + sum(earlier != later for earlier, later in pairwise(schemas))
     if changes >= most_changes:
         what = f"{changes} exceeds the maximum number of state schema evolutions, {most_changes}"
         raise rules.refusal("too many schemas of state", what)

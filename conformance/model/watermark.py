@@ -70,16 +70,16 @@ class WatermarkTracker:
     def after(
         self,
         plan: Plan,
-        seen: Sequence[EventTimeStatistics | None],
+        of_nodes: Sequence[EventTimeStatistics | None],
         silent: frozenset[str],
         policy: Policy,
         rules: Rules,
     ) -> tuple[WatermarkTracker, WatermarkAdvance]:
-        """The watermarks after a micro-batch that saw these statistics of each watermark node, in plan order."""
+        """The watermarks after a micro-batch with these statistics of each watermark node, in plan order."""
         nodes = dict(self.nodes)
         readings = []
         places = slots(plan, silent, rules)
-        for node, statistics, slot in zip(watermarks(plan), seen, places, strict=True):
+        for node, statistics, slot in zip(watermarks(plan), of_nodes, places, strict=True):
             delay_ms = node.column.delay_ms or 0
             before = nodes.get(slot) if slot is not None else None
             computed = None
@@ -90,11 +90,8 @@ class WatermarkTracker:
             elif slot is not None and before is None and rules.silent_node_ms is not None:
                 nodes[slot] = rules.silent_node_ms
             highest = None if statistics is None else statistics.max
-            readings.append(
-                InputAdvance(
-                    node.column.name, delay_ms, highest, computed, before, nodes.get(slot) if slot is not None else None
-                )
-            )
+            after = nodes.get(slot) if slot is not None else None
+            readings.append(InputAdvance(node.column.name, delay_ms, highest, computed, before, after))
         chosen = rules.policies[policy](tuple(nodes.values())) if nodes else self.global_ms
         moved = chosen if chosen > self.global_ms or (nodes and not rules.watermark_never_falls) else self.global_ms
         return WatermarkTracker(moved, nodes), WatermarkAdvance(tuple(readings), policy, self.global_ms, moved)
@@ -118,17 +115,14 @@ def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None
 
 def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
     """The watermark nodes (by ``id``) in inputs whose exchange is reused."""
-    seen: set[object] = set()
+    shapes: set[object] = set()
     hidden: set[int] = set()
-    for join in reversed([*walk(plan)]):  # from the bottom up
-        if isinstance(join, logical.Join) and join.is_of_streams:
-            for side in join.children:
-                shape = _shape(side, silent)
-                if shape is None:
-                    continue
-                if shape in seen:
-                    hidden |= {id(node) for node in watermarks(side)}
-                seen.add(shape)
+    joins = [node for node in walk(plan) if isinstance(node, logical.Join) and node.is_of_streams]
+    for side in (side for join in reversed(joins) for side in join.children):  # from the bottom up
+        shape = _shape(side, silent)
+        if shape in shapes:
+            hidden |= {id(node) for node in watermarks(side)}
+        shapes |= {shape} - {None}
     return frozenset(hidden)
 
 
@@ -159,10 +153,9 @@ def _form(expression: Expression, places: Mapping[int, int]) -> object:
 
 def policy_named(text: str, rules: Rules) -> Policy:
     """The policy named by ``multipleWatermarkPolicy``, in any letter case."""
-    name = text.lower()
-    if name not in rules.policies:
+    if text.lower() not in rules.policies:
         raise rules.refusal("unknown policy", text)
-    return "max" if name == "max" else "min"
+    return "max" if text.lower() == "max" else "min"
 
 
 def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) -> tuple[int, ...]:
@@ -189,11 +182,8 @@ def _is_the_same_everywhere(plan: Plan, operators: Sequence[Plan]) -> bool:
 
 def _output_watermark(plan: Plan, global_ms: int, rules: Rules, inputs: dict[int, int]) -> int | None:
     """The watermark of the output of a node; None if there is no watermark below it."""
-    below = [
-        watermark_ms
-        for child in plan.children
-        if (watermark_ms := _output_watermark(child, global_ms, rules, inputs)) is not None
-    ]
+    outputs = [_output_watermark(child, global_ms, rules, inputs) for child in plan.children]
+    below = [watermark_ms for watermark_ms in outputs if watermark_ms is not None]
     if isinstance(plan, logical.Watermark):
         if below and "second watermark" in rules.refusals:
             raise rules.refusal("second watermark")
@@ -201,8 +191,7 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, inputs: dict[int
     lowest = min(below, default=None)
     if not is_stateful(plan):
         return lowest
-    at_input = lowest if lowest is not None else 0
-    inputs[id(plan)] = at_input
+    at_input = inputs[id(plan)] = lowest or 0
     if isinstance(plan, logical.StateFunction):
         return None
     if isinstance(plan, logical.StatefulProcessor):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.core.data import read_data
-from conformance.model.catalogue import RULE_FUNCTIONS, WrongModel
+from conformance.model.catalogue import WrongModel, rule_value
 
 
 def _before(time_us: int, watermark_ms: int) -> bool:
@@ -59,13 +59,8 @@ WRONG_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
 
 def _wrong_model(name: str, entry: dict[str, Any]) -> WrongModel:
     detected_by, accepts = entry.pop("detected_by"), entry.pop("accepts", None)
-    rules = {rule: _value(rule, written) for rule, written in entry.items()}
+    rules = {rule: rule_value(rule, written, WRONG_FUNCTIONS) for rule, written in entry.items()}
     return WrongModel(name, MappingProxyType(rules), detected_by, (accepts,) if accepts else ())
-
-
-def _value(rule: str, written: Any) -> Any:
-    functions = {**RULE_FUNCTIONS.get(rule, {}), **WRONG_FUNCTIONS.get(rule, {})}
-    return functions[written] if functions else written
 
 
 WRONG_MODELS = tuple(

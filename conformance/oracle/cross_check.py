@@ -21,8 +21,6 @@ from conformance.model.rules import Rules
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 
-AGREEING = AS_THE_CASE_SAYS
-
 RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "watermark": ("node_watermark_ms", "policies"),
     "kind": ("no_data_batches",),
@@ -74,7 +72,9 @@ class CrossCheck:
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         predicted = Counter(case.family for case in self.predicted)
-        return {family: (predicted[family], of) for family, of in Counter(case.family for case in self.cases).items()}
+        return {
+            family: (predicted[family], total) for family, total in Counter(case.family for case in self.cases).items()
+        }
 
     def ranges(self, versions: Sequence[SparkVersion]) -> str:
         """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
@@ -102,7 +102,7 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
                 answers.append((prediction, predictions.verdict_on(prediction)))
         cells += len(answers)
         disagreements += _grouped(
-            _disagreement(case, *answer) for answer in answers if answer[1].status not in AGREEING
+            _disagreement(case, *answer) for answer in answers if answer[1].status not in AS_THE_CASE_SAYS
         )
     not_predicted = {name: tuple(ids) for name, ids in missing.items()}
     return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements))
@@ -141,7 +141,7 @@ def _settling(case: Case, prediction: Prediction) -> tuple[Rule, ...]:
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool | None:
     """None if the model cannot predict the case with these rules."""
     try:
-        return verdict_on(case, predict(case, version, rules)).status in AGREEING
+        return verdict_on(case, predict(case, version, rules)).status in AS_THE_CASE_SAYS
     except Unpredictable:
         return None
 
@@ -153,7 +153,7 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
     except Unpredictable as unknown:
         return (f"the reference model cannot predict this case: {unknown}",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
-    with_case = verdict_on(case, prediction).status in AGREEING
+    with_case = verdict_on(case, prediction).status in AS_THE_CASE_SAYS
     with_engine = equivalent(prediction.observation, observation, upto=place, error_classes=False)
     side = {
         (True, False): "The model agrees with the expectation; the engine is probably wrong.",
@@ -181,8 +181,7 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
     rows = [row for batch in step.batches for row in batch.rows]
     yield f"emits {', '.join(cell(schema.as_written(row)) for row in rows) or 'nothing'}"
     yield f"watermark {show(step.watermark * 1000)}"
-    dropped = [batch.dropped for batch in step.batches if batch.dropped is not None]
-    if dropped:
+    if dropped := [batch.dropped for batch in step.batches if batch.dropped is not None]:
         yield f"dropped {sum(dropped)}"
     if step.batches:
         yield f"state {cell(list(step.batches[-1].state))}"

@@ -69,8 +69,8 @@ class KeptUntil:
         head = f"{self.side}: a row at {self.column} = {show(self.at_ms * _US)}"
         if self.watermark_ms is None:
             return f"{head} is never evicted"
-        seen = " and ".join(f"{column} = {show(at * _US)}" for column, at in self.seen_ms)
-        return f"{head} is evicted when the watermark reaches {show(self.watermark_ms * _US)}: after rows at {seen}"
+        rows = " and ".join(f"{column} = {show(at * _US)}" for column, at in self.seen_ms)
+        return f"{head} is evicted when the watermark reaches {show(self.watermark_ms * _US)}: after rows at {rows}"
 
 
 def join_state(
@@ -100,8 +100,8 @@ def join_state(
         watermark = _evicting(bound, at_ms, rules)
         if watermark is None or not watermarked:
             return KeptUntil(side, input.column, at_ms, None)
-        seen = tuple((other.column, watermark + other.delay_ms) for other in watermarked)
-        return KeptUntil(side, input.column, at_ms, watermark, seen)
+        times = tuple((other.column, watermark + other.delay_ms) for other in watermarked)
+        return KeptUntil(side, input.column, at_ms, watermark, times)
 
     of_left, of_right = bounds(next(node for node in walk(joined) if isinstance(node, Join)))
     return kept("left", left, of_left), kept("right", right, of_right)

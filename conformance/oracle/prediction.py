@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
-from typing import cast
+from typing import TypeVar, cast
 
-from conformance.core.case import Case, Differs, Expectation, ExpectationChange, Partitioned
+from conformance.core.case import Case, Differs, Expectation, Partitioned
 from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
@@ -22,6 +22,7 @@ from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 from conformance.query import read_query
 
+_E = TypeVar("_E", bound=Expectation)
 NOT_PREDICTED = frozenset({"plan"})
 
 _BY_ORDER = BY_ORDER | {"array_agg"}
@@ -45,8 +46,8 @@ class Prediction:
     """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
-        seen = next((seen for seen in self.observation.steps if seen.number == step), None)
-        return self.columns if seen is None else self.observation.columns_of(seen)
+        run = next((run for run in self.observation.steps if run.number == step), None)
+        return self.columns if run is None else self.observation.columns_of(run)
 
 
 class CasePredictions:
@@ -80,13 +81,13 @@ class CasePredictions:
 
     def verdict_on(self, prediction: Prediction) -> Verdict:
         """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
-        version, seen = prediction.version, prediction.observation
+        version, observation = prediction.version, prediction.observation
         differs = self.case.differs_on(version)
         entry = None if differs is None else self.case.differs.index(differs)
         # Predictions of several versions share the observation, which is kept here.
-        key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
+        key = id(observation), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
-            self._verdicts[key] = judge(self._comparable, version, seen)
+            self._verdicts[key] = judge(self._comparable, version, observation)
         return replace(self._verdicts[key], version=version)
 
     def _is_same_run(self, here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
@@ -135,7 +136,7 @@ def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: Rules
         return prediction
     digest = prediction.observation.behaviour_digest
     # Where an operation takes some of several rows, the order of partitions may matter.
-    if any(of.deduplications or of.functions & _BY_ORDER or of.unread for of in readings) and any(
+    if any(query.deduplications or query.functions & _BY_ORDER or query.unread for query in readings) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
@@ -151,9 +152,9 @@ def _simulated(
 ) -> Prediction:
     simulation = CaseSimulation(case, rules, order)
     steps = tuple(simulation.run())
-    seen = simulation.observation
-    shown = without_metrics(seen, missing_of_operators(version))
-    return Prediction(version, shown, steps, simulation.columns, read, seen)
+    observation = simulation.observation
+    shown = without_metrics(observation, missing_of_operators(version))
+    return Prediction(version, shown, steps, simulation.columns, read, observation)
 
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:
@@ -163,26 +164,23 @@ def verdict_on(case: Case, prediction: Prediction) -> Verdict:
 
 def comparable(case: Case) -> Case:
     """The case without expectations that the model does not predict."""
-    steps = tuple(step.model_copy(update={"expect": _predicted(step.expect)}) for step in case.steps)
+    steps = tuple(step.model_copy(update={"expect": step.expect and _predicted(step.expect)}) for step in case.steps)
     return case.model_copy(update={"steps": steps, "differs": tuple(filter(None, map(_predicted_entry, case.differs)))})
 
 
-def _predicted(expectation: Expectation | None) -> Expectation | None:
-    if expectation is None or not expectation.model_fields_set & NOT_PREDICTED:
+def _predicted(expectation: _E) -> _E:
+    if not expectation.model_fields_set & NOT_PREDICTED:
         return expectation
     kept = expectation.model_fields_set - NOT_PREDICTED
-    return Expectation(**{name: getattr(expectation, name) for name in kept})
+    return type(expectation)(**{name: getattr(expectation, name) for name in kept})
 
 
 def _predicted_entry(entry: Differs) -> Differs | None:
     """The entry without what the model does not predict; None if nothing is left of it."""
     if not any(change.model_fields_set & NOT_PREDICTED for change in entry.steps.values()):
         return entry
-    steps = {
-        number: ExpectationChange(**{name: getattr(change, name) for name in kept})
-        for number, change in entry.steps.items()
-        if (kept := change.model_fields_set - NOT_PREDICTED)
-    }
+    changes = {number: _predicted(change) for number, change in entry.steps.items()}
+    steps = {number: change for number, change in changes.items() if change.model_fields_set}
     return entry.model_copy(update={"steps": steps}) if steps else None
 
 

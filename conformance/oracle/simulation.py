@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import Any, TypeAlias, assert_never
+from typing import assert_never
 
 from conformance.core import operations
 from conformance.core.case import (
     STATE_VIEW,
+    Action,
     Add,
-    Advance,
     Alter,
     Arrival,
     Backlog,
     Case,
-    Idle,
     Partitioned,
     Restart,
     Row,
-    Start,
     Step,
 )
+from conformance.core.data import Json
 from conformance.core.observation import (
     DROPPED_ROWS,
     BatchSeen,
@@ -54,15 +53,15 @@ from conformance.model.query import Query, together
 from conformance.model.rules import Rules
 
 
+@dataclass
 class _FrameBuilder:
-    def __init__(self, case: Case, rules: Rules, time_zone: str, before: CommitLogEntry | None) -> None:
-        """``before``: the last commit of the query whose state this one can begin with."""
-        self._before = before
-        self._case = case
-        self._rules = rules
-        self._time_zone = time_zone
-        self._ids = Ids()
-        self._views: dict[str, Frame] = {}
+    _case: Case
+    _rules: Rules
+    _time_zone: str
+    _before: CommitLogEntry | None
+    """The last commit of the query whose state this one can begin with."""
+    _ids: Ids = field(default_factory=Ids)
+    _views: dict[str, Frame] = field(default_factory=dict)
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
         first, *rest = pipeline.operations
@@ -126,8 +125,6 @@ class _FrameBuilder:
             views[STATE_VIEW] = frame.of(stored_state(node, self._before.states[0], frame.ids))
         return sql.run(statement, views)
 
-
-Json: TypeAlias = Any
 
 _EPOCH = datetime(1970, 1, 1)
 _RUNS_ONCE_AN_ACTION = ("once", "availableNow")
@@ -297,8 +294,7 @@ class CaseSimulation:
         """What runs before the engine is killed. A micro-batch killed before its commit is reported by its replay."""
         if self._settings.trigger in _RUNS_ONCE_AN_ACTION:
             raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
-        if self._query is None:
-            self._query = self._started()
+        self._query = self._query or self._started()
         self._query.arrive([self._data(action.add)] if action.add else [])
         running = self._query.run()
         if action.at == "rest":
@@ -335,7 +331,7 @@ class CaseSimulation:
             check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
-    def _arriving(self, action: Start | Add | Backlog | Idle | Advance | Alter) -> list[BatchData]:
+    def _arriving(self, action: Action) -> list[BatchData]:
         match action:
             case Alter():
                 raise Unpredictable("a table whose columns change")
@@ -366,8 +362,8 @@ class CaseSimulation:
 
     def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
         fields = self._case.streams[stream].fields
-        values = tuple(row[field.name] for field in fields) if isinstance(row, Mapping) else row
-        return tuple(_value(value, field.type) for value, field in zip(values, fields, strict=True))
+        values = tuple(row[column.name] for column in fields) if isinstance(row, Mapping) else row
+        return tuple(_value(value, column.type) for value, column in zip(values, fields, strict=True))
 
     def _step_seen(self, step: Step, batches: list[BatchProgress], error: Refused | None) -> StepSeen:
         checkpoint = self._query.checkpoint if self._query is not None else self._checkpoint
@@ -463,10 +459,10 @@ def wire(value: Value, type_: DataType) -> Json:
         return None
     match type_.name:
         case "timestamp" | "timestamp_ntz":
-            moment = _EPOCH + timedelta(microseconds=value)
-            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type_.name == 'timestamp' else ''}"
+            moment = (_EPOCH + timedelta(microseconds=value)).isoformat(timespec="microseconds")
+            return moment + "Z" * (type_.name == "timestamp")
         case "struct":
-            return [wire(item, field.type) for item, field in zip(value, type_.fields, strict=True)]
+            return [wire(item, column.type) for item, column in zip(value, type_.fields, strict=True)]
         case "array":
             return [wire(item, type_.elements[0]) for item in value]
         case "decimal":
@@ -476,5 +472,4 @@ def wire(value: Value, type_: DataType) -> Json:
 
 
 def _instant(millis: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=millis)
-    return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return (_EPOCH + timedelta(milliseconds=millis)).isoformat(timespec="milliseconds") + "Z"

@@ -30,7 +30,9 @@ def unstated_errors(cases: Iterable[Case]) -> Iterator[UnstatedError]:
     """Judge these entries by the newest version of each; a case that the model cannot predict there is left out."""
     for case in cases:
         for number, entry in enumerate(case.differs, 1):
-            versions = [one for one in releases() if case.applies_to(one) and case.differs_on(one) is entry]
+            versions = [
+                release for release in releases() if case.applies_to(release) and case.differs_on(release) is entry
+            ]
             if entry.unsupported is None or entry.error is not None or not versions:
                 continue
             with suppress(Unpredictable):

@@ -49,7 +49,7 @@ def _first(here: Prediction, there: Prediction) -> VersionDivergence | None:
     place = divergence(here.observation, there.observation, error_classes=False)
     if place is None or place.step is None:
         return None
-    sides = [next((step for step in each.steps if step.step.number == place.step), None) for each in (here, there)]
+    sides = [next((step for step in run.steps if step.step.number == place.step), None) for run in (here, there)]
     batches = [side.batches if side is not None else () for side in sides]
     ids = [batch.id for batch in batches[0]]
     at = ids.index(place.batch) if place.batch is not None else min(map(len, batches))

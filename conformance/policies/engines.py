@@ -30,7 +30,6 @@ from conformance.policies.rules import (
     Lowest,
     LowestOfActive,
     PolicyParameter,
-    SuppressDuplicates,
     Throttle,
     WatermarkPolicy,
     wrapped,
@@ -149,9 +148,8 @@ class TimestampHistory:
         if not 1 <= self.samples <= MAX_SAMPLES:
             raise InvalidParameter("TimestampHistory", "samples", self.samples, f"from 1 to {MAX_SAMPLES}")
         if self.interval <= 0:
-            raise InvalidParameter(
-                "TimestampHistory", "maxDelay", self.max_delay, f"at least its {self.samples} samples"
-            )
+            allowed = f"at least its {self.samples} samples"
+            raise InvalidParameter("TimestampHistory", "maxDelay", self.max_delay, allowed)
         if not self.ring:
             object.__setattr__(self, "ring", (MIN,) * (self.samples + 1))
 
@@ -162,8 +160,7 @@ class TimestampHistory:
 
     def sample(self, now: int, value: int) -> tuple[TimestampHistory, int]:
         """The history with one more value, and the oldest value it holds."""
-        ring, tail, advance_at = list(self.ring), self.tail, self.advance_at
-        passed = 0
+        ring, tail, advance_at, passed = list(self.ring), self.tail, self.advance_at, 0
         while advance_at <= now and passed < len(ring):
             following = (tail + 1) % len(ring)
             ring[following] = ring[tail]
@@ -194,8 +191,8 @@ class LimitingLagAndDelay(WatermarkPolicy):
     highest: int = MIN
 
     def event(self, timestamp: int, now: int) -> LimitingLagAndDelay:
-        seen = replace(self, highest=max(self.highest, timestamp))
-        return seen._advanced(wrapped(timestamp - self.lag), now)
+        after = replace(self, highest=max(self.highest, timestamp))
+        return after._advanced(wrapped(timestamp - self.lag), now)
 
     def poll(self, now: int) -> LimitingLagAndDelay:
         return self._advanced(self.watermark, now)
@@ -359,7 +356,7 @@ class WithIdleness(WatermarkPolicy):
     timer: IdlenessTimer
     is_idle: bool = False
     """What the output says of the input."""
-    told: bool = False
+    is_marked: bool = False
     """Whether the output has been marked idle since the last event: it is marked once, even if its clock went back between."""
 
     @property
@@ -375,8 +372,8 @@ class WithIdleness(WatermarkPolicy):
     def poll(self, now: int) -> WithIdleness:
         timer, idle = self.timer.check(now)
         if idle:
-            return replace(self, timer=timer, is_idle=self.is_idle or not self.told, told=True)
-        return WithIdleness(self.policy.poll(now), timer, is_idle=False, told=self.told)
+            return replace(self, timer=timer, is_idle=self.is_idle or not self.is_marked, is_marked=True)
+        return WithIdleness(self.policy.poll(now), timer, is_idle=False, is_marked=self.is_marked)
 
     boundary = poll
 
@@ -522,12 +519,11 @@ def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | N
     complete = {**defaults, **given}
     for key, value in given.items():
         parameters[key].check(name, key, value)
-    made: Throttle = SuppressDuplicates()
-    if throttle is not None:
-        definition = THROTTLES[throttle[0]]
-        for key, value in throttle[1].items():
-            definition.parameters[key].check(throttle[0], key, value)
-        made = definition.make(throttle[1], complete.get("release", "jet-0.5"))
+    throttle_name, throttle_given = throttle or ("suppress-duplicates", {})
+    definition = THROTTLES[throttle_name]
+    for key, value in throttle_given.items():
+        definition.parameters[key].check(throttle_name, key, value)
+    made = definition.make(throttle_given, complete.get("release", "jet-0.5"))
     shown = {key: complete[key] for key in parameters if key in complete}
     return replace(rules_of(name, complete, made), parameters=shown)
 
@@ -552,16 +548,8 @@ def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
             engine = "Hazelcast Jet 0.5"
             return EngineRules(name, engine, policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
         timeout = in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)
-        return EngineRules(
-            name,
-            "Hazelcast Jet 0.6",
-            IdleTimeout(policy, timeout),
-            LateByWindow(),
-            LowestOfActive("highest"),
-            throttle,
-            clock_unit,
-            one_source=True,
-        )
+        waiting, late, lowest = IdleTimeout(policy, timeout), LateByWindow(), LowestOfActive("highest")
+        return EngineRules(name, "Hazelcast Jet 0.6", waiting, late, lowest, throttle, clock_unit, one_source=True)
 
     since_0_6 = given.get("release") == "jet-0.6"
     policy: WatermarkPolicy

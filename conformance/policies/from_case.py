@@ -7,6 +7,7 @@ delay of the first one becomes an input. A Spark case has no clock, so one is ad
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from conformance.core.case import Arrival, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
@@ -107,9 +108,7 @@ def _events(case: Case, arrivals: Arrival, columns: Mapping[str, str]) -> Iterat
 
 
 def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
-    if name in arrivals:
-        for partition in arrivals[name].partitions:
-            yield from partition
+    return chain.from_iterable(arrivals[name].partitions if name in arrivals else ())
 
 
 def _event_time(row: Row, schema: Schema, column: str) -> int | None:

@@ -72,13 +72,12 @@ def replay(trace: Trace, rules: EngineRules) -> Replay:
     engine = _EngineState(trace, rules, policies, sent, trace.start, rules.coalescing.initial)
     steps: list[ReplayStep] = []
     failure = None
-    for number, entry in enumerate(trace.entries, 1):
-        try:
+    try:
+        for number, entry in enumerate(trace.entries, 1):
             engine, step = engine.after(number, entry)
-        except NotIncreasing as error:
-            failure = str(error)
-            break
-        steps.append(step)
+            steps.append(step)
+    except NotIncreasing as error:
+        failure = str(error)
     return Replay(trace, rules, tuple(steps), tuple(sorted(engine.open)), failure)
 
 

@@ -36,10 +36,7 @@ class PolicyParameter:
     required: bool = True
 
     def check(self, policy: str, name: str, value: Any) -> None:
-        """
-        Raises:
-            InvalidParameter: the value is not of the parameter's kind.
-        """
+        """Raise `InvalidParameter` if the value is not of the parameter's kind."""
         least = {"count": 0, "positive": 1}.get(self.kind)
         if self.kind == "share" and not 0 < value <= 1:
             raise InvalidParameter(policy, name, value, "above 0 and at most 1")
@@ -72,7 +69,7 @@ class WatermarkPolicy(Protocol):
         return self
 
     def boundary(self, now: int) -> Self:  # noqa: ARG002
-        """A batch has ended: see ``trace.Boundary``."""
+        """A batch has ended: see ``trace.BatchBoundary``."""
         return self
 
 
@@ -83,12 +80,7 @@ def wrapped(number: int) -> int:
 
 class Throttle(Protocol):
     def emit(self, current: int, last: int) -> int | None:
-        """The watermark to emit; None if none is due.
-
-        Args:
-            current: the current watermark.
-            last: the last emitted watermark; ``MIN`` before the first.
-        """
+        """The watermark to emit; None if none is due. ``last``: the last emitted one; ``MIN`` before the first."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +195,10 @@ class Lateness(Protocol):
     """Which events are dropped, and when a window is complete. A window is identified by its exclusive end."""
 
     def late(self, at: int, window: int | None, own: int, downstream: int) -> bool:
-        """Whether an event is dropped.
+        """Whether an event at a time is dropped.
 
-        Args:
-            at: its event time.
-            window: the end of its window; None without windows.
-            own: the watermark of its own input, after the event.
-            downstream: the combined watermark of all inputs.
+        ``window``: the end of its window; None without windows. ``own``: the watermark of its own input, after the event.
+        ``downstream``: the combined watermark of all inputs.
         """
 
     def complete(self, window: int, downstream: int) -> bool:
@@ -244,10 +233,7 @@ class EngineRules:
     clock_unit: ClockUnit = "ms"
     """The unit in which the policy reads the clock."""
     one_source: bool = False
-    """Whether the inputs are partitions of one source: each call polls all of them, and they are throttled as one.
-
-    If False, each input is throttled separately, before all are combined.
-    """
+    """Whether the inputs are partitions of one source, all polled by each call and throttled as one, not each before they are combined."""
     one_task: bool = False
     """Whether all inputs share one policy."""
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -126,7 +126,6 @@ def record_of_policies() -> list[dict[str, Any]]:
 
 
 ALL = "all"
-
 SHOWN = 8
 """How many late events or windows a cell lists before it only counts them."""
 
@@ -153,14 +152,15 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
         WrongUsage: no policy has that name.
     """
     if isinstance(case, Case):
-        (trace, delay), own = trace_of(case), None
+        trace, delay = trace_of(case)
+        own = comparable("spark", delay)
     else:
-        own = case.question.rules
-        trace, delay = case.trace, max(0, delay_of(own))
-    wanted = policy or ("spark" if own is None else own.name)
-    names = list(POLICIES) if wanted == ALL else [wanted]
-    rules = [own if own is not None and name == own.name else comparable(name, delay) for name in names]
-    return tuple(replay(trace, of_policy) for of_policy in rules)
+        trace, own = case.trace, case.question.rules
+        delay = max(0, delay_of(own))
+    wanted = policy or own.name
+    names = POLICIES if wanted == ALL else (wanted,)
+    rules = (own if name == own.name else comparable(name, delay) for name in names)
+    return tuple(replay(trace, engine_rules) for engine_rules in rules)
 
 
 def _steps_table(replayed: Replay) -> Group:
@@ -227,7 +227,7 @@ def _windows(replayed: Replay) -> str:
     return "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def policies() -> Table:
+def policies_table() -> Table:
     table = _table(("policy", "engine", "parameters", "watermark"))
     for name, policy in POLICIES.items():
         table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)

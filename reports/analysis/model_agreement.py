@@ -20,9 +20,10 @@ from conformance.core.operations import OutputMode
 from conformance.core.versions import SparkVersion
 from conformance.judging.comparison import equivalent, has_behaviour
 from conformance.judging.consistency import reads_the_clock
+from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.cross_check import AGREEING, detected
+from conformance.oracle.cross_check import detected
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 from reports.analysis.divided_work import divide
 from reports.results.errors import CellKey
@@ -128,7 +129,7 @@ def _answers(
         for target, cell in cells:
             version = target.version
             if version is not None and cell is not None and (answer := cell.observation) is not None:
-                engine = cell.status in AGREEING
+                engine = cell.status in AS_THE_CASE_SAYS
                 try:
                     prediction = predictions.on(version)
                 except Unpredictable:
@@ -144,7 +145,7 @@ def _answers(
 
 
 def as_expected(case: Case, prediction: Prediction) -> bool:
-    return verdict_on(case, prediction).status in AGREEING
+    return verdict_on(case, prediction).status in AS_THE_CASE_SAYS
 
 
 def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, ModelPrediction]]:

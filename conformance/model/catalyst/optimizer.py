@@ -33,14 +33,10 @@ def inferred(join: logical.Join) -> Iterator[Expression]:
     for equality in known:
         if equality.name != "=" or any(side.kind != "column" for side in equality.args):
             continue
-        side, other = equality.args
         for condition in known:
-            if condition == equality:
-                continue
-            if side.value in condition.references:
-                yield substitute(condition, {side.value: other})
-            if other.value in condition.references:
-                yield substitute(condition, {other.value: side})
+            for side, other in (equality.args, equality.args[::-1]):
+                if condition != equality and side.value in condition.references:
+                    yield substitute(condition, {side.value: other})
 
 
 def constraints(plan: Plan) -> tuple[Expression, ...]:
@@ -61,11 +57,11 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
         case logical.Aggregate():
             return tuple(_renamed_by(plan.outputs, _renamed_by(plan.keys, constraints(plan.child))))
         case logical.Union():
-            of_each = []
+            by_branch = []
             for branch in plan.branches:
                 names = {its.id: column(ours) for its, ours in zip(branch.columns, plan.columns, strict=True)}
-                of_each.append([substitute(condition, names) for condition in constraints(branch)])
-            return tuple(condition for condition in of_each[0] if all(condition in others for others in of_each[1:]))
+                by_branch.append([substitute(condition, names) for condition in constraints(branch)])
+            return tuple(condition for condition in by_branch[0] if all(condition in others for others in by_branch))
         case logical.Join(how="inner"):
             return (*conjuncts(plan.condition), *constraints(plan.left), *constraints(plan.right))
         case logical.Join(how="leftSemi" | "leftOuter"):
@@ -112,9 +108,8 @@ def check_aggregations(plan: Plan) -> None:
 
 def _has_redundant_below(upper: logical.Aggregate, keep: RequiredColumns) -> bool:
     """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
-    functions = [
-        call for output in upper.outputs if output.column.id in keep.of(upper) for call in output.expression.aggregates
-    ]
+    outputs = (output.expression for output in upper.outputs if output.column.id in keep.of(upper))
+    functions = [call for expression in outputs for call in expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
     while isinstance(below, logical.Project):
@@ -140,9 +135,7 @@ def check_event_times(plan: Plan) -> None:
     """Spark removes an unused event time from the input of a join, and no state is evicted by it (`ColumnPruning`)."""
     keep = required_columns(plan)
     sides = [side for node in walk(plan) if isinstance(node, logical.Join) for side in node.children]
-    if any(
-        attribute.is_event_time and attribute.id not in keep.of(side) for side in sides for attribute in side.columns
-    ):
+    if any(item.is_event_time and item.id not in keep.of(side) for side in sides for item in side.columns):
         raise Unpredictable("an event time in the input of a join that nothing needs")
 
 
@@ -205,9 +198,9 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
     """A comparison may be replaced by its value. Source: `OptimizeRand`, SPARK-39651."""
-    parts = (node for expression in expressions(plan) for node in expression.walk() if node.name in ORDERINGS)
+    nodes = (node for expression in expressions(plan) for node in expression.walk() if node.name in ORDERINGS)
     if rules.comparisons_with_rand_are_decided and any(
-        any(side.name == "rand" for side in node.args) and any(side.is_constant for side in node.args) for node in parts
+        any(side.name == "rand" for side in node.args) and any(side.is_constant for side in node.args) for node in nodes
     ):
         raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
 
@@ -241,8 +234,8 @@ def _with_times(plan: logical.Project | logical.Aggregate, child: Plan, rules: R
     return child
 
 
-def _not_null(of: Expression) -> Expression:
-    return Expression("call", BOOLEAN, (of,), "is not null")
+def _not_null(expression: Expression) -> Expression:
+    return Expression("call", BOOLEAN, (expression,), "is not null")
 
 
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
@@ -252,17 +245,14 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
     match plan:
         case logical.Filter() if plan.condition == condition:
             return plan
-        case logical.Filter() if not plan.condition.is_deterministic:
-            return logical.Filter(plan, condition)
-        case logical.Filter():
+        case logical.Filter() if plan.condition.is_deterministic:
             return replace(plan, child=_place(condition, plan.child, rules))
         case logical.Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
         case logical.Project():
             made = {item.column.id: item.expression for item in plan.named}
-            of = [made[id] for id in condition.references]
-            deterministic = all(item.is_deterministic for item in made.values())
-            if deterministic and all(expression.kind not in ("window", "session") for expression in of):
+            windows = any(made[id].kind in ("window", "session") for id in condition.references)
+            if not windows and all(item.is_deterministic for item in made.values()):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return logical.Filter(plan, condition)
         case logical.Union():
@@ -320,22 +310,19 @@ def _with_conditions_placed(join: logical.Join, rules: Rules) -> logical.Join:
 
     Not on a side that an outer join preserves: such a row is emitted with nulls.
     """
-    left, right = optimized(join.left, rules), optimized(join.right, rules)
-    sides: dict[str, Plan] = {"left": left, "right": right}
+    sides = {"left": optimized(join.left, rules), "right": optimized(join.right, rules)}
     not_null = must_not_be_null(join.condition)
     rest = []
     for part in conjuncts(join.condition):
-        side = _side_of(part, left, right)
+        side = _side_of(part, sides)
         if side is not None and side not in PRESERVED[join.how]:
             sides[side] = _place(part, sides[side], rules)
         else:
             rest.append(part)
-    for name, plan in sides.items():
-        if name in PRESERVED[join.how]:
-            continue
-        for attribute in plan.columns:
+    for side in (name for name in sides if name not in PRESERVED[join.how]):
+        for attribute in sides[side].columns:
             if attribute.id in not_null:
-                sides[name] = _place(_not_null(column(attribute)), sides[name], rules)
+                sides[side] = _place(_not_null(column(attribute)), sides[side], rules)
     return _with_inferred(replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest)), rules)
 
 
@@ -344,7 +331,7 @@ def _with_inferred(join: logical.Join, rules: Rules) -> logical.Join:
     sides = {"left": join.left, "right": join.right}
     known = {*constraints(join.left), *constraints(join.right)}
     for part in inferred(join):
-        side = _side_of(part, join.left, join.right)
+        side = _side_of(part, sides)
         if side is not None and side not in PRESERVED[join.how] and part not in known:
             known.add(part)
             if len(known) > MOST_CONDITIONS:
@@ -353,11 +340,10 @@ def _with_inferred(join: logical.Join, rules: Rules) -> logical.Join:
     return replace(join, left=sides["left"], right=sides["right"])
 
 
-def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
+def _side_of(part: Expression, sides: Mapping[str, Plan]) -> str | None:
     """The side of a condition that uses only one side; None otherwise."""
-    used = part.references
-    for name, plan in (("left", left), ("right", right)):
-        if used and used <= {attribute.id for attribute in plan.columns}:
+    for name, plan in sides.items():
+        if part.references and part.references <= {attribute.id for attribute in plan.columns}:
             return name
     return None
 
@@ -375,9 +361,9 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
         case logical.Union():
             place = [attribute.id for attribute in plan.columns].index(id)
             branches = [branch for branch in plan.branches if not _vanishes(branch, silent, rules)]
-            if len(branches) != 1:
-                return None
-            return constant_of(branches[0].columns[place].id, branches[0], silent, rules)
+            return (
+                constant_of(branches[0].columns[place].id, branches[0], silent, rules) if len(branches) == 1 else None
+            )
         case _:
             return None
 
@@ -392,20 +378,17 @@ def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
 
     Source: the batch "LocalRelation early". Neither filters nor constants of such a side reach the other one.
     """
-
     changed = with_children(plan, lambda child: with_empty_sides(child, silent))
     if not (isinstance(changed, logical.Join) and changed.is_of_streams):
         return changed
-    empty = (is_empty(side, silent) and not stateful(side) for side in changed.children)
-    left, right = (
-        logical.EmptySide(side) if is_it else side for side, is_it in zip(changed.children, empty, strict=True)
-    )
-    return replace(changed, left=left, right=right)
+
+    def emptied(side: Plan) -> Plan:
+        return logical.EmptySide(side) if is_empty(side, silent) and not stateful(side) else side
+
+    return with_children(changed, emptied)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:
     """Whether Spark knows that it has no new rows: `PropagateEmptyRelation` handles neither watermarks nor functions over groups."""
-    kept = any(
-        isinstance(node, logical.Watermark | logical.StateFunction | logical.StatefulProcessor) for node in walk(plan)
-    )
-    return streams(plan) <= silent and not kept
+    kept = logical.Watermark | logical.StateFunction | logical.StatefulProcessor
+    return streams(plan) <= silent and not any(isinstance(node, kept) for node in walk(plan))

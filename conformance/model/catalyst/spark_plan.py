@@ -65,7 +65,6 @@ class SparkPlan:
 
     @cached_property
     def state_schemas(self) -> tuple[str, ...]:
-        """The schema of the state of each operator."""
         return tuple(schema_of(node, self.needed) for node in stateful(self.plan))
 
     def not_null(self, silent: frozenset[str]) -> tuple[NotNull, ...]:
@@ -109,11 +108,9 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
             keys = [str(key.column.type) for key in node.keys]
             kept = [output for output in node.outputs if output.column.id in needed.of(node)]
             values = [str(call.type) + call.name for output in kept for call in output.expression.aggregates]
-        case logical.Deduplicate():
+        case logical.Deduplicate(child=child):
             keys = [str(key.type) for key in node.keys]
-            values = [
-                f"{column.name} {column.type}" for column in node.child.columns if column.id in needed.of(node.child)
-            ]
+            values = [f"{column.name} {column.type}" for column in child.columns if column.id in needed.of(child)]
         case logical.StateFunction():
             keys, values = [str(key.type) for key in node.keys], [node.function]
         case logical.StatefulProcessor():
@@ -177,13 +174,8 @@ class _NotNullColumns:
                 if self._is_narrowed(node, [node.left] if node.how == "leftSemi" else node.children):
                     return frozenset()
                 left, right = map(self.not_null, node.children)
-                return {
-                    "inner": left | right,
-                    "leftOuter": left,
-                    "leftSemi": left,
-                    "rightOuter": right,
-                    "fullOuter": frozenset[int](),
-                }[node.how]
+                by_type = {"inner": left | right, "leftOuter": left, "leftSemi": left, "rightOuter": right}
+                return by_type.get(node.how, frozenset())
             case _:
                 return frozenset()
 
@@ -262,9 +254,8 @@ def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
             return _below(node.child)
         case logical.Project():
             below, names = _below(node.child)
-            passed_on = {
-                item.column.id: item.expression.value for item in node.named if item.expression.kind == "column"
-            }
-            return below, {ours: names[its] for ours, its in passed_on.items() if its in names}
+            passed_on = [item for item in node.named if item.expression.kind == "column"]
+            ids = ((item.column.id, item.expression.value) for item in passed_on)
+            return below, {ours: names[its] for ours, its in ids if its in names}
         case _:
             return node, {column.id: column.id for column in node.columns}

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from conformance.checkpoints.files import DamagedCheckpoint
-from conformance.checkpoints.state import StateField, parse_schema
+from conformance.checkpoints.state import StateField, parse_state_schema
 from tests.support.checkpoints import schema, schema_v2, utf
 
 PATH = PurePosixPath("state/0/0/_metadata/schema")
@@ -20,13 +20,13 @@ WINDOW = (StateField("window", "struct", False), StateField("window.end", "times
 
 
 def test_format_1_has_no_pieces() -> None:
-    (read,) = parse_schema(PATH, utf("v1") + utf(KEY) + utf(VALUE))
+    (read,) = parse_state_schema(PATH, utf("v1") + utf(KEY) + utf(VALUE))
     assert (read.format, read.key, read.value) == (1, (StateField("id", "string", False),), WINDOW)
 
 
 def test_format_2_has_schemas_in_pieces() -> None:
     pieces = struct.pack(">i", 2) + utf(KEY[:10]) + utf(KEY[10:])
-    (read,) = parse_schema(PATH, utf("v2") + pieces + struct.pack(">i", 1) + utf(VALUE))
+    (read,) = parse_state_schema(PATH, utf("v2") + pieces + struct.pack(">i", 1) + utf(VALUE))
     assert (read.format, read.key, read.value) == (2, (StateField("id", "string", False),), WINDOW)
 
 
@@ -38,14 +38,17 @@ def test_format_3_has_a_schema_for_each_column_family() -> None:
         piece(KEY) + piece(VALUE) + piece('{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}') + piece("{    }")
     )
     content = utf("v3") + struct.pack(">i", 2) + utf("count") + family + utf("$procTimers") + family
-    assert [(read.format, read.family) for read in parse_schema(PATH, content)] == [(3, "count"), (3, "$procTimers")]
+    assert [(read.format, read.family) for read in parse_state_schema(PATH, content)] == [
+        (3, "count"),
+        (3, "$procTimers"),
+    ]
 
 
 def test_text_is_modified_utf_8() -> None:
     """A character beyond U+FFFF is a pair of three bytes: java.io.DataInput."""
     modified = schema(("aMARK", "string", True)).encode().replace(b"MARK", b"\xed\xa0\xb4\xed\xb4\x9e")
     content = utf("v1") + struct.pack(">H", len(modified)) + modified + utf(VALUE)
-    assert parse_schema(PATH, content)[0].key[0].name == "a𝄞"
+    assert parse_state_schema(PATH, content)[0].key[0].name == "a𝄞"
 
 
 @pytest.mark.parametrize(
@@ -66,9 +69,9 @@ def test_the_error_names_a_file_that_is_not_a_schema(content: bytes) -> None:
     with pytest.raises(
         DamagedCheckpoint, match=r"state/0/0/_metadata/schema: this is not a state schema, or it is incomplete"
     ):
-        parse_schema(PATH, content)
+        parse_state_schema(PATH, content)
 
 
 def test_the_error_names_a_newer_format() -> None:
     with pytest.raises(DamagedCheckpoint, match="the format of this state schema is 'v4'; known are v1 to v3"):
-        parse_schema(PATH, utf("v4"))
+        parse_state_schema(PATH, utf("v4"))
