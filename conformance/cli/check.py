@@ -201,11 +201,11 @@ class _Shown:
         job_options.print_samples(samples, errors_console(self._notes, plan))
         self._notes = ()
 
-    def progress(self, *, many_rows: bool) -> Answers[job_run.Outcome]:
+    def progress(self, *, many_rows: bool) -> Answers[job_run.CellAnswer]:
         return Answers("steps" if many_rows else "answers", 0, errors_console(), _answer_line)
 
 
-def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
+def _answer_line(task: CellTask, _: job_run.CellAnswer, seconds: float) -> AnswerLine:
     silent = f", silent {'topics' if task.case.topics else 'streams'}" if job_run.is_silent(task.case) else ""
     versions = " → ".join(str(target.version) for target in task.targets) + silent
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())

@@ -12,9 +12,9 @@ from typing import Protocol
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
 from conformance.own_job.job_run import (
+    CellAnswer,
     JobRun,
     JobRuns,
-    Outcome,
     OwnQuery,
     expecting,
     rows_in_files,
@@ -45,7 +45,7 @@ CONDITIONS = {
 """Stress, as in the JSON document → what it does."""
 
 
-class Progress(Display[Outcome], Protocol):
+class Progress(Display[CellAnswer], Protocol):
     """What a person sees while the cells of a query run."""
 
     def add(self, cells: int, steps: int = 0) -> None:
