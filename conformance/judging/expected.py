@@ -120,7 +120,7 @@ def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
 
 
 def _written(step: Step, case: Case) -> ExpectedStep:
-    """The step as written in the case; its rows are taken from ``batches`` if only those have rows."""
+    """The step as written; its rows are those of ``batches`` if only these have rows."""
     expectation = step.expect or Expectation()
     of_step = ExpectedStep(step, expectation, _given(expectation) | {"rows"})
     if expectation.batches is not None and "rows" not in expectation.model_fields_set:

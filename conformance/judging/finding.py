@@ -310,11 +310,7 @@ def _plain(text: str) -> bool:
 def _order(row: Cells) -> tuple[tuple[int, float, str], ...]:
     """Rows by their cells: null first, then numbers by value, then text."""
     return tuple(
-        (0, 0.0, "")
-        if value is None
-        else (1, float(value), "")
-        if isinstance(value, (int, float))
-        else (2, 0.0, cell(value))
+        (1, float(value), "") if isinstance(value, (int, float)) else (0 if value is None else 2, 0.0, cell(value))
         for value in row
     )
 
@@ -325,13 +321,8 @@ def _shared(row: Cells, other: Cells) -> int:
 
 def _numeric(rows: list[Cells]) -> set[int]:
     width = max((len(row) for row in rows), default=0)
-    columns = ([row[at] for row in rows if at < len(row)] for at in range(width))
-    return {
-        at
-        for at, values in enumerate(columns)
-        if any(value is not None for value in values)
-        and all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
-    }
+    columns = ([row[at] for row in rows if at < len(row) and row[at] is not None] for at in range(width))
+    return {at for at, values in enumerate(columns) if values and {*map(type, values)} <= {int, float}}
 
 
 def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iterator[str]:

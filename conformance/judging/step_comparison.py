@@ -85,11 +85,9 @@ class OutputSchema:
             if len(row) != len(self.columns):
                 raise NotARow(row, f"it has {counted(len(row), 'value')} for {counted(len(self.columns), 'column')}")
             return tuple(row)
-        unknown = [name for name in row if name not in self.names]
-        if unknown:
+        if unknown := [name for name in row if name not in self.names]:
             raise NotARow(row, f"there is no column {unknown[0]}")
-        absent = [name for name in self.names if name not in row]
-        if absent:
+        if absent := [name for name in self.names if name not in row]:
             raise NotARow(row, f"column {absent[0]} is missing")
         if len(set(self.names)) < len(self.names):
             raise NotARow(row, "the query has several columns of the same name; write the row as a list")
@@ -156,8 +154,8 @@ def as_written(value: Json, type_: DataType) -> Json:
             return [as_written(item, type_.elements[0]) for item in value]
         if type_.name == "map":
             pairs = value.items() if isinstance(value, Mapping) else value
-            items = [(as_written(key, type_.elements[0]), as_written(of, type_.elements[1])) for key, of in pairs]
-            return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
+            items = [(as_written(key, type_.elements[0]), as_written(item, type_.elements[1])) for key, item in pairs]
+            return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [*map(list, items)]
         plain = canonical(value, type_)
         if isinstance(plain, Decimal):
             return to_json_number(plain)
@@ -175,7 +173,6 @@ def _type(text: str) -> DataType:
 
 NO_METRIC = "no such metric"
 NO_PATH = "no such path"
-NO_BATCH = "no micro-batch has run"
 
 
 def needs_progress(finding: Finding) -> bool:
@@ -335,10 +332,9 @@ def _compare_dropped(
 
 def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json:
     """Late rows dropped by each operator in all batches; by each batch if their operators differ. Zeros if there is no batch."""
-    counts = [batch.dropped_by_operator for batch in batches]
-    if any(count is None for count in counts):
+    known = [batch.dropped_by_operator for batch in batches if batch.dropped_by_operator is not None]
+    if len(known) < len(batches):
         return NO_METRIC
-    known = [count for count in counts if count is not None]
     if len({len(count) for count in known}) > 1:
         return [list(count) for count in known]
     return list(map(sum, zip(*known, strict=True))) if known else [0] * operators
@@ -358,8 +354,8 @@ def _compare_state(
     if isinstance(wanted, tuple):
         yield from _unequal(place, "state", list(wanted), list(held))
     elif wanted != sum(held):
-        each = f"per operator: {list(held)}" if len(held) > 1 else None
-        yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
+        by_operator = f"per operator: {list(held)}" if len(held) > 1 else None
+        yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=by_operator)
 
 
 def _event_time(step: SeenStep) -> Iterator[Finding | str]:
@@ -383,19 +379,16 @@ def _progress(step: SeenStep) -> Iterator[Finding | str]:
     """Dotted paths into the progress of the last micro-batch that ran; ``null`` means that a path must not exist."""
     for path, wanted in (step.expected.expectation.progress or {}).items():
         if step.last_batch is None:
-            yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
+            observed = "no micro-batch has run"
+            yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=observed)
             continue
         exists, value = _look_up(step.last_batch.progress, path)
         lacking = None if exists else metrics.missing(path, step.version)
         if lacking is not None and wanted is not None:
             yield f"progress.{path} is not compared: {lacking}"
         elif not same_json(wanted, value) or (not exists and wanted is not None):
-            yield ValueDiffers(
-                place=step.at(step.last_batch),
-                aspect=f"progress.{path}",
-                expected=wanted,
-                observed=value if exists else NO_PATH,
-            )
+            place, observed = step.at(step.last_batch), value if exists else NO_PATH
+            yield ValueDiffers(place=place, aspect=f"progress.{path}", expected=wanted, observed=observed)
 
 
 def _plan(step: SeenStep) -> Iterator[Finding | str]:
