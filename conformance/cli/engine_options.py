@@ -46,8 +46,6 @@ Fresh = Annotated[bool, shared("Ignore cached results.", None, SPEED, "--fresh")
 
 @dataclass(frozen=True)
 class Speed(Concurrency):
-    """How much runs at once, and how long it may take."""
-
     jobs: Annotated[
         int | None,
         shared(
@@ -68,8 +66,6 @@ class Speed(Concurrency):
 
 @dataclass(frozen=True)
 class Engines:
-    """Where engines run: on this machine or in containers."""
-
     runtime: RuntimeOption = "local"
     image: Annotated[
         list[str] | None,
@@ -137,8 +133,6 @@ Folders = Annotated[
 
 @dataclass(frozen=True)
 class Code:
-    """The code of cases, and what it needs."""
-
     allow_code: Annotated[
         bool, shared("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False

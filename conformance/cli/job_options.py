@@ -116,7 +116,6 @@ class SampleFiles:
             )
 
     def all(self) -> tuple[Sample, ...]:
-        """The samples in the order of ``--sample``, then the streams that have only a schema; see `read_sample` for errors."""
         silent_streams = (silent(stream, ddl) for stream, ddl in self.ddl.items() if stream not in self.files)
         return (*map(self.read, self.files), *silent_streams)
 
@@ -151,7 +150,6 @@ def options_of_job(
 
 
 def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:
-    """Each statement as a line, with its details below."""
     for statement in statements:
         yield Text(f"{indent}{statement.glyph} {statement.text}", style=_STYLES[statement.kind])
         yield from (Text(f"    {detail}") for detail in statement.details)

@@ -133,7 +133,6 @@ class Answers(ProgressBar, Generic[V]):
         self._steps, self._steps_done = steps, 0
 
     def add(self, cells: int, steps: int = 0) -> None:
-        """This many more cells run, with this many steps."""
         self._cells += cells
         self._steps += steps
         self.progress.update(self.all, total=self._steps or self._cells)

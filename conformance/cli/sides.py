@@ -20,8 +20,6 @@ Side: TypeAlias = Literal["from", "to"]
 
 @dataclass(frozen=True)
 class ConnectSides:
-    """The side that runs through a Connect server."""
-
     connect: Annotated[
         str | None,
         shared("One side runs through this Spark Connect server, on this machine: sc://host:15002.", "URL", ENGINES),
@@ -54,8 +52,6 @@ class ConnectSides:
 
 @dataclass(frozen=True)
 class Sides(ConnectSides):
-    """Also the side that uses a cluster."""
-
     master_side: Annotated[
         Side | None,
         shared("The only side that uses the cluster of --master; by default both do.", "from|to", ENGINES),

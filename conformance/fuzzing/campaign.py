@@ -47,7 +47,6 @@ MIN_BATCH = 24
 _MAX_REPEATS = 3
 """How often a difference is shrunk only to repeat an earlier find; after that it is only counted."""
 _POLL_S = 0.2
-"""Seconds between two checks whether the campaign was stopped."""
 _MEMORY = 4 << 30
 """The campaign may take this many bytes; a prediction needs less than a hundredth."""
 _ROUNDS = 4
@@ -69,7 +68,6 @@ class Tally:
     unsteady: int = 0
     """Differences that did not occur again when the case was repeated."""
     rules: set[str] = field(default_factory=set)
-    """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
     last_unanswered: str = ""
 
@@ -286,7 +284,6 @@ BIGGEST_SEED = 100_000
 @dataclass(frozen=True)
 class FuzzOptions(EngineUse):
     seconds: float
-    """How long it searches."""
     spark: Sequence[str] = ()
     model: bool = False
     """Whether a difference from the reference model is a find by itself."""
@@ -308,7 +305,6 @@ class FuzzPlan:
 
     @property
     def command(self) -> str:
-        """The command line that generates the same cases."""
         options = self.options
         words = ["conformance", "fuzz", *(word for version in options.spark for word in ("--spark", version))]
         words += ["--model"] * options.model

@@ -136,7 +136,6 @@ class NamedAnswer:
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, case: Case) -> Case:
-        """The case with the settings of this oracle."""
         return with_conf(case, self.conf)
 
 
@@ -154,7 +153,6 @@ class AnswerDifference:
 @dataclass(frozen=True)
 class AnswerJudgement:
     finds: tuple[AnswerDifference, ...] = ()
-    """Differences without an explanation."""
     known: tuple[RuleNames, ...] = ()
     """The rules of differences that the model predicts."""
     not_predicted: str = ""
@@ -291,7 +289,6 @@ class Discrepancy:
     """The shrunk case in the shape of its YAML, without expectations."""
     difference: AnswerDifference
     fully_shrunk: bool = True
-    """False if shrinking was interrupted."""
 
     @property
     def name(self) -> str:

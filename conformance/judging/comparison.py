@@ -282,7 +282,6 @@ class BehaviourChange:
     what: str
     """A sentence about the later version."""
     where: Divergence
-    """The first difference."""
     met_by_running_queries: bool
     """False if the earlier version never ran the query, or failed on it and the later one only fails otherwise."""
 

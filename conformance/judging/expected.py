@@ -61,7 +61,6 @@ class Steps:
     steps: tuple[ExpectedStep, ...]
     """A step after the last of them must only not fail."""
     differs: Differs | None = None
-    """The entry that covers this version."""
 
     def of(self, number: int) -> ExpectedStep | None:
         """The expectation of a step by its number; None if the step must only not fail."""

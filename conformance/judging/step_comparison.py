@@ -104,7 +104,6 @@ class OutputSchema:
             return ("does not match the columns", json.dumps(values, default=str))
 
     def as_written(self, values: tuple[Json, ...]) -> Cells:
-        """The row in the notation of the case language."""
         if len(values) != len(self.types):
             return values
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))

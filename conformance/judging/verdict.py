@@ -139,7 +139,6 @@ def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
 def error_differs(
     case: Case, seen: StepSeen, wanted: ExpectedError | None, *, unreached: tuple[int, ...] = ()
 ) -> ErrorDiffers:
-    """The finding on a step whose error, or lack of one, is not as expected."""
     mismatches = tuple(mismatching(wanted, seen.error)) if wanted is not None and seen.error is not None else ()
     place = FindingLocation.of_step(case, seen.number, tuple(batch.id for batch in seen.batches))
     stated = wanted and ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)

@@ -101,7 +101,6 @@ class JobRun:
     """The records of both targets, as their engines introduced themselves if they started."""
     started: datetime
     conf: Mapping[str, str]
-    """The settings of the engines."""
     files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     """The files of `rows_in_files`; with any, the engines answer with digests."""
 
@@ -114,7 +113,6 @@ class JobRun:
         use: EngineUse,
         files: Mapping[int, Mapping[str, str]] | None = None,
     ) -> JobRun:
-        """A run of which nothing is known yet."""
         engines = tuple(unseen(target, use.runtime.runtime) for target in (before, after))
         return cls(case, before, after, (), engines, datetime.now(UTC), use.runtime.conf, files or {})
 
@@ -314,7 +312,6 @@ class JobRuns(Sink[CellAnswer]):
 
     runs: list[JobRun]
     on_ready: Callable[[Sequence[CellTask]], None] = lambda _: None
-    """Called with the cells that become ready."""
     _asked: Counter[str] = field(default_factory=Counter)
     """Case id → cells without an answer."""
 
@@ -566,7 +563,6 @@ def _step(arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
 
 
 def _written(file: Path, text: str) -> Case:
-    """Write a file, and read its only case."""
     write_file(file, text, FileKind("a case", any_content))
     loaded = discovery.load([file])
     loaded.raise_for_problems()

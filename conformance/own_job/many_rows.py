@@ -66,7 +66,6 @@ class Stored(Sequence[Row]):
         return cls(file, [field.name for field in schema.fields], starts, instants)
 
     def at(self, places: Sequence[int]) -> Stored:
-        """The rows at these places."""
         starts, instants = (array("q", map(all.__getitem__, places)) for all in (self._starts, self.instants))
         return Stored(self._file, self._names, starts, instants)
 

@@ -35,8 +35,6 @@ class LacksSamples(WrongUsage):
 
 @dataclass(frozen=True)
 class JobQueries:
-    """The queries of a job, and where they run."""
-
     queries: tuple[QueryWithSamples, ...]
     where: EngineUse
     """With the code of the job, and with engines that one run leaves to the next."""
@@ -46,8 +44,6 @@ class JobQueries:
 
 @dataclass(frozen=True)
 class NamedJob:
-    """A job as the user names it."""
-
     text: str
     """A program, a file of SQL, a function, or a method or a class of a jar."""
     kind: JobKind

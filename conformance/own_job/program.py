@@ -52,7 +52,6 @@ class Program:
     sinks: bool = False
     """Whether its functions of ``foreachBatch`` and ``foreach`` are called."""
     is_class: bool = False
-    """Whether it is a class of the user's jars."""
 
     @classmethod
     def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> Program:

@@ -132,7 +132,6 @@ def _batches(observation: Observation) -> Iterator[str]:
 
 
 def record(resumption: Resumption) -> dict[str, Any]:
-    """The resumption as JSON."""
     error = resumption.verdict.error
     return {
         "checkpoint": resumption.checkpoint.where,

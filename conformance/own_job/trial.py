@@ -72,8 +72,6 @@ class Known(Protocol):
 
 @dataclass(frozen=True)
 class QueryAnswer:
-    """The answer about one query."""
-
     query: OwnQuery
     samples: tuple[Sample, ...]
     """Those with rows."""
@@ -87,7 +85,6 @@ class QueryAnswer:
 
     @property
     def statements(self) -> Iterator[Statement]:
-        """What the answer says, the answer to the question first."""
         yield from statements(self.verdict)
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
@@ -98,7 +95,6 @@ class QueryAnswer:
         return combined_exit_code(self.verdict, self.stresses)
 
     def record(self) -> dict[str, Json]:
-        """Record the answer as JSON."""
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
         stresses = {stress.name: record(stress.verdict) for stress in self.stresses}
         for stress in stresses.values():

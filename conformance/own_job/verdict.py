@@ -120,7 +120,6 @@ class JobVerdict:
     before: Target
     after: Target
     conf: Mapping[str, str]
-    """The settings of the engines."""
     wholes: tuple[WholeRun, WholeRun]
     """The whole case on the earlier and on the later version."""
     handoffs: tuple[Handoffs, ...]
@@ -245,7 +244,6 @@ NO_ROWS = (
 
 
 def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) -> Iterator[str]:
-    """The columns that differ, of queries that ran on both versions."""
     if seen.columns and other.columns:
         for place, (column, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
             if column != two:

@@ -83,7 +83,6 @@ class RunOptions(SessionOptions):
 class RunPlan:
     options: RunOptions
     suite: str
-    """The digest of the suite."""
     cases: tuple[Case, ...]
     policy_cases: tuple[PolicyCase, ...]
     targets: tuple[Target, ...]

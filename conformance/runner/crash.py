@@ -143,7 +143,6 @@ class Recorded:
     emitted: Emitted
     """The rows that the sink got, from the micro-batch on."""
     operations: int
-    """The number of file operations of the micro-batch."""
 
     def only(self, faults: Collection[Fault] = (), most: int | None = None) -> Recorded:
         """The same with at most this many images of these faults, evenly spread; without arguments with all."""
@@ -169,7 +168,6 @@ class Restarts:
 
     @property
     def directory(self) -> Path:
-        """The directory of the query."""
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
@@ -369,8 +367,6 @@ class CrashPlan:
 
 
 class CrashWatcher(EngineListener, Protocol):
-    """Follows how crashes go on."""
-
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
         """The file operations of a micro-batch are recorded; the query will restart from this many images."""
 

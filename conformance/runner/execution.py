@@ -54,8 +54,6 @@ def check_keys(cells: Iterable[CellTask]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """Says which cells run, where, and within which limits."""
-
     cells: tuple[CellTask, ...]
     runtime: RuntimeOptions
     limits: Limits
@@ -69,7 +67,6 @@ class Plan:
     """More cells, which depend on answers."""
 
     def __post_init__(self) -> None:
-        """Raises DuplicateCell."""
         check_keys(self.cells)
 
     @classmethod
@@ -233,7 +230,6 @@ class _Judging(Generic[V]):
         return self.later.cases if self.later is not None else ()
 
     def ready(self) -> tuple[CellTask, ...]:
-        """The cells that may run now and need an engine."""
         with self.lock:
             while self.later is not None and (cells := tuple(self.later.ready())):
                 if to_run := self.to_run(cells):
@@ -306,7 +302,6 @@ class CachedAnswers:
         self._engines[target.name] = identity, place
 
     def store(self, run: CellRun) -> None:
-        """Store an answer, if there is one and the engines that gave it have introduced themselves."""
         task, key = run.task, self._key(run.task)
         engines = tuple(self._engines[target.name] for target in task.targets if target.name in self._engines)
         if run.failure is None and key is not None and len(engines) == len(task.targets):
@@ -349,7 +344,6 @@ class ResultsSink(Generic[V]):
     """An error or an interruption leaves the file without its footer."""
     header: Header
     record: Callable[[CellTask, V, CellRun | None], Cell]
-    """Makes the record of a judged cell; its run is None if it needed none."""
     answered: Iterable[Cell] = ()
     """Cells that need no engine are written last."""
     _introduced: set[str] = field(default_factory=set)

@@ -32,7 +32,6 @@ class Project:
 
     root: Path
     file: Path | None = None
-    """Its ``pyproject.toml``, if there is one."""
     code: tuple[Path, ...] = ()
     requirements: Path | None = None
     packages: tuple[JarPackage, ...] = ()

@@ -27,7 +27,6 @@ from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target, TargetChoice, Targets
 
 STEP_TIMEOUT_S = 120.0
-"""The default time limit of a step."""
 
 
 class OptionsClash(WrongUsage):
@@ -138,8 +137,6 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineUse:
-    """Where engines run, and how many at once."""
-
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     work: Path | None = None
     """Working files are kept in this folder; None for a temporary one."""
@@ -160,8 +157,6 @@ class EngineUse:
 
 @dataclass(frozen=True)
 class SessionOptions(EngineUse):
-    """What the user asks of a run that writes a file."""
-
     output: Path
     command: str
     """The header of the file has the command line."""

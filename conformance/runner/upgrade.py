@@ -44,7 +44,6 @@ class UpgradeOptions(SessionOptions):
 class UpgradePlan:
     options: UpgradeOptions
     suite: str
-    """The digest of the suite."""
     handoffs: tuple[CheckpointHandoff, ...]
     pairs: tuple[TargetPair, ...]
     notes: tuple[str, ...]

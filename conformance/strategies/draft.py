@@ -96,7 +96,6 @@ class Draft:
     modes: frozenset[str] = frozenset({"append", "update"})
     """The output modes that Spark allows, as far as known."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Confs that it requires."""
 
     def then(self, operation: Json, **changes: Any) -> Draft:
         return replace(self, operations=(*self.operations, operation), **changes)

@@ -85,7 +85,6 @@ class Clock:
 
     @property
     def used(self) -> list[int]:
-        """Every instant so far, in order."""
         return list(self._used)
 
 

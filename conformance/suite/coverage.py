@@ -12,8 +12,6 @@ from conformance.policies.case import PolicyCase
 
 @dataclass(frozen=True)
 class Pin:
-    """A case that pins an entry."""
-
     id: str
     case: str
     lost: str | None = None
@@ -33,8 +31,6 @@ class Apart:
 
 @dataclass(frozen=True)
 class Category:
-    """The coverage of a catalogue."""
-
     name: str
     """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]

@@ -155,7 +155,6 @@ class _Wanted:
         self._key = key.encode() if key is not None else None
 
     def may_be_in(self, file: Path, id: str, catalogue: Catalogue | None) -> bool:
-        """Whether a file with this id has to be read."""
         if id not in self._files:
             return False
         if self._key is None or (

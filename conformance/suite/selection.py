@@ -177,7 +177,6 @@ def _changed(top: Path, revision: str) -> set[Path]:
 
 
 def _listed(top: Path, revision: str, *arguments: str) -> list[str]:
-    """What a command of git lists, separated by zero bytes."""
     return [line for line in _git(top, revision, *arguments).split("\0") if line]
 
 

@@ -142,7 +142,6 @@ def from_kafka(case: Case) -> Iterator[VariantOutput]:
 
 
 def from_table(format: TableFormat, case: Case) -> Iterator[VariantOutput]:
-    """Every stream is read from a table."""
     if _reads_only_files_one_by_one(case):
         yield VariantOutput(case.model_copy(update={"tables": dict.fromkeys(case.streams, format)}))
 
@@ -230,7 +229,6 @@ class Settings:
 
     conf: Mapping[str, str]
     spark: VersionRange | None = None
-    """The versions that have the settings."""
     default: bool = False
     """Whether these are the default settings, so that the variant applies only to cases that set them."""
     only: str | None = None
