@@ -14,7 +14,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import named_job, queries
-from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
+from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
@@ -70,18 +70,13 @@ def check(
         job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
     ),
     silent_streams: bool = option(
-        True,
-        "Also let each stream be silent once after a restart, if there are several.",
-        None,
-        job_options.INPUT,
-        "--silent-streams/--no-silent-streams",
+        True, "Also let each stream be silent once after a restart, if there are several.", None, job_options.INPUT
     ),
     repeat_rows: bool = option(
         True,
         "Also send the latest row of each stream again, as a duplicate, and the earliest, late.",
         None,
         job_options.INPUT,
-        "--repeat-rows/--no-repeat-rows",
     ),
     source: SourceOption = option(
         "files",
@@ -90,12 +85,10 @@ def check(
         job_options.INPUT,
     ),
     output_mode: job_options.OutputMode = None,
-    run_sinks: bool = option(
-        False,
-        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
-        None,
-        job_options.JOB,
+    run_sinks: bool = flag(
         "--run-sinks",
+        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
+        job_options.JOB,
     ),
     watermark: job_options.Watermarks = None,
     code: JobCode,

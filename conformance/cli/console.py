@@ -151,10 +151,7 @@ _TABLE_WIDTH = 160
 
 
 class SafeConsole(Console):
-    r"""A console whose texts cannot act on the terminal: control characters are shown as ``\x1b``.
-
-    A text that is printed with ``soft_wrap`` is one line: a line end in it is shown as ``\n``.
-    """
+    r"""A console that shows control characters as ``\x1b`` and, with ``soft_wrap``, a line end in a text as ``\n``."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -170,8 +167,8 @@ class SafeConsole(Console):
     def print(self, *objects: Any, **how: Any) -> None:
         if how.get("soft_wrap", self.soft_wrap):
             objects = tuple(
-                Text(r"\n").join(each.split("\n")) if isinstance(each, Text) and "\n" in each.plain else each
-                for each in objects
+                Text(r"\n").join(text.split("\n")) if isinstance(text, Text) and "\n" in text.plain else text
+                for text in objects
             )
         super().print(*objects, **how)
 

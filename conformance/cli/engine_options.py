@@ -254,11 +254,7 @@ def runtime_options(
 
 
 def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tuple[str, ...]]:
-    """The single target that an option means, with notes for the user; BadParameter if it means several, and see `Targets.choose`.
-
-    Args:
-        runs: whether it must be able to run here.
-    """
+    """The single target that an option means, which ``runs`` here, with notes; BadParameter for several; see `Targets.choose`."""
     return single_target(
         spec,
         lambda number: typer.BadParameter(f"{spec} means {counted(number, 'version')}: name one", param_hint=name),

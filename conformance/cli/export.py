@@ -75,11 +75,7 @@ def export(
 
 
 def one_case(path: str) -> Case:
-    """Return the case for Spark at this path or with this id.
-
-    Raises:
-        WrongUsage: it is a case on a watermark policy.
-    """
+    """Return the case for Spark at this path or with this id; raise WrongUsage for a case on a watermark policy."""
     case = discovery.find(path)
     if not isinstance(case, Case):
         raise WrongUsage(f"{case.id} is a case on a watermark policy, which no Spark runs")
@@ -117,9 +113,8 @@ def script(case: Case) -> str:
 
 def _write(text: str, format: Format, output: Path | None) -> None:
     if output is not None:
-        write_file(
-            output, text, FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
-        )
+        kind = FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
+        write_file(output, text, kind)
     elif format == "annotations":
         print_commands(text)
     else:

@@ -118,19 +118,16 @@ class AnswerLine:
 class Answers(ProgressBar, Generic[V]):
     """A bar over all cells, or a line per answer.
 
-    Args:
-        shown: how an answer is shown.
-        steps: how many steps the cells have, if these run long: the bar is over the steps, and a log has a line per tenth of them.
-            More of both may come: see `add`.
+    If steps run long (`add` says how many), the bar is over the steps, and a log has a line per tenth of them.
     """
 
     def __init__(
-        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine], steps: int = 0
+        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine]
     ) -> None:
-        super().__init__("steps" if steps else what, steps or cells, errors)
+        super().__init__(what, cells, errors)
         self._shown = shown
         self._cells, self._done = cells, 0
-        self._steps, self._steps_done = steps, 0
+        self._steps = self._steps_done = 0
 
     def add(self, cells: int, steps: int = 0) -> None:
         self._cells += cells

@@ -15,6 +15,7 @@ from conformance.cli.options import (
     SELECT_VERSIONS,
     SPEED,
     argument,
+    flag,
     grouped,
     option,
     output_option,
@@ -31,7 +32,7 @@ from reports.terminal.matrix import exit_code, show
 def run(
     *,
     paths: list[Path] | None = argument(None, "Cases or folders of cases; by default the suite's smoke cases.", "PATH"),
-    every_case: bool = option(False, "Every case of the suite, not only the smoke cases.", None, SELECT_CASES, "--all"),
+    every_case: bool = flag("--all", "Every case of the suite, not only the smoke cases.", SELECT_CASES),
     tag: options.Tag = None,
     since: str | None = option(
         None,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, starmap
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +124,9 @@ class Campaign:
         self.tally = Tally()
 
     def run(self, over: Callable[[], bool]) -> Iterator[Discrepancy]:
-        """Search until ``over`` returns True, which is checked every few cases. Yields each find once it is shrunk.
+        """Search until ``over``, which is checked every few cases, and yield each find once it is shrunk.
 
-        Raises:
-            KeyboardInterrupt: the campaign was stopped; a find being shrunk is then the last one of the tally.
+        Of a campaign that a KeyboardInterrupt stops, the last find of the tally may not be shrunk.
         """
         while not over():
             batch = self._new_cases(max(MIN_BATCH, _ROUNDS * self.at_once))
@@ -206,8 +205,7 @@ class Campaign:
                 self._drawing.remember(self._drawn[case.id])
             tally.known[rules] += 1
         for difference in judgement.finds:
-            find = self._new(case, difference, judgement.not_predicted)
-            if find is not None:
+            if (find := self._new(case, difference, judgement.not_predicted)) is not None:
                 tally.finds.append(find)
                 yield find
 
@@ -215,12 +213,13 @@ class Campaign:
         """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
         tally = self.tally
         explained = self._judge.explained(case, difference)
-        repeated = difference.one.oracle, difference.other.oracle, difference.what
+        pair = difference.one.oracle, difference.other.oracle
+        repeated = (*pair, difference.what)
         is_repetitive = not explained.rules and self._repeats[repeated] >= _MAX_REPEATS
         if is_repetitive or _signature(explained, construct, ()) in self._signatures:
             tally.again += 1
             return None
-        chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
+        chosen = [oracle for oracle in self._oracles if oracle.name in pair]
 
         def still(cases: Sequence[Case]) -> list[bool]:
             return [same is not None for same in self._differences(cases, chosen, explained)]
@@ -332,12 +331,7 @@ class FuzzOutcome:
 
 
 def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
-    """Choose versions and the seed.
-
-    Raises:
-        OptionsClash: there is nothing to test.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-    """
+    """Choose versions and the seed; OptionsClash if there is nothing to test; see `Targets.choose` for other errors."""
     if not options.spark and not options.model:
         raise OptionsClash("nothing to test: pass --spark, --model, or both")
     if options.state_stores and not options.spark:
@@ -348,11 +342,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
 
 
 def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
-    """Search until the time is over, and write each find when it is small.
-
-    Raises:
-        WrongUsage: there is no such family of cases.
-    """
+    """Search until the time is over, and write each find when it is small; WrongUsage if there is no such family of cases."""
     options = plan.options
     drawing = Drawing(options.families, plan.seed)
     with ExitStack() as stack:
@@ -395,19 +385,13 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
     options = plan.options
     runtime = stack.enter_context(open_runtime(options.runtime, options.work))
     stores: list[StateStore | None] = [StateStore.named(name) for name in dict.fromkeys(options.state_stores)] or [None]
-    pairs = [
-        (target, store) for target in plan.targets for store in stores if store is None or store.on(target.version)
-    ]
-    return [
-        EngineOracle(
-            runtime,
-            target,
-            options.concurrency.limits(len(pairs), store=store),
-            display,
-            settings=store.name if store else "",
-        )
-        for target, store in pairs
-    ]
+    pairs = [(target, store) for target in plan.targets for store in stores if not store or store.on(target.version)]
+
+    def oracle(target: Target, store: StateStore | None) -> EngineOracle:
+        limits = options.concurrency.limits(len(pairs), store=store)
+        return EngineOracle(runtime, target, limits, display, settings=store.name if store else "")
+
+    return [*starmap(oracle, pairs)]
 
 
 @contextmanager

@@ -437,8 +437,7 @@ def _with_workaround(
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     """What each step must show: before the cut as on the first version, then as on the second.
 
-    If the second would have ended with an error before the cut, it ends with that error when it resumes. If it lacks a feature, it
-    must do as the first.
+    An error that would have ended the second before the cut ends it when it resumes. If it lacks a feature, it must do as the first.
     """
     origin, to = expected(handoff.case, pair.origin), expected(handoff.case, pair.to)
     assert isinstance(origin, Steps)

@@ -65,10 +65,7 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
 
 
 def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:
-    """Every micro-batch that emitted different rows before a kill and when it ran again.
-
-    If the restart changes the query or a setting, the expectations of the case apply instead.
-    """
+    """Yield micro-batches that emitted other rows before a kill than again, if the restart changes neither query nor setting."""
     for step in observation.steps:
         action = case.steps[step.number - 1].action
         if step.interrupted is None or not isinstance(action, Restart) or action.change.model_fields_set:

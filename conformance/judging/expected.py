@@ -97,18 +97,15 @@ def as_newest(case: Case) -> Steps:
 
 
 def expects_nothing_yet(case: Case) -> bool:
-    """Whether the author has claimed nothing: no step has an ``expect``, and no key says for which behaviour or version that is right.
-
-    Such a case is one to start from, as ``conformance new`` writes it.
-    """
+    """Whether no step has an ``expect`` and no key says what is right: a case to start from, as ``conformance new`` writes it."""
     claims = case.behaviour or case.differs or case.mirrors or case.spark or "strength" in case.model_fields_set
     return not claims and all(step.expect is None for step in case.steps)
 
 
 def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
-    """The steps up to the first that expects an error. The case ends there; later steps are for other versions.
+    """The steps up to the first that expects an error and nothing else: later steps are for other versions.
 
-    A step that expects an error is checked for nothing else; in every other step, any error fails.
+    In every other step, any error fails.
     """
     settled = []
     for step in steps:

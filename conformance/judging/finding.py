@@ -114,10 +114,7 @@ class RowsDiffer(_Finding):
             yield f"{INDENT}… {len(agreeing) - ROWS_THAT_AGREE} more as expected"
 
     def _differing(self) -> Iterator[tuple[str, Cells, str]]:
-        """Sign, row and words of the rows that differ: each missing row, followed by its most similar extra row, if any.
-
-        The most similar row is the one with the most equal cells.
-        """
+        """Sign, row and words of each missing row, then of the extra row with the most equal cells; at last the other extra rows."""
         extra = sorted(self.extra, key=lambda row: _order(row.cells))
         pairing = len(self.missing) * len(extra) <= MOST_PAIRS
         for missing in sorted(self.missing, key=_order):

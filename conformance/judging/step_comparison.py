@@ -67,11 +67,7 @@ class OutputSchema:
         return tuple(f"{column.name}: {column.type}" for column in self.columns)
 
     def expected_row(self, row: Row) -> tuple[Json, ...]:
-        """The values of an expected row, in the order of the columns.
-
-        Raises:
-            NotARow: it has the wrong width or column names, or a value does not match the type of its column.
-        """
+        """The values of an expected row in the order of the columns; NotARow for another width, other columns or wrong types."""
         values = self._in_order(row)
         for column, value, type_ in zip(self.columns, values, self.types, strict=True):
             try:
@@ -94,10 +90,7 @@ class OutputSchema:
         return tuple(row[name] for name in self.names)
 
     def comparable(self, values: tuple[Json, ...]) -> Comparable:
-        """The row as a hashable value, equal for every way to write the same row.
-
-        A row that does not match its own columns is compared as JSON, so it equals no expected row.
-        """
+        """The row as a hashable value, equal for every way to write it; as JSON if it does not match its own columns."""
         try:
             return tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
         except ValueError:
@@ -112,11 +105,7 @@ class OutputSchema:
 def difference(
     expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema
 ) -> tuple[tuple[Cells, ...], tuple[ExtraRow, ...], tuple[Cells, ...]]:
-    """The rows that these micro-batches do not emit, those that they emit in addition, and those that they emit as expected.
-
-    Raises:
-        NotARow: an expected row does not match the columns.
-    """
+    """The rows that these micro-batches lack, have in addition, and have as expected; NotARow if an expected one does not fit."""
     wanted = [schema.expected_row(row) for row in expected]
     outstanding = Counter(schema.comparable(row) for row in wanted)
     common: list[Cells] = []
@@ -219,11 +208,7 @@ class SeenStep:
 
 
 def compare(step: SeenStep) -> Iterator[Finding | str]:
-    """Everything in this step that is not as expected, and notes on what could not be compared.
-
-    Raises:
-        PlanNotTaken: the expectation has a plan and the observation does not.
-    """
+    """Yield what is not as expected, and notes on what could not be compared; PlanNotTaken if the plan was not observed."""
     for key, check in CHECKS.items():
         if key in step.expected.checked:
             yield from check(step)
@@ -311,10 +296,7 @@ def _dropped(step: SeenStep) -> Iterator[Finding | str]:
 def _compare_dropped(
     wanted: int | tuple[int, ...] | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding | str]:
-    """The sum over the batches, for a list that of each operator.
-
-    ``null`` means that the metric must not exist; old versions lack it (SPARK-24634).
-    """
+    """The sum over the batches, for a list that of each operator; ``null``: no such metric, as in old versions (SPARK-24634)."""
     lacking = metrics.missing(metrics.DROPPED, step.version)
     counted = [batch.dropped for batch in batches if batch.dropped is not None]
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)

@@ -87,14 +87,7 @@ def why_incoherent(case: Case, observation: Observation) -> str | None:
 def compare_steps(
     wanted: Steps, case: Case, observation: Observation, version_of: Callable[[int], SparkVersion]
 ) -> StepResults:
-    """Compare each step with what is expected of it, up to the one that ends the case.
-
-    Args:
-        version_of: the version that ran the step of this number.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
+    """Compare the steps up to the one that ends the case; ``version_of``: what ran a step. Raises PatternTooSlow."""
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
@@ -334,12 +327,9 @@ def no_answer(
 
 
 def combine(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from repeated runs of the same cell: ``flaky`` if their behaviours disagree.
+    """One verdict from repeated runs of a cell; ``flaky`` if behaviours disagree, ValueError for no runs or several cells.
 
-    A ``broken`` run showed no behaviour. Unless the others disagree, it makes the cell ``broken``: what it would have shown is unknown.
-
-    Raises:
-        ValueError: there are none, or they are of several cells.
+    Unless the others disagree, a ``broken`` run makes the cell ``broken``: what it would have shown is unknown.
     """
     if not verdicts:
         raise ValueError("no verdicts to combine")

@@ -117,10 +117,7 @@ class JobRun:
         return cls(case, before, after, (), engines, datetime.now(UTC), use.runtime.conf, files or {})
 
     def whole(self, target: Target, keep: Sequence[int] = ()) -> CellTask:
-        """The whole case on one version, which is asked for the plan of the first step; Connect tells none.
-
-        ``keep``: the steps before which it keeps its checkpoint.
-        """
+        """The whole case on one version, which tells the plan of the first step except through Connect; ``keep``: as in `CellTask`."""
         case = self.case
         if not target.through_connect:
             # The engine tells the plan of a step that expects something of it.
@@ -307,7 +304,7 @@ def first_handoffs(case: Case) -> tuple[int, ...]:
 class JobRuns(Sink[CellAnswer]):
     """The runs of a case and, once both versions have an answer for it, of the same job's cases under other conditions.
 
-    Each run goes on by itself: what it needs next is ready as soon as everything that it asked for has an answer.
+    What a run needs next is ready as soon as everything that it asked for has an answer.
     """
 
     runs: list[JobRun]
@@ -395,23 +392,16 @@ class OwnQuery:
 
 
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:
-    """The query of a function, ``module:function``, which takes the session and a DataFrame for each sample, in order.
-
-    Raises:
-        WrongUsage: the text does not name a function.
-    """
+    """The query of ``module:function``, of the session and a DataFrame for each sample; WrongUsage for other texts."""
     if FUNCTION.fullmatch(text) is None:
         raise WrongUsage(f"{text!r} is not a function: write module:function, such as acme_jobs.totals:build")
     return OwnQuery(text, text, text.replace(":", "."), output_mode)
 
 
 def check_function(function: str, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
-    """Refuse a function that cannot be called with these streams, in their order, before an engine starts: raises WrongUsage.
+    """Refuse (WrongUsage) a function that cannot be called with these streams in order; returns those with other names than parameters.
 
     Reads the text of the module and runs nothing; what the text does not show, such as a module elsewhere, is left to Python.
-
-    Returns:
-        Which stream is which parameter, where their names differ.
     """
     module, _, name = function.partition(":")
     places = [folder.joinpath(*module.split(".")) for folder in folders]
@@ -517,11 +507,7 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
 
 
 def expecting(run: JobRun, folder: Path) -> JobRun:
-    """The run of a case that expects what the earlier version did, if that got to the end; a case with its rows in files expects nothing.
-
-    Args:
-        folder: where the file of the case is, which gets these expectations.
-    """
+    """The run of a case that expects, also in its file in the folder, what the earlier version did, if that ended and is in no files."""
     seen = run.on(run.before).observation
     if seen is None or not seen.complete or run.files:
         return run

@@ -65,11 +65,7 @@ class Program:
     def named(
         cls, text: str, arguments: Sequence[str], code: OwnCode, *, sinks: bool = False
     ) -> tuple[Program, OwnCode]:
-        """The program that a text names, and the code with the folder of its file, where it finds its neighbours.
-
-        Raises:
-            WrongUsage: there is none.
-        """
+        """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         if not text.endswith(".py"):
             parts = text.split(".")
             files = [folder.joinpath(*parts) for folder in code.folders]
@@ -265,10 +261,9 @@ def _read(source: SourceSeen, files: SampleFiles) -> Sample:
 
 
 def as_records(sample: Sample) -> Sample:
-    """The sample of a source of Kafka, with the columns of a record that it lacks; without ``value``, its columns are a JSON object.
+    """The sample of a source of Kafka with all columns of a record; without ``value``, its columns are a JSON object.
 
-    Raises:
-        UnusableSample: ``value`` is neither text nor bytes.
+    Raises UnusableSample: ``value`` is neither text nor bytes.
     """
     types = {field.name: field.type for field in sample.schema.fields}
     if "value" in types and types["value"].name not in ("string", "binary"):

@@ -34,10 +34,7 @@ class SqlFile:
 
     @classmethod
     def read(cls, path: str, output_mode: str = "append") -> SqlFile:
-        """
-        Raises:
-            WrongUsage: the file cannot be read, or is none of temporary views, settings and a query at its end.
-        """
+        """Raises WrongUsage: the file cannot be read, or is none of temporary views, settings and a query at its end."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(_MOST_BYTES + 1)
@@ -79,11 +76,7 @@ class SqlFile:
         return (f"{self.path}: no stream has a watermark; --watermark STREAM='10 minutes' gives it one",)
 
     def check_streams(self, streams: Sequence[str]) -> None:
-        """Refuse streams that the statements do not read, or a lack of some.
-
-        Raises:
-            WrongUsage: they read others; the message names what to give.
-        """
+        """Raise WrongUsage, which says what to give, unless these are the streams that the statements read."""
         views, wanted, certain = set[str](), dict[str, str](), True
         given = {stream.lower() for stream in streams}
         for statement in self.parts:
@@ -107,14 +100,7 @@ class SqlFile:
             raise WrongUsage(f"{self.path} does not read {unread[0]}; it reads {', '.join(wanted.values())}")
 
     def with_watermarks(self, delays: Mapping[str, str], samples: Iterable[Sample]) -> SqlFile:
-        """The same with watermarks on the event times of samples.
-
-        Args:
-            delays: stream → ``10 minutes``.
-
-        Raises:
-            WrongUsage: a stream has no sample, or its sample no event time.
-        """
+        """Add watermarks (``10 minutes`` by stream) on the event times of samples; WrongUsage if a stream lacks sample or event time."""
         of = {sample.stream: sample for sample in samples}
         watermarks = {}
         for stream, delay in delays.items():

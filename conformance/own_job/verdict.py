@@ -165,9 +165,7 @@ class JobVerdict:
 
 
 def judge_job(run: JobRun) -> JobVerdict:
-    """Judge a job: the later version by what the earlier one did, and every checkpoint by what the version that wrote it does itself,
-    without a restart or after one.
-    """
+    """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
     before, after = run.on(run.before), run.on(run.after)
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
@@ -255,12 +253,7 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
 
 
 def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tuple[Handoffs, ...]:
-    """Judge every checkpoint that the later version resumed.
-
-    Args:
-        written: what the earlier version did with the whole case.
-        whole: what the later version did with the whole case.
-    """
+    """Judge every checkpoint that was resumed; ``written``, ``whole``: the whole case on the earlier and on the later version."""
     restarted = run.resumed(run.before)
 
     def judged(answer: CellAnswer) -> tuple[int, CheckpointVerdict]:
@@ -305,10 +298,7 @@ NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 
 def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
-    """Handoffs with the same outcome, error and reason together, worst first.
-
-    Those without rows after them are left out if others show something: most queries emit nothing in some of the last steps.
-    """
+    """Handoffs with the same outcome, error and reason together, worst first; those without rows after them only if alone."""
     groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
     for cut, verdict in handoffs:
         differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))

@@ -18,7 +18,7 @@ from conformance.checkpoints.crash_images import (
     crash_images,
     images_between,
 )
-from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, SourceOption, Start, Step
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, SourceOption, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
@@ -76,19 +76,14 @@ class CrashPoint:
 
     @classmethod
     def of(cls, case: Case, step: int | None = None) -> CrashPoint:
-        """The point in this step, by default in the last one with rows that others with rows follow, so that they show the state.
-
-        Raises:
-            NoMicroBatch: the case has no such step, or does what cannot be resumed in the middle.
-        """
+        """The point in this step, by default the last with rows before others with rows, which show the state; raises NoMicroBatch."""
         if case.trigger != "default":
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
         if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
         if case.tables:
-            raise NoMicroBatch(
-                case, "it reads a table, whose commits would be repeated; choose a case that reads files"
-            )
+            why = "it reads a table, whose commits would be repeated; choose a case that reads files"
+            raise NoMicroBatch(case, why)
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog
         data = [step.number for step in case.steps if isinstance(step.action, arriving)]
@@ -117,13 +112,11 @@ class CrashPoint:
     def at_once(self) -> CrashPoint:
         """The same point where the rows of its step and of the next arrive for one micro-batch."""
         steps = list(self.case.steps)
-        arrivals = [
-            step.action.streams for step in steps[self.step - 1 : self.step + 1] if isinstance(step.action, Add)
-        ]
-        merged = {
-            name: Partitioned(partitions=tuple(file for of in arrivals if name in of for file in of[name].partitions))
-            for name in {name for of in arrivals for name in of}
-        }
+        files: dict[str, tuple[tuple[Row, ...], ...]] = {}
+        for step in steps[self.step - 1 : self.step + 1]:
+            for name, rows in step.action.streams.items() if isinstance(step.action, Add) else ():
+                files[name] = (*files.get(name, ()), *rows.partitions)
+        merged = {name: Partitioned(partitions=partitions) for name, partitions in files.items()}
         steps[self.step - 1] = Step(number=self.step, action=Add(streams=merged))
         return replace(self, case=self.case.model_copy(update={"steps": tuple(steps)}))
 
@@ -228,9 +221,8 @@ class Restarts:
         stops = [(image, recorded) for image in recorded.boundaries]
         # A file source takes files that it has logged and not planned together with the next ones, whatever its limit.
         stops += [(image, replace(recorded, point=recorded.point.at_once)) for image in together]
-        for image, of in stops:
-            restart = self._undisturbed(image, of)
-            if restart is not None:
+        for image, at_point in stops:
+            if (restart := self._undisturbed(image, at_point)) is not None:
                 stopped = Reference(restart.emitted, frozenset(restart.before))
                 references[image.fault == "arrived"].append(stopped)
         for image in recorded.images:
@@ -258,8 +250,9 @@ class Restarts:
         try:
             return Restarted(before, *self._resume(image, recorded.point), first=first)
         except EngineDied as error:
-            died = ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
-            return CheckpointVerdict("unclear", died)
+            return CheckpointVerdict(
+                "unclear", ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
+            )
         except EngineFailed as error:
             return CheckpointVerdict("no answer", reason=str(error))
 
@@ -316,8 +309,7 @@ def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
 
 
 def _aligned(point: CrashPoint, arrived: int, seen: Observation) -> bool:
-    """Whether the rows that came after the restart came in the micro-batches that they were meant for; ``arrived``: the last step whose
-    rows came before."""
+    """Whether rows of steps after ``arrived``, which came after the restart, came in the micro-batches that they were meant for."""
     later = point.case.model_copy(update={"steps": point.case.steps[arrived:]})
     try:
         check_alignment(later, seen.model_copy(update={"steps": seen.steps[1 + arrived - point.step :]}))
@@ -376,12 +368,9 @@ class CrashWatcher(EngineListener, Protocol):
 def plan_crashes(request: CrashRequest) -> CrashPlan:
     """Choose cases, steps and versions.
 
-    Raises:
-        InvalidCase: a case is invalid.
-        NoMicroBatch: the only case cannot crash.
-        WrongUsage, HarnessError: no case is left, or no version that has the state store; see `Targets.choose`.
+    Raises InvalidCase; NoMicroBatch if the only case cannot crash; WrongUsage, HarnessError if nothing is left, see `Targets.choose`.
     """
-    loaded = discovery.load(request.paths or None)
+    loaded = discovery.load(request.paths)
     loaded.raise_for_problems()
     cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
     cases = having_source(request.source, cases)

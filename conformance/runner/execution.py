@@ -188,9 +188,8 @@ def run_cells(
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
     judging = _Judging(judge, runtime, display, sink, cached, later)
     first = judging.to_run(cells) or judging.ready()
-    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(
-        first, judging if later is not None else None
-    )
+    scheduler = Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept)
+    scheduler.run(first, judging if later is not None else None)
     return judging.reused
 
 
@@ -213,7 +212,7 @@ class _Judging(Generic[V]):
         check_keys(cells)
         to_run: dict[CellKey, CellTask] = {}
         for task in cells:
-            lacking = next(filter(None, (self.runtime.unsupported(task.case, each) for each in task.targets)), None)
+            lacking = next(filter(None, (self.runtime.unsupported(task.case, target) for target in task.targets)), None)
             verdict = self.judge.without_run(task, lacking)
             if verdict is None:
                 to_run[task.key] = task
@@ -414,9 +413,8 @@ class Engines:
         self.close()
 
     def run(self, case: Case, target: Target) -> CellRun:
-        return run_cell(
-            case, self.slot(target, EngineNeeds.of(case, target)), self._limits, self._options.own_code is not None
-        )
+        slot = self.slot(target, EngineNeeds.of(case, target))
+        return run_cell(case, slot, self._limits, self._options.own_code is not None)
 
     def slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
         """The slot of an engine that gives what cases need: that of the last engine if it does, else a new one."""
@@ -424,9 +422,8 @@ class Engines:
             self.close_engine()
             if self._runtime is None:
                 self._runtime = self._stack.enter_context(open_runtime(self._options))
-            self._slot = EngineSlot(
-                self._runtime, target, self._listener, memory_limit=self._limits.engine_memory, needs=needs
-            )
+            memory = self._limits.engine_memory
+            self._slot = EngineSlot(self._runtime, target, self._listener, memory_limit=memory, needs=needs)
         return self._slot
 
     def close_engine(self) -> None:

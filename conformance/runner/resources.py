@@ -100,10 +100,8 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
                 root = work
                 root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            folder = work or shared or tempfile.gettempdir()
-            raise HarnessError(
-                f"cannot write to {folder}: {error.strerror}. Input, checkpoints and state are written there."
-            ) from error
+            what = f"cannot write to {work or shared or tempfile.gettempdir()}: {error.strerror}"
+            raise HarnessError(f"{what}. Input, checkpoints and state are written there.") from error
         yield root.resolve()
 
 
@@ -172,22 +170,16 @@ class SessionOptions(EngineUse):
 
 
 def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> TargetChoice:
-    """The targets that these specs mean, with notes for the user; see `Targets.choose` for errors.
-
-    Args:
-        spark_home: an unpacked Spark, which ``installed`` means then.
-    """
+    """The targets of specs, with notes; ``spark_home``: what ``installed`` means. See `Targets.choose` for errors."""
     return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
 
 def single_target(
     spec: str, otherwise: Callable[[int], Exception], *, runs: bool = True
 ) -> tuple[Target, tuple[str, ...]]:
-    """The only target that a spec means, with notes for the user; see `Targets.choose` for errors.
+    """The only target of a spec, which ``runs`` here, with notes; `Targets.choose` has the errors.
 
-    Args:
-        otherwise: makes the error for a spec that means several, from their number.
-        runs: whether the target must be able to run here.
+    ``otherwise`` makes the error for a spec that means several, from their number.
     """
     choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
     if len(choice.targets) != 1:

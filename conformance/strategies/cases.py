@@ -166,9 +166,9 @@ def _with_step(draw: st.DrawFn, case: Generated) -> Generated:
 def _with_time(draw: st.DrawFn, case: Generated) -> Generated:
     places = [
         (number, name, place)
-        for number, this in enumerate(case.steps)
-        if "add" in this
-        for name, rows in this["add"].items()
+        for number, drawn in enumerate(case.steps)
+        if "add" in drawn
+        for name, rows in drawn["add"].items()
         if isinstance(rows, list)
         for place in range(len(rows))
     ]

@@ -46,11 +46,7 @@ DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functi
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """The families with these names; the default ones if there are none.
-
-    Raises:
-        WrongUsage: one of the names is unknown.
-    """
+    """The families with these names, the default ones if there are none; WrongUsage if a name is unknown."""
     for name in names:
         if name not in FAMILIES:
             near = get_close_matches(name, FAMILIES, 1)
@@ -381,23 +377,19 @@ def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
     sides = _sources(draw, 2, scale)
     if chance(draw, 6):
-        sides = [_with_constant(side, name, f"'{name}'") for side, name in zip(sides, ("tag", "side"), strict=True)]
+        sides = [*map(_with_constant, sides, CONSTANTS, ("'tag'", "'side'"))]
     return _finished(draw, joined(draw, *sides))
 
 
 def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     branches = _sources(draw, 2, scale, plain=True)
     if chance(draw, 2):
-        branches = [
-            _with_constant(branch, "side", value) for branch, value in zip(branches, ("'l'", "'r'"), strict=True)
-        ]
+        branches = [*map(_with_constant, branches, ("side", "side"), ("'l'", "'r'"))]
     columns = [
         [time, key, *(name for name in branch.columns if name == "side")]
         for branch, (time, key, _) in zip(branches, map(names_of, NAMES[:2]), strict=True)
     ]
-    both = united(*branches) or united(
-        *(selected(branch, names) for branch, names in zip(branches, columns, strict=True))
-    )
+    both = united(*branches) or united(*map(selected, branches, columns))
     assert both is not None, "every stream has a time and a key"
     above: Callable[[st.DrawFn, Draft], Draft] = draw(
         st.sampled_from((windowed, windowed, deduplicated, in_sessions, stateless))
@@ -423,11 +415,8 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
     plain: Draft = draw(sources(NAMES[0], scale))
     (stream,) = plain.streams.values()
     expression, size = window_of(draw, stream.time, plain)
-    draft = plain.then(
-        {"select": [expression, *(name for name in plain.columns if name != stream.time)]},
-        columns={"window": "window", **{name: kind for name, kind in plain.columns.items() if name != stream.time}},
-        spans=(size,),
-    )
+    others = {name: kind for name, kind in plain.columns.items() if name != stream.time}
+    draft = plain.then({"select": [expression, *others]}, columns={"window": "window", **others}, spans=(size,))
     delay = draw(delay_lengths(scale))
     streams = {name: replace(stream, delay_us=delay.us) for name, stream in plain.streams.items()}
     marked = draft.then({"withWatermark": ["window", delay.text]}, event_time="window", streams=streams)
@@ -435,30 +424,16 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
-    form = draw(
-        st.sampled_from(
-            (
-                "window of window",
-                "window time",
-                "deduplicated first",
-                "above a join",
-                "two joins",
-                "two aggregations",
-                "above",
-            )
-        )
-    )
-    match form:
+    forms = ("window of window", "window time", "deduplicated first", "above a join", "two joins", "two aggregations")
+    match form := draw(st.sampled_from((*forms, "above"))):
         case "window of window" | "window time":
             below = windowed(draw, _source(draw, 0, scale, plain=True))
             if below.event_time != "window":
                 return below
             if form == "window time":
-                below = below.with_columns(
-                    {"select": ["window_time(window) AS at", *(name for name in below.columns if name != "window")]},
-                    {"at": "timestamp", **{name: kind for name, kind in below.columns.items() if name != "window"}},
-                    event_time="at",
-                )
+                others = {name: kind for name, kind in below.columns.items() if name != "window"}
+                select = {"select": ["window_time(window) AS at", *others]}
+                below = below.with_columns(select, {"at": "timestamp", **others}, event_time="at")
             if form == "window of window" and chance(draw, 3):
                 return _window_of_window_in_sql(draw, below)
             return _finished(draw, windowed(draw, _renamed(below)))
@@ -591,13 +566,11 @@ def _state_functions(draw: st.DrawFn, scale: Scale) -> Draft:
     draft = _source(draw, 0, scale, plain=True)
     keys = draft.of_kind("string")
     mode = draw(st.sampled_from(("append", "append", "update")))
-    function, timeout = draw(
-        st.sampled_from((("count_until_watermark", "EventTimeTimeout"), ("count_rows", "NoTimeout")))
-    )
+    functions = (("count_until_watermark", "EventTimeTimeout"), ("count_rows", "NoTimeout"))
+    function, timeout = draw(st.sampled_from(functions))
     pandas = {"by": keys, "with": function, "outputMode": mode, "timeout": timeout}
-    processor, time_mode = draw(
-        st.sampled_from((("count_until_watermark", "EventTime"), ("number_rows", "EventTime"), ("number_rows", "None")))
-    )
+    processors = (("count_until_watermark", "EventTime"), ("number_rows", "EventTime"), ("number_rows", "None"))
+    processor, time_mode = draw(st.sampled_from(processors))
     stateful: dict[str, Any] = {"by": keys, "with": processor, "outputMode": mode, "timeMode": time_mode}
     if draw(st.booleans()):
         return draft.then({"transformWithState": stateful}, columns={"key": "string"}, event_time=None, conf=ROCKSDB)

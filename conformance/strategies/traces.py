@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from hypothesis import strategies as st
 
@@ -89,11 +90,7 @@ class Clock:
 
 
 def rows_of(arriving: Json) -> Iterator[list[Json]]:
-    if isinstance(arriving, Mapping):
-        for partition in arriving["partitions"]:
-            yield from partition
-    else:
-        yield from arriving
+    return chain.from_iterable(arriving["partitions"]) if isinstance(arriving, Mapping) else iter(arriving)
 
 
 MOST_STEPS = 6

@@ -82,11 +82,10 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
 def _error(error: ErrorSeen) -> dict[str, Json]:
     """The class that says what the error is; if many errors have it, also the beginning of the message."""
     described: dict[str, Json] = {"class": error.name} if error.name else {}
-    if error.name in GENERIC or not error.name:
-        line = error.first_line
-        # Up to what differs from run to run: numbers, plans and paths.
-        if said := _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip()):
-            described["message"] = said
+    # Up to what differs from run to run: numbers, plans and paths.
+    fixed = _CHANGING.split(error.first_line, maxsplit=1)[0].strip()
+    if fixed and (error.name in GENERIC or not error.name):
+        described["message"] = _SPECIAL.sub(r"\\\g<0>", fixed)
     return {**described, "stage": error.stage}
 
 

@@ -385,13 +385,9 @@ def variants() -> Mapping[str, Variant]:
 
 
 def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...]:
-    """Every case as changed by each of these variants, except those that the case excludes.
+    """Every case as changed by these variants, unless it excludes them; without names by all but those of ``ELSEWHERE``.
 
-    Args:
-        names: of variants; empty means all but those of ``ELSEWHERE``.
-
-    Raises:
-        WrongUsage: one of the names is unknown.
+    Raises WrongUsage: one of the names is unknown.
     """
     for name in names:
         if name not in DESCRIPTIONS:
