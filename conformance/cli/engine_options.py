@@ -185,15 +185,10 @@ class JobCode(Code):
 def runtime_options(
     engines: Engines, settings: Settings | None = None, *, connect: str | None = None, code: Code | None = None
 ) -> RuntimeOptions:
-    """Where engines run, once the options fit together.
-
-    Args:
-        settings: their Spark settings, and the cluster that they use if it is a `Cluster`.
-        code: the user's own code; without it nothing of the project counts.
+    """Where engines run, by options that fit together; ``settings`` may be a `Cluster`; without ``code`` nothing of the project counts.
 
     Raises:
-        typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
-            storage that they share.
+        typer.BadParameter: an option needs a container, or excludes one; or machines of a cluster or server share no storage.
         WrongUsage: the text of an option, or a file that it names, is wrong.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.

@@ -58,11 +58,9 @@ class Sides(ConnectSides):
     ] = None
 
     def placed(self, before: Target, after: Target, where: EngineUse) -> tuple[Target, Target, EngineUse]:
-        """Both versions, and where their engines run.
+        """Both versions, and where their engines run; NoConnect if the version of the Connect server has no streaming queries there.
 
-        Raises:
-            typer.BadParameter: a side is named without a cluster, or a checkpoint cannot move between the sides.
-            NoConnect: the version that the Connect server should run has no streaming queries there.
+        Raises typer.BadParameter: a side is named without a cluster, or a checkpoint cannot move between the sides.
         """
         runtime = where.runtime
         if self.master_side is not None and runtime.cluster is None:

@@ -22,14 +22,9 @@ _TICKET = re.compile(r"SPARK-\d+|https?://\S+")
 
 
 def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
-    """Write a find to a new file named after it.
+    """Write a find to a new file named after it, in a folder made if missing; ``command`` finds it again.
 
-    Args:
-        folder: created if missing.
-        command: the command that finds it again, for the file header.
-
-    Raises:
-        CannotWriteFile, BeingWritten: the file cannot be written.
+    Raises CannotWriteFile, BeingWritten: the file cannot be written.
     """
     number, file = 1, folder / f"{find.name}.yaml"
     while file.exists():

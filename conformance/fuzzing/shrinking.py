@@ -381,11 +381,9 @@ Differs: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
 def shrunk(
     written: Written, differs: Differs, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
 ) -> Written:
-    """A case that no single reduction makes smaller without losing the difference.
+    """A case that no single reduction makes smaller without losing the difference, which ``smaller`` gets on the way.
 
-    Args:
-        at_once: how many cases to check at a time: as many as engines run in parallel.
-        smaller: called with each smaller case that shows the difference, so that nothing is lost on interruption.
+    ``at_once``: how many cases to check at a time: as many as engines run in parallel.
     """
     tried: set[str] = set()
 

@@ -127,13 +127,9 @@ ROWS_CHANGED = "RowsChanged"
 
 
 class Restarted:
-    """What a sink has got when a query was restarted: from before the crash, and from after it.
+    """What a sink has got when a query was restarted: ``before`` the crash, and from the observations of each restart.
 
-    Args:
-        before: the micro-batches that were emitted before.
-        observations: of the restarted query; several if it was restarted several times.
-        first: the first micro-batch that counts, if the query writes a sink of Spark's own; then the rows are those that a reader finds
-            there in the end. None without such a sink.
+    ``first``: of a query with a sink of Spark's own, the first micro-batch that counts; then a reader of the sink finds the rows.
     """
 
     def __init__(self, before: Emitted, *observations: Observation, first: int | None = None) -> None:

@@ -109,9 +109,9 @@ def divergences(
     """
     steps = [[step for step in answer.steps if upto is None or step.number <= upto] for answer in (a, b)]
     for step, other in zip(*steps, strict=False):
-        behaviours = [seen.behaviour if instants else seen.behaviour.without_instants() for seen in (step, other)]
+        one, two = (seen.behaviour if instants else seen.behaviour.without_instants() for seen in (step, other))
         schemas = OutputSchema.of(a.columns_of(step)), OutputSchema.of(b.columns_of(other))
-        yield from _of_steps(step.number, *behaviours, schemas, error_classes=error_classes)
+        yield from _of_steps(step.number, one, two, schemas, error_classes=error_classes)
     if len(steps[0]) != len(steps[1]):
         yield Divergence(min(map(len, steps)) + 1, None, "steps", len(steps[0]), len(steps[1]))
 

@@ -127,10 +127,7 @@ class RecordedCase:
     file: Path
 
     def read(self, written: Mapping[str, Json]) -> Case:
-        """The recorded case.
-
-        Args:
-            written: the case that the test builds now, structured like its YAML.
+        """The recorded case, of what the test builds now, ``written`` like YAML.
 
         Raises:
             NotRecorded: there is no file, or its streams, query or steps are not those of the test.

@@ -459,10 +459,7 @@ def write_job(
 
     Args:
         samples: of all its streams; one without rows sends nothing.
-        folder: where its file is written, named after the function or program, and after silence.
-        batches: micro-batches of the sample, at least 2.
-        silent: whether each stream is silent once, after the restart.
-        again: whether the latest and the earliest row of each stream arrive again, after everything else.
+        batches, silent, again: see `arrivals`.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.

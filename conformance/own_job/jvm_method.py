@@ -33,5 +33,5 @@ def check_class(name: str, jars: Sequence[Jar]) -> None:
     for scala in wanted:
         fitting = [jar for jar in jars if jar.scala in (None, scala)]
         if not any(name in jar.classes() for jar in fitting):
-            classes = sorted({each for jar in fitting for each in jar.classes()})
+            classes = sorted(set().union(*(jar.classes() for jar in fitting)))
             raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', name, classes)}")

@@ -42,7 +42,7 @@ def lines_of(rows: Sequence[Row], schema: Schema) -> Iterator[bytes]:
 
 
 def _line(row: Row, schema: Schema) -> bytes:
-    values = {each.name: to_json_value(value, each.type) for each, value in zip(schema.fields, row, strict=True)}
+    values = {field.name: to_json_value(value, field.type) for field, value in zip(schema.fields, row, strict=True)}
     return json.dumps(values).encode() + b"\n"
 
 

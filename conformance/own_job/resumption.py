@@ -56,9 +56,7 @@ def resume(
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 
-    Args:
-        files: those of the checkpoint.
-        samples: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
+    ``samples``: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
 
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be copied; see `copy_detached`.
@@ -113,8 +111,8 @@ def statements(resumption: Resumption) -> Iterator[Statement]:
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
     """What Spark says beyond its first line: both schemas, the name of a damaged file."""
     message = verdict.error.message.partition("=== Streaming Query ===")[0] if verdict.error is not None else ""
-    said = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
-    yield from (f"Spark: {line}" for line in said[:_MOST_LINES] if line != verdict.why)
+    lines = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
+    yield from (f"Spark: {line}" for line in lines[:_MOST_LINES] if line != verdict.why)
 
 
 _MOST_LINES = 12

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, reduce
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -101,8 +101,7 @@ def read_sample(
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
-    given = _given(path, ddl) if ddl is not None else None
-    schema = given if given is not None else _inferred_schema(path, event_time, most)
+    schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
     with _records(path, schema, watched) as records:
@@ -153,9 +152,8 @@ def _given(path: Path, ddl: str) -> Schema:
     try:
         return parse_schema(ddl)
     except NotAType as problem:
-        raise UnusableSample(
-            path, f"its schema {ddl!r} is wrong at character {problem.offset + 1}: {problem}"
-        ) from None
+        what = f"its schema {ddl!r} is wrong at character {problem.offset + 1}"
+        raise UnusableSample(path, f"{what}: {problem}") from None
 
 
 def _zone(path: Path, name: str) -> tzinfo:
@@ -316,25 +314,25 @@ def _of(value: Json) -> DataType:
     return _STRING
 
 
-def _joined(one: DataType, other: DataType) -> DataType:
+def _joined(type: DataType, other: DataType) -> DataType:
     """The type that holds both; raises NoCommonType if there is none."""
-    if one == other or other == _VOID:
-        return one
-    if one == _VOID:
+    if type == other or other == _VOID:
+        return type
+    if type == _VOID:
         return other
-    names = {one.name, other.name}
+    names = {type.name, other.name}
     if names == {"bigint", "double"}:
         return _DOUBLE
     if names == {"timestamp", "string"}:
         return _STRING
     if names == {"array"}:
-        return DataType("array", elements=(_joined(one.elements[0], other.elements[0]),))
+        return DataType("array", elements=(_joined(type.elements[0], other.elements[0]),))
     if names == {"struct"}:
-        types = {field.name: field.type for field in one.fields}
+        types = {field.name: field.type for field in type.fields}
         for field in other.fields:
             types[field.name] = _joined(types.get(field.name, _VOID), field.type)
-        return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
-    raise NoCommonType(f"is {one} in an earlier row and {other} here")
+        return DataType("struct", tuple(starmap(Field, types.items())))
+    raise NoCommonType(f"is {type} in an earlier row and {other} here")
 
 
 def _settled(type: DataType) -> DataType:
@@ -397,13 +395,15 @@ def arrivals(
         yield Arrival(FAR_AHEAD_COMES, ahead)
     if again:
         latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
-        yield Arrival(ENDS_COME_AGAIN, {each.stream: (*latest[each.stream], *_ends(each)[:1]) for each in samples})
+        yield Arrival(
+            ENDS_COME_AGAIN, {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
+        )
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
     """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
-    every = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
-    instants = sorted(at for sample in samples for at in sample.instants[::every] if at != NO_INSTANT)
+    apart = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
+    instants = sorted(at for sample in samples for at in sample.instants[::apart] if at != NO_INSTANT)
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
@@ -414,7 +414,7 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequen
         timed = instant != NO_INSTANT
         parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
     rows = sample.rows
-    return [rows.at(at) if isinstance(rows, Stored) else tuple(rows[each] for each in at) for at in parts]
+    return [rows.at(part) if isinstance(rows, Stored) else tuple(rows[place] for place in part) for part in parts]
 
 
 def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
@@ -429,9 +429,7 @@ def _ends(sample: Sample) -> tuple[Row, ...]:
 
 def _far_ahead(sample: Sample) -> Row | None:
     at = sample.ends[1]
-    if (latest := sample.instants[at]) == NO_INSTANT:
-        return None
-    moved = latest + FAR_AHEAD // timedelta(microseconds=1)
-    if moved > _LAST_INSTANT:
+    moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
+    if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:
         return None
     return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))

@@ -120,9 +120,7 @@ class Trial:
     def answer(self, query: OwnQuery, samples: Sequence[Sample], output: Path, command: str) -> QueryAnswer:
         """Try a query with its samples; write its case and the results into a folder, with the command line.
 
-        Raises:
-            InvalidCase, CannotWriteFile: see `write_job`.
-            Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+        Raises InvalidCase, CannotWriteFile: see `write_job`; Interrupted, HarnessError: see `conformance.runner.execution.execute`.
         """
         sending = tuple(sample for sample in samples if sample.rows)
         stresses: list[Stress] = []

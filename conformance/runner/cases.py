@@ -307,14 +307,9 @@ def observation_in(path: Path, case: Case, spark: str) -> Observation:
 
 
 def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation]:
-    """The version and what it did with a case, in a results file.
+    """The version, or the only one of the results without ``spark``, and what it did with a case, in a results file.
 
-    Args:
-        spark: the version, or its line; None if the results have only one.
-
-    Raises:
-        NoSuchVersion: the results lack the version, or have several.
-        NoObservation: they lack the case, or have no answer to it.
+    Raises NoSuchVersion: the results lack the version, or have several; NoObservation: they have no answer to the case.
     """
     results = Results.read(path)
     names = [target.name for target in results.header.targets]

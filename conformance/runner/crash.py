@@ -147,12 +147,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Restarts:
-    """Restarts a query from images.
-
-    Args:
-        engine: the engine to use, another one once it has ended.
-        folder: where the query's directory is for every image, since checkpoints hold absolute paths; removed after each run.
-    """
+    """Restarts a query from images, each in the same ``folder``, which checkpoints name; ``engine``: another once it has ended."""
 
     engine: Callable[[], Engine]
     folder: Path
@@ -395,10 +390,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
 def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
     """Record each micro-batch, restart its query from every image, and write what it does.
 
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; what it left is beside the output.
-        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
-        HarnessError: an engine does not start, or the machine records no file operations.
+    Raises Interrupted, which names what is left; what `OutputFile` raises; HarnessError: no engine, or file operations are not recorded.
     """
     request = plan.request
     header = CrashHeader(command=request.command)

@@ -132,10 +132,7 @@ class Reuse:
 def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
     """Run the cells of a plan, and pass each verdict to the sink as it comes.
 
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; every engine has ended.
-        CannotWriteFile, OtherContent, BeingWritten: the sink writes a file; see `conformance.core.output_file`.
-        HarnessError: engines cannot be started at all; nothing has come to the sink.
+    Raises Interrupted: every engine has ended; HarnessError: no engine can be started; CannotWriteFile, OtherContent, BeingWritten.
     """
     with ExitStack() as stack:
         kept = plan.kept
@@ -174,16 +171,9 @@ def run_cells(
     kept: KeptEngines | None = None,
     later: LaterCells | None = None,
 ) -> int:
-    """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
+    """Run cells on an open runtime, and pass each verdict on; returns how many the cache answered. See `Plan` for the options.
 
-    Args:
-        allow_code: whether cases may do what needs ``--allow-code``.
-        cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
-        kept: engines of earlier runs on this runtime, and where engines are left; None to start and end them.
-        later: more cells, which depend on answers; it is asked while neither sink nor display is called.
-
-    Raises:
-        KeyboardInterrupt: the user stopped the run; every engine has ended.
+    Raises KeyboardInterrupt: the user stopped the run; every engine has ended. While ``later`` is asked, sink and display are not called.
     """
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
     judging = _Judging(judge, runtime, display, sink, cached, later)

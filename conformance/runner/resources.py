@@ -56,12 +56,9 @@ class Concurrency:
     def limits(
         self, engines: int, *, store: StateStore | None = None, repeat: int = 1, cluster: Cluster | None = None
     ) -> Limits:
-        """The scheduler's limits.
+        """The scheduler's limits for so many ``engines`` with work; ``store``: where cases that do not choose keep their state.
 
-        Args:
-            engines: how many of them have work.
-            store: where cases that do not choose keep their state.
-            cluster: its only engine takes all its slots, and runs as many cases as it has slots.
+        The only engine of a ``cluster`` takes all its slots, and runs as many cases as it has slots.
         """
         if cluster is None:
             shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
@@ -81,14 +78,9 @@ class Concurrency:
 
 @contextmanager
 def working_folder(work: Path | None = None, storage: Storage | None = None) -> Iterator[Path]:
-    """The folder for engines' working files.
+    """The folder for engines' working files: ``work``, which is kept, else a temporary one, in ``storage`` if that is a folder.
 
-    Args:
-        work: kept; None for a temporary folder.
-        storage: if it is a folder, the temporary folder is made in it.
-
-    Raises:
-        HarnessError: the folder cannot be made.
+    Raises HarnessError: the folder cannot be made.
     """
     shared = None if isinstance(storage, StorageUrl) else storage
     with ExitStack() as stack:

@@ -157,13 +157,7 @@ def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
 def grouped(
     draw: st.DrawFn, draft: Draft, keys: Mapping[str, tuple[str, Kind]], *, over: str | None, size: Length | None = None
 ) -> Draft:
-    """``groupBy`` and ``agg``.
-
-    Args:
-        keys: name → expression and kind.
-        over: the key that carries the event time; None if none does.
-        size: of its windows or gaps.
-    """
+    """``groupBy`` (by name → expression and kind) and ``agg``; ``over``: the key with the event time, ``size``: of its windows."""
     computed = aggregates(draw, draft)
     columns = {name: kind for name, (_, kind) in (*keys.items(), *computed.items())}
     operation = {

@@ -104,17 +104,17 @@ def spread_rows(_: str, rows: Partitioned) -> Partitioned:
 def rearranged(how: Arrangement, case: Case) -> Iterator[VariantOutput]:
     """The case with all arriving rows rearranged, if that changes it."""
 
-    def of(arrival: Arrival) -> Arrival:
+    def arranged(arrival: Arrival) -> Arrival:
         return {stream: how(stream, rows) for stream, rows in arrival.items()}
 
     def action_of(step: Step) -> Action:
         match step.action:
             case Add(streams=arrival):
-                return Add(streams=of(arrival))
+                return Add(streams=arranged(arrival))
             case Backlog(entries=entries):
-                return Backlog(entries=tuple(map(of, entries)))
+                return Backlog(entries=tuple(map(arranged, entries)))
             case Restart(add=arrival) as restart if arrival:
-                return restart.model_copy(update={"add": of(arrival)})
+                return restart.model_copy(update={"add": arranged(arrival)})
             case other:
                 return other
 
@@ -287,8 +287,8 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
         return
 
     def later(stream: str, rows: Partitioned) -> Partitioned:
-        of = case.streams[stream].struct
-        partitions = tuple(tuple(moved(row, of, SHIFT_US) for row in partition) for partition in rows.partitions)
+        columns = case.streams[stream].struct
+        partitions = tuple(tuple(moved(row, columns, SHIFT_US) for row in partition) for partition in rows.partitions)
         return Partitioned.model_validate({"partitions": partitions})
 
     for output in rearranged(later, case):
@@ -314,12 +314,12 @@ def moved(value: object, type: DataType, micros: int) -> object:
 
 
 def _earlier(observation: Observation) -> Observation:
-    def of(step: StepSeen) -> StepSeen:
+    def shifted_back(step: StepSeen) -> StepSeen:
         types = [parse_type(column.type) for column in observation.columns_of(step)]
         batches = tuple(_batch(batch, types) for batch in step.batches)
         return step.model_copy(update={"batches": batches, "watermark": _watermark(step.watermark)})
 
-    return observation.model_copy(update={"steps": tuple(map(of, observation.steps))})
+    return observation.model_copy(update={"steps": tuple(map(shifted_back, observation.steps))})
 
 
 def _batch(batch: BatchSeen, types: Sequence[DataType]) -> BatchSeen:
@@ -327,16 +327,9 @@ def _batch(batch: BatchSeen, types: Sequence[DataType]) -> BatchSeen:
         tuple(moved(value, type, -SHIFT_US) for value, type in zip(row, types, strict=True)) for row in batch.rows
     )
     times = batch.event_time
-    return batch.model_copy(
-        update={
-            "rows": rows,
-            "watermark": _watermark(batch.watermark),
-            "logged": _watermark(batch.logged),
-            "next_watermark": _watermark(batch.next_watermark),
-            "event_time": times
-            and EventTime(min=times.min - SHIFT_MS, max=times.max - SHIFT_MS, avg=times.avg - SHIFT_MS),
-        }
-    )
+    shifted = times and EventTime(min=times.min - SHIFT_MS, max=times.max - SHIFT_MS, avg=times.avg - SHIFT_MS)
+    marks = {name: _watermark(getattr(batch, name)) for name in ("watermark", "logged", "next_watermark")}
+    return batch.model_copy(update={"rows": rows, **marks, "event_time": shifted})
 
 
 def _watermark(ms: int | None) -> int | None:
