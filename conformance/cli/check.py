@@ -138,22 +138,12 @@ def check(
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
 
         def known(verdict: JobVerdict) -> KnownOfJob | None:
-            about = published.result()
-            if about is None:
+            if (about := published.result()) is None:
                 return None
             return about.known(verdict.features, verdict.conf, verdict.plan, verdict.planned_elsewhere)
 
-        trial = Trial(
-            before,
-            after,
-            asked.where,
-            batches,
-            silent_streams,
-            repeat_rows,
-            source,
-            known,
-            _Shown(f"{before.version} → {after.version}", asked.notes),
-        )
+        shown = _Shown(f"{before.version} → {after.version}", asked.notes)
+        trial = Trial(before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown)
         answers, lines = [], list[Text]()
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1

@@ -117,13 +117,12 @@ class SafeStream(io.TextIOBase):
         line = re.split(r"[\r\n]", begun + text)[-1]
         hashes = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
         self._begun = line if line.strip() in ("", ":") else f"…{hashes}"
+        safe = without_commands(text)
         if begun.strip() not in ("", ":"):
             # From here on, the line cannot become a command.
             end = re.search(r"[\r\n]", text)
             at = end.end() if end else len(text)
             safe = without_commands("…" + text[:at])[1:] + without_commands(text[at:])
-        else:
-            safe = without_commands(text)
         return "\\" + safe if splits else safe
 
     @contextmanager

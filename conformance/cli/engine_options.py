@@ -200,8 +200,8 @@ def runtime_options(
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
     # Which of several clashes is reported follows from the order.
-    packages = {"--package": code.package if code else None, "--jar": code.jar if code else None}
-    requirements = {"--requirements": code.requirements if code else None}
+    packages = {"--package": code.package, "--jar": code.jar} if code else {}
+    requirements = {"--requirements": code.requirements} if code else {}
     started = {"--master": cluster.master, **given_settings}
     of_engines_here = {**started, "--connect": connect, **packages, **requirements}
     of_started_engines = {**started, **packages, "--plain": engines.plain}
@@ -223,10 +223,8 @@ def runtime_options(
     endpoint = Endpoint.parse(connect) if connect else None
     elsewhere = master or endpoint
     if elsewhere is not None and not elsewhere.on_this_machine and cluster.storage is None:
-        raise typer.BadParameter(
-            f"the machines of {elsewhere} must share files with this one: pass a folder that all of them share, or a URL",
-            param_hint="--storage",
-        )
+        what = f"the machines of {elsewhere} must share files with this one"
+        raise typer.BadParameter(f"{what}: pass a folder that all of them share, or a URL", param_hint="--storage")
     job = code.job(cluster.settings()) if code else RuntimeOptions(conf=cluster.settings())
     return replace(
         job,

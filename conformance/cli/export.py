@@ -102,8 +102,7 @@ def streamtest(case: Case, published: Results) -> str:
 
 def script(case: Case) -> str:
     """Return the program of a case; raise WrongUsage with the reason if it has none."""
-    program = pyspark_script(case)
-    if program is None:
+    if (program := pyspark_script(case)) is None:
         raise WrongUsage(
             f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
             "topics or tables, or calls code that is not in it"

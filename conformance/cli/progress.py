@@ -54,11 +54,9 @@ class EngineLines(EngineListener):
 class NoAnswers(EngineLines):
     """Says which engine starts; the command prints the answer itself."""
 
-    def started(self, task: CellTask) -> None:
-        pass
+    def started(self, task: CellTask) -> None: ...
 
-    def judged(self, task: CellTask, verdict: object, seconds: float) -> None:
-        pass
+    def judged(self, task: CellTask, verdict: object, seconds: float) -> None: ...
 
 
 class ProgressBar(EngineLines):
@@ -140,8 +138,7 @@ class Answers(ProgressBar, Generic[V]):
         if not self.on_terminal and self._steps_done * 10 // self._steps > (self._steps_done - 1) * 10 // self._steps:
             print_error(f"{self._steps_done} of {self._steps} steps")
 
-    def started(self, task: CellTask) -> None:
-        pass
+    def started(self, task: CellTask) -> None: ...
 
     def judged(self, task: CellTask, verdict: V, seconds: float) -> None:
         answer = self._shown(task, verdict, seconds)

@@ -42,9 +42,8 @@ def record(
         raise typer.BadParameter("it must contain one case for Spark", param_hint="FILE")
     (read,) = loaded.cases
     if read.expansion:
-        raise typer.BadParameter(
-            f"{case} has a `matrix`, whose cases differ in what they show: record a case without one", param_hint="FILE"
-        )
+        what = f"{case} has a `matrix`, whose cases differ in what they show"
+        raise typer.BadParameter(f"{what}: record a case without one", param_hint="FILE")
     if results:
         observation = observation_in(results, read, spark)
     else:

@@ -19,9 +19,9 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job import program as programs
-from conformance.own_job.program import KAFKA
 from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
+from conformance.variants.catalogue import KAFKA
 
 
 @grouped

@@ -39,14 +39,11 @@ class ConnectSides:
         # Alone, the variable says nothing about a comparison: other commands use it too.
         address = self.connect or (os.environ.get(engine_options.CONNECT) if self.connect_side else None)
         if address is None and self.connect_side is not None:
-            raise typer.BadParameter(
-                f"pass the address of the server, --connect or {engine_options.CONNECT}", param_hint="--connect-side"
-            )
+            what = f"pass the address of the server, --connect or {engine_options.CONNECT}"
+            raise typer.BadParameter(what, param_hint="--connect-side")
         if address is not None and not Endpoint.parse(address).on_this_machine:
-            raise typer.BadParameter(
-                "both sides use the same files: run this on the machine of the server, with its address there, sc://localhost:15002",
-                param_hint="--connect",
-            )
+            what = "run this on the machine of the server, with its address there, sc://localhost:15002"
+            raise typer.BadParameter(f"both sides use the same files: {what}", param_hint="--connect")
         return address
 
 

@@ -221,15 +221,13 @@ def _print_table(checked: list[Readiness]) -> None:
     for readiness in checked:
         if readiness.obstacle:
             console.print(f"\n✗ {readiness.target.name}: {escape(readiness.obstacle)}")
-    console.print(
-        "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION", style="dim"
-    )
+    advice = "A run installs what it needs; to install a version now: conformance targets prepare VERSION"
+    console.print(f"\n{advice}", style="dim")
 
 
 def _row(readiness: Readiness) -> list[Text]:
     state = Text("✓ prepared", "green") if readiness.prepared else Text("○ can be prepared")
-    if readiness.obstacle:
-        state = Text("✗ cannot run", "red")
+    state = Text("✗ cannot run", "red") if readiness.obstacle else state
     released = _released(readiness.target) or "–"
     return [Text(readiness.target.name), state, *map(Text, (released, _python(readiness), _java(readiness)))]
 

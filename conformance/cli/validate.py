@@ -160,8 +160,7 @@ def _warning_line(warning: Warned) -> Text:
 def _covered(category: Category) -> Iterator[Text]:
     yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
-        cases = category.pinned.get(id)
-        if cases:
+        if cases := category.pinned.get(id):
             lost = category.lost.get(id, ())
             mark = ("  ◐ ", "yellow") if lost else ("  ✓ ", "green")
             yield Text.assemble(mark, (id, "bold"), f"  {', '.join(cases)}")

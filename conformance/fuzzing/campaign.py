@@ -107,11 +107,9 @@ class Campaign:
         jobs: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._oracles = oracles
+        self._oracles, self._judge, self._drawing = oracles, judge, drawing
         self._by_name = {oracle.name: oracle for oracle in oracles}
         self._newest = max(oracle.version for oracle in oracles)
-        self._judge = judge
-        self._drawing = drawing
         self._listener = listener or CampaignListener()
         self._jobs = min(jobs or len(oracles), len(oracles))
         self._stopped = stopped

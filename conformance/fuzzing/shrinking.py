@@ -54,8 +54,7 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
     size = len(steps)
     while size >= 1:
         for first in range(len(steps) - size, -1, -1):
-            left = [*steps[:first], *steps[first + size :]]
-            if left:
+            if left := [*steps[:first], *steps[first + size :]]:
                 yield _tidy({**written, "steps": left})
         size //= 2
 
@@ -182,8 +181,7 @@ def _simpler_settings(written: Written) -> Iterator[Written]:
 
 def _simpler_steps(written: Written) -> Iterator[Written]:
     for number, step in enumerate(written["steps"]):
-        restart = step.get("restart")
-        if restart is None:
+        if (restart := step.get("restart")) is None:
             continue
         how = restart["how"] if isinstance(restart, Mapping) else restart
         if isinstance(restart, Mapping):

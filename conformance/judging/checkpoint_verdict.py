@@ -383,8 +383,7 @@ def _outcome(
 def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome:
     """Return what becomes of a checkpoint according to its case, of which no version lacks a feature."""
     case, cut = handoff.case, handoff.cut
-    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
-    if entry is None:
+    if (entry := case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)) is None:
         return "resumed"
     if entry.error is not None:
         return "refused"

@@ -348,8 +348,7 @@ def contrast(own: Answer, other: Answer, name: str) -> str:
 
 
 def _outcome(observation: Observation, answer: Answer) -> str:
-    error = observation.error
-    if error is None:
+    if (error := observation.error) is None:
         return "runs"
     if _is_absent(answer):
         return f"uses a feature that is not available ({error.title})"

@@ -73,8 +73,7 @@ Expected: TypeAlias = NotApplicable | Unsupported | Steps
 def expected(case: Case, version: SparkVersion) -> Expected:
     if case.spark is not None and version not in case.spark:
         return NotApplicable(case.spark)
-    entry = case.differs_on(version)
-    if entry is None:
+    if (entry := case.differs_on(version)) is None:
         return as_newest(case)
     if entry.unsupported is not None:
         return Unsupported(entry.unsupported, entry)
@@ -174,8 +173,7 @@ def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...]
 
 
 def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
-    batches = step.expectation.batches
-    if batches is None:
+    if (batches := step.expectation.batches) is None:
         return step
     kept = tuple(
         ExpectedBatch(**{name: getattr(batch, name) for name in batch.model_fields_set - {key}}) for batch in batches

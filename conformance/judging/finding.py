@@ -100,15 +100,11 @@ class RowsDiffer(_Finding):
         differing = list(self._differing())
         agreeing = [("  ", row, "") for row in sorted(self.common, key=_order)]
         shown = differing[:ROWS_THAT_DIFFER] + agreeing[:ROWS_THAT_AGREE]
-        table = [
-            ("  ", [*self.columns], ""),
-            *((sign, [cell(v) for v in row], word) for sign, row, word in shown),
-        ]
+        table = [("  ", [*self.columns], ""), *((sign, [*map(cell, row)], word) for sign, row, word in shown)]
         yield from (INDENT + line for line in _aligned(table, _numeric([row for _, row, _ in shown])))
         hidden = differing[ROWS_THAT_DIFFER:]
         for sign, words in ((MISSING, "expected, not emitted"), (EXTRA, "emitted, not expected")):
-            count = sum(1 for line in hidden if line[0] == sign)
-            if count:
+            if count := sum(1 for line in hidden if line[0] == sign):
                 yield f"{INDENT}… {count} more {words}"
         if len(agreeing) > ROWS_THAT_AGREE:
             yield f"{INDENT}… {len(agreeing) - ROWS_THAT_AGREE} more as expected"
@@ -293,9 +289,7 @@ def cell(value: Json) -> str:
 
 
 def _plain(text: str) -> bool:
-    if not text or text != text.strip() or text in ("null", "true", "false"):
-        return False
-    if any(char in text for char in '|[]{},"\n\t'):
+    if not text or text != text.strip() or text in ("null", "true", "false") or {*'|[]{},"\n\t'} & {*text}:
         return False
     try:
         float(text)

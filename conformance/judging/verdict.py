@@ -348,8 +348,7 @@ def combine(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
     """What happened although the case says that the version does not support it."""
-    error = observation.steps[-1].error
-    if error is not None:
+    if (error := observation.steps[-1].error) is not None:
         return f"the query started and then failed: {' < '.join(error.classes)} at {error.stage}"
     return "the case runs here, and " + (AS_THE_NEWEST if by_newest.clean else "not as it should on the newest")
 

@@ -162,12 +162,11 @@ class Restarts:
         """Run the case once, and record the micro-batches of its step; NotRecorded if it ends with an error."""
         folders: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS - 1):
-            try:
-                return self._record(point, folders)
-            except RecordingIncomplete as error:
-                folders |= error.folders
-            except (MisalignedBatches, TooBusy):
-                continue
+            with suppress(MisalignedBatches, TooBusy):
+                try:
+                    return self._record(point, folders)
+                except RecordingIncomplete as error:
+                    folders |= error.folders
         return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
@@ -230,7 +229,7 @@ class Restarts:
 
     def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CheckpointVerdict:
         restart = self._restart(image, recorded)
-        if not isinstance(restart, Restarted):
+        if isinstance(restart, CheckpointVerdict):
             return restart
         verdict = judge_crash(restart, references)
         if verdict.outcome != "other rows" or image.overlay is None:

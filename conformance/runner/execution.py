@@ -203,8 +203,7 @@ class _Judging(Generic[V]):
         to_run: dict[CellKey, CellTask] = {}
         for task in cells:
             lacking = next(filter(None, (self.runtime.unsupported(task.case, target) for target in task.targets)), None)
-            verdict = self.judge.without_run(task, lacking)
-            if verdict is None:
+            if (verdict := self.judge.without_run(task, lacking)) is None:
                 to_run[task.key] = task
             else:
                 self.keep(task, verdict, None)

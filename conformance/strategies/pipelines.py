@@ -363,9 +363,7 @@ def _sessions(draw: st.DrawFn, scale: Scale) -> Draft:
 def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
     draft = deduplicated(draw, _source(draw, 0, scale))
     keys = draft.operations[-1].get("dropDuplicates")
-    if keys and chance(draw, 4):
-        return selected(draft, keys)
-    return _finished(draw, draft)
+    return selected(draft, keys) if keys and chance(draw, 4) else _finished(draw, draft)
 
 
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:

@@ -54,8 +54,7 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     module, _, function = name.partition(":")
     path = Path(*module.split("."))
     candidates = (folder / name for folder in folders for name in (path.with_suffix(".py"), path / "__init__.py"))
-    file = next((candidate for candidate in candidates if candidate.is_file()), None)
-    if file is None:
+    if (file := next((candidate for candidate in candidates if candidate.is_file()), None)) is None:
         looked = ", ".join(map(str, folders))
         raise WrongUsage(f"{name}: there is no module {module} in {looked}: name its folder with --code")
     try:

@@ -90,8 +90,7 @@ def _error(error: ErrorSeen) -> dict[str, Json]:
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool) -> Iterator[_Edit]:
-    present = _value(node, "expect")
-    if present is not None:
+    if (present := _value(node, "expect")) is not None:
         if replace:
             yield _Edit(present.start_mark.index, _end(present), expectation)
         return
@@ -106,8 +105,7 @@ def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool)
 
 
 def _strength(text: str, top: yaml.MappingNode) -> Iterator[_Edit]:
-    present = _value(top, "strength")
-    if present is not None:
+    if (present := _value(top, "strength")) is not None:
         yield _Edit(present.start_mark.index, present.end_mark.index, "observed")
         return
     title = _value(top, "title")

@@ -181,8 +181,7 @@ def _listed(top: Path, revision: str, *arguments: str) -> list[str]:
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> str:
-    program = which("git", os.environ)
-    if program is None:
+    if (program := which("git", os.environ)) is None:
         raise _no_history(revision, folder, "git is not on the PATH")
     command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
     done = run(command, cwd=folder, environ=os.environ, errors="surrogateescape")
