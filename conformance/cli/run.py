@@ -22,7 +22,7 @@ from conformance.cli.options import (
 )
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
-from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
+from conformance.runner.cases import RunOptions, StateWitness, plan_run, run_plan
 from conformance.runner.project import Project
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
@@ -76,7 +76,7 @@ def run(
     code: Code,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
-    witness: Witness | None = option(
+    witness: StateWitness | None = option(
         None,
         "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
         "statestore",

@@ -372,12 +372,12 @@ REDUCTIONS: tuple[Reduction, ...] = (
 """Each yields smaller cases of one kind; those with the largest gain come first."""
 
 
-Differs: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
+StillDiffers: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
 """For each case, whether it still shows the difference."""
 
 
 def shrunk(
-    written: Written, differs: Differs, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
+    written: Written, differs: StillDiffers, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
 ) -> Written:
     """A case that no single reduction makes smaller without losing the difference, which ``smaller`` gets on the way.
 

@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
 from conformance.core.case import Case, Expectation, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
-from conformance.core.operations import OutputMode
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
@@ -27,8 +25,8 @@ from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
     FAR_AHEAD_COMES,
-    Arrival,
     Sample,
+    SampleArrival,
     arrivals,
     too_many_for_a_case,
 )
@@ -371,7 +369,6 @@ BATCHES = 3
 SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-MODES: tuple[str, ...] = get_args(OutputMode)
 
 
 @dataclass(frozen=True)
@@ -538,7 +535,7 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
+def _step(arrival: SampleArrival, *, all_rows: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
     rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}

@@ -356,7 +356,7 @@ ENDS_COME_AGAIN = "the latest row arrives again, and the earliest, late"
 
 
 @dataclass(frozen=True)
-class Arrival:
+class SampleArrival:
     """Rows that arrive in one micro-batch; without rows, the query restarts."""
 
     name: str
@@ -366,7 +366,7 @@ class Arrival:
 
 def arrivals(
     samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False
-) -> Iterator[Arrival]:
+) -> Iterator[SampleArrival]:
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, with all rows.
@@ -384,18 +384,18 @@ def arrivals(
     for number in range(batches):
         sent = {stream: part[number] for stream, part in parts.items() if part[number]}
         if number == middle:
-            yield Arrival("the query restarts", {})
+            yield SampleArrival("the query restarts", {})
         if silent and number == middle:
             for stream, rows in sent.items():
-                yield Arrival(f"only {stream} sends", {stream: rows})
+                yield SampleArrival(f"only {stream} sends", {stream: rows})
         elif sent:
-            yield Arrival(f"micro-batch {number + 1} of the sample", sent)
+            yield SampleArrival(f"micro-batch {number + 1} of the sample", sent)
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
-        yield Arrival(FAR_AHEAD_COMES, ahead)
+        yield SampleArrival(FAR_AHEAD_COMES, ahead)
     if again:
         latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
-        yield Arrival(
+        yield SampleArrival(
             ENDS_COME_AGAIN, {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
         )
 

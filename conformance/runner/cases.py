@@ -47,7 +47,7 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Header
 
 NOTHING_YET = "the case expects nothing yet: `conformance record {file}` fills in what Spark does"
-Witness: TypeAlias = Literal["statestore"]
+StateWitness: TypeAlias = Literal["statestore"]
 """``statestore``: Spark's data source for the state in a checkpoint."""
 
 
@@ -74,7 +74,7 @@ class RunOptions(SessionOptions):
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
     repeat: int = 1
-    witness: Witness | None = None
+    witness: StateWitness | None = None
     accelerator: str | None = None
     """The name of the plugin that runs operators of its plans."""
 

@@ -62,7 +62,7 @@ class NoMicroBatch(WrongUsage):
         super().__init__(f"{case.id}: {why}")
 
 
-class NotRecorded(HarnessError):
+class NotRecordable(HarnessError):
     def __init__(self, case: str, why: str) -> None:
         super().__init__(f"{case} cannot be recorded: {why}")
 
@@ -159,7 +159,7 @@ class Restarts:
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
-        """Run the case once, and record the micro-batches of its step; NotRecorded if it ends with an error."""
+        """Run the case once, and record the micro-batches of its step; NotRecordable if it ends with an error."""
         folders: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS - 1):
             with suppress(MisalignedBatches, TooBusy):
@@ -196,7 +196,7 @@ class Restarts:
         step = seen[-1].steps[0]
         first = next((batch.id for batch in step.batches if batch.kind == "data"), None)
         if first is None:
-            raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
+            raise NotRecordable(case.id, f"step {point.step} runs no micro-batch with rows")
         window = recording.window(first, step.batches[-1].id)
         emitted = {batch.id: batch.behaviour.rows for step in seen[-1].steps for batch in step.batches}
         rows = recording.next_rows(window) if point.more_may_arrive else {}
@@ -295,10 +295,12 @@ class Restarts:
 
 
 def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
-    """Raises NotRecorded if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
+    """Raises NotRecordable if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
     whole = join_segments(seen)
     if whole.error is not None:
-        raise NotRecorded(case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}")
+        raise NotRecordable(
+            case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}"
+        )
     check_alignment(case, whole)
 
 
@@ -421,7 +423,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
         for point in plan.by_target[target.name]:
             try:
                 recorded = restarts.record(point).only(plan.request.faults, plan.request.images)
-            except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
+            except (NotRecordable, RecordingIncomplete, EngineFailed) as error:
                 verdict = CheckpointVerdict("no answer", reason=str(error))
                 yield CrashRecord.of(point.case.id, target.name, store, point.step, None, verdict)
             else:

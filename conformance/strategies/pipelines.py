@@ -15,8 +15,8 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import StateStore
 from conformance.strategies.draft import (
     NAMES,
+    ColumnKind,
     Draft,
-    Kind,
     Length,
     Scale,
     delay_lengths,
@@ -122,7 +122,7 @@ def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
 def extended(draw: st.DrawFn, draft: Draft) -> Draft:
     """``withColumn``: a constant, a function of a column, or a copy of the event time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
-    expressions: list[tuple[str, str, Kind]] = [
+    expressions: list[tuple[str, str, ColumnKind]] = [
         ("tag", "'x'", "string"),
         *(("upper_key", f"upper({name})", "string") for name in strings),
         *(("twice", f"{name} * 2", "int") for name in numbers),
@@ -145,9 +145,9 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
     return f"window({time}, '{size.text}')", size
 
 
-def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, ColumnKind]]:
     numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
-    calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
+    calls: list[dict[str, tuple[str, ColumnKind]]] = [{"n": ("count(*)", "bigint")}]
     calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
     calls += [{"highest": (f"max({name})", draft.columns[name])} for name in (*numbers, *strings)]
     calls += [{"n": ("count(*)", "bigint"), "lowest": (f"min({name})", draft.columns[name])} for name in numbers]
@@ -155,7 +155,12 @@ def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
 
 
 def grouped(
-    draw: st.DrawFn, draft: Draft, keys: Mapping[str, tuple[str, Kind]], *, over: str | None, size: Length | None = None
+    draw: st.DrawFn,
+    draft: Draft,
+    keys: Mapping[str, tuple[str, ColumnKind]],
+    *,
+    over: str | None,
+    size: Length | None = None,
 ) -> Draft:
     """``groupBy`` (by name → expression and kind) and ``agg``; ``over``: the key with the event time, ``size``: of its windows."""
     computed = aggregates(draw, draft)
@@ -182,7 +187,7 @@ def _modes(draft: Draft, over: str | None) -> frozenset[str]:
     return frozenset({"append", "complete"} if over == "session_window" else {"append", "update", "complete"})
 
 
-def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, ColumnKind]]:
     """Columns to group by besides the time: usually one or none."""
     strings = draft.of_kind("string")
     if not strings or chance(draw, 3):
@@ -217,7 +222,7 @@ def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
     text = f"'{gap.text}'"
     if strings and chance(draw, 4):
         text = f"CASE WHEN {strings[0]} = 'a' THEN '{gap.text}' ELSE '{length(1, draft.scale).text}' END"
-    keys: dict[str, tuple[str, Kind]] = {"session_window": (f"session_window({time}, {text})", "window")}
+    keys: dict[str, tuple[str, ColumnKind]] = {"session_window": (f"session_window({time}, {text})", "window")}
     if strings and not chance(draw, 12):
         # Spark rejects sessions without another key.
         keys[strings[0]] = (strings[0], "string")
@@ -293,7 +298,7 @@ def _interval(draw: st.DrawFn, mine: str, other: str, by_key: str, draft: Draft)
     return _and(by_key, draw(st.sampled_from(ranges))), (size,)
 
 
-def _equal(left: Draft, right: Draft, *kinds: Kind) -> str:
+def _equal(left: Draft, right: Draft, *kinds: ColumnKind) -> str:
     mine, theirs = left.of_kind(*kinds), right.of_kind(*kinds)
     return f"{mine[0]} = {theirs[0]}" if mine and theirs else ""
 

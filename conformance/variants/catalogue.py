@@ -220,7 +220,7 @@ def _over_rows(operation: Operation) -> Operation:
 
 
 @dataclass(frozen=True)
-class Settings:
+class WithSettings:
     """The same case with these settings.
 
     Does not apply to a case that sets one of them to something else or all of them to the same, that damages checkpoint files, whose
@@ -350,26 +350,26 @@ def variants() -> Mapping[str, Variant]:
     rocksdb = StateStore.named("rocksdb")
     shuffle = "spark.sql.shuffle.partitions"
 
-    def on_rocksdb(name: str, key: str, value: str, only: str | None = None) -> Settings:
-        return Settings({**rocksdb.conf, f"{_STORE}.{key}": value}, versions_of(name), only=only)
+    def on_rocksdb(name: str, key: str, value: str, only: str | None = None) -> WithSettings:
+        return WithSettings({**rocksdb.conf, f"{_STORE}.{key}": value}, versions_of(name), only=only)
 
     return {
         "reversed-rows": partial(rearranged, reversed_rows),
         "spread-rows": spread,
-        "one-shuffle-partition": Settings({shuffle: "1"}, default=True),
-        "four-shuffle-partitions": Settings({shuffle: "4"}),
-        "rocksdb": Settings(rocksdb.conf, rocksdb.versions),
+        "one-shuffle-partition": WithSettings({shuffle: "1"}, default=True),
+        "four-shuffle-partitions": WithSettings({shuffle: "4"}),
+        "rocksdb": WithSettings(rocksdb.conf, rocksdb.versions),
         "changelog-checkpoints": on_rocksdb("changelog-checkpoints", "rocksdb.changelogCheckpointing.enabled", "true"),
         "checkpoint-format-2": on_rocksdb("checkpoint-format-2", "checkpointFormatVersion", "2"),
         "avro-state": on_rocksdb("avro-state", "encodingFormat", "avro", only=TransformWithState.name),
-        "row-checksum": Settings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
+        "row-checksum": WithSettings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
         "rows-for-pandas": rows_for_pandas,
-        "no-codegen": Settings(
+        "no-codegen": WithSettings(
             {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         ),
-        "adaptive": Settings({"spark.sql.adaptive.enabled": "true"}),
+        "adaptive": WithSettings({"spark.sql.adaptive.enabled": "true"}),
         # UTC+05:45, not a whole number of hours.
-        "time-zone": Settings({"spark.sql.session.timeZone": "Asia/Kathmandu"}, without=_LOCAL_TIME),
+        "time-zone": WithSettings({"spark.sql.session.timeZone": "Asia/Kathmandu"}, without=_LOCAL_TIME),
         "shifted-epoch": shifted_epoch,
         KAFKA: from_kafka,
         **{format: partial(from_table, format) for format in TABLE_FORMATS},
