@@ -129,7 +129,8 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
     Replacing ``rows`` (``dropped``, ``state``) removes the same key of batches that are not replaced. Replacing ``batches`` that all
     have rows (drops, state) replaces those of the step.
     """
-    removed = frozenset(_field(key) for key in change.unchecked)
+    fields = {field.alias: name for name, field in Expectation.model_fields.items()}
+    removed = frozenset(fields.get(key, key) for key in change.unchecked)
     given = change.model_fields_set & Expectation.model_fields.keys()
     expectation = written.expectation.model_copy(update={key: getattr(change, key) for key in given})
     changed = replace(
@@ -184,7 +185,3 @@ def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
 
 def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
     return all(key in batch.model_fields_set for batch in batches)
-
-
-def _field(key: str) -> str:
-    return next((name for name, field in Expectation.model_fields.items() if key in (name, field.alias)), key)

@@ -204,7 +204,10 @@ def queries(
     for query in seen.queries:
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
-    samples = {name: _read(sources[name], files) for name in sources if name in files.names}
+    samples: dict[str, Sample] = {}
+    for name, source in sources.items():
+        if name in files.names:
+            samples[name] = as_records(files.read(name)) if source.format == KAFKA else files.read(name, source.ddl)
     for name, source in sources.items():
         if name not in samples:
             samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
@@ -242,10 +245,6 @@ def _not_tried(program: Program, seen: QuerySeen, sources: Sequence[SourceSeen])
         if program.sinks:
             what = "ran in every run of the trial: the rows that it got are compared, not what it wrote"
         yield Statement("unsupported", "–", f"the function of {seen.sink}{at} {what}")
-
-
-def _read(source: SourceSeen, files: SampleFiles) -> Sample:
-    return files.read(source.name, source.ddl) if source.format != KAFKA else as_records(files.read(source.name))
 
 
 def as_records(sample: Sample) -> Sample:

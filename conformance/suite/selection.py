@@ -19,8 +19,10 @@ _RESTART = 3
 """Stopping a query and starting it again takes about as long as this many micro-batches."""
 
 
-def estimated_batches(case: Case) -> int:
-    """The duration of a case, estimated as a number of micro-batches."""
+def estimated_batches(case: Case | PolicyCase) -> int:
+    """The duration of a case, estimated as a number of micro-batches; none run for a policy case."""
+    if not isinstance(case, Case):
+        return 0
 
     def batches(step: Step) -> int:
         match step.action:
@@ -93,7 +95,7 @@ class Shard:
 
     def among(self, cases: Sequence[C]) -> tuple[C, ...]:
         """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one part."""
-        mine = {case.id for case in sorted(cases, key=_duration, reverse=True)[self.number - 1 :: self.of]}
+        mine = {case.id for case in sorted(cases, key=estimated_batches, reverse=True)[self.number - 1 :: self.of]}
         return tuple(case for case in cases if case.id in mine)
 
     def __str__(self) -> str:
@@ -151,10 +153,6 @@ def _affects_all(path: Path) -> bool:
     """Whether a changed file says how every case runs, or what git writes into every file."""
     settings = path.name == "pyproject.toml" and Path.cwd().is_relative_to(path.parent)
     return settings or path.name == ".gitattributes" or any(path.is_relative_to(part) for part in _AFFECTS_ALL)
-
-
-def _duration(case: Case | PolicyCase) -> int:
-    return estimated_batches(case) if isinstance(case, Case) else 0
 
 
 def _top(folder: Path, revision: str) -> Path:
