@@ -42,7 +42,7 @@ def safe_streams() -> Iterator[None]:
 
 
 def _to_nowhere(descriptor: int) -> TextIO:
-    """Stands for a stream that the process was started without (``>&-``)."""
+    """Stand for a stream that the process was started without (``>&-``)."""
     return os.fdopen(_take(descriptor), "w", encoding="utf-8", closefd=False)
 
 

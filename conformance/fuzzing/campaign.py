@@ -269,7 +269,7 @@ class Campaign:
 
 
 def _signature(difference: AnswerDifference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
-    """Identifies a difference: by its rules or, without rules, by what differs and the operations of the query."""
+    """Identify a difference: by its rules or, without rules, by what differs and the operations of the query."""
     names = tuple(name for name, _ in difference.rules)
     return names or (difference.one.oracle, difference.other.oracle, difference.what, construct, operations)
 
@@ -320,7 +320,7 @@ class FuzzOutcome:
     """Answers that were asked for: each case, of each oracle."""
 
     def raise_for_missing_answers(self) -> None:
-        """Raises HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
+        """Raise HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
         if missing := self.tally.unanswered.total():
             raise HarnessError(
                 f"{missing} of {self.asked} answers are missing, so these cases were not compared; "

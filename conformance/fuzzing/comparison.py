@@ -191,7 +191,7 @@ class ByTheModel:
         return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
-        """Adds the rules that, with another value, predict the answer that differs from the prediction."""
+        """Add the rules that, with another value, predict the answer that differs from the prediction."""
         rules: dict[tuple[str, str], None] = {}
         for answer in (difference.one, difference.other):
             rules |= dict.fromkeys(rules_predicting(answer.on(case), answer.version, answer.observation))

@@ -276,7 +276,7 @@ def _fitted(value: Json, type: DataType, zone: tzinfo | None) -> Json:
 
 
 def _untexted(text: str | None) -> Json:
-    """Turns a value of CSV into a number or a boolean if it is written like one."""
+    """Turn a value of CSV into a number or a boolean if it is written like one."""
     if text is None or text.lower() in ("true", "false"):
         return text and text.lower() == "true"
     # 007 is a name rather than a number.
@@ -336,7 +336,7 @@ def _joined(type: DataType, other: DataType) -> DataType:
 
 
 def _settled(type: DataType) -> DataType:
-    """Replaces the type of null, which no column may have, by text."""
+    """Replace the type of null, which no column may have, by text."""
     if type == _VOID:
         return _STRING
     if type.name == "struct":

@@ -35,7 +35,7 @@ class SqlFile:
 
     @classmethod
     def read(cls, path: str, output_mode: str = "append") -> SqlFile:
-        """Raises WrongUsage: the file cannot be read, or is none of temporary views, settings and a query at its end."""
+        """Read a file; raise WrongUsage if it cannot be read, or is none of temporary views, settings and a query at its end."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(_MOST_BYTES + 1)

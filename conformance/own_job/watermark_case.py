@@ -54,7 +54,7 @@ class Function:
 
     @classmethod
     def of(cls, function: Job) -> Function:
-        """Raises NotACase: an engine, which is another process, cannot import the function."""
+        """Find how an engine, which is another process, imports the function; raise NotACase if it cannot."""
         if isinstance(function, str):
             if FUNCTION.fullmatch(function) is None:
                 raise NotACase(

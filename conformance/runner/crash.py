@@ -170,7 +170,7 @@ class Restarts:
         return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
-        """Makes these folders before the query does, since a recorder sees all that happens in them."""
+        """Make these folders before the query does, since a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
         # An attempt that failed, of this case or of another, leaves its files.
         for left in (saved, self.directory):
@@ -260,7 +260,7 @@ class Restarts:
         return self._resumed(image, point)
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """Resumes once, from a directory that nothing has touched."""
+        """Resume once, from a directory that nothing has touched."""
         self._place(image.content)
         if image.overlay is None:
             return (self._observe(self._resuming(point, len(point.case.steps), point.arrived(image))),)
@@ -295,7 +295,7 @@ class Restarts:
 
 
 def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
-    """Raises NotRecordable if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
+    """Raise NotRecordable if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
     whole = join_segments(seen)
     if whole.error is not None:
         raise NotRecordable(

@@ -106,17 +106,17 @@ class Sink(Protocol[V_contra]):
         return
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        """Called at least once per target that runs, when an engine has introduced itself."""
+        """Record an engine, at least once per target that runs, when an engine has introduced itself."""
 
     def keep(self, task: CellTask, verdict: V_contra, run: CellRun | None) -> None:
-        """Takes a judged cell; ``run`` is None if it did not need to run."""
+        """Take a judged cell; ``run`` is None if it did not need to run."""
 
     def finish(self) -> None:
-        """Called when all cells are kept."""
+        """Complete the output, when all cells are kept."""
         return
 
     def left(self) -> str:
-        """Says what an interruption leaves behind."""
+        """Say what an interruption leaves behind."""
 
 
 @dataclass(frozen=True)
