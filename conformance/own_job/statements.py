@@ -36,7 +36,7 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     text = f"{stress.condition}: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
         return Statement("conforms", "●", f"also {text}")
-    if _found(verdict) <= _found(sample):
+    if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
     known = set(_details(sample))
     lines = tuple(line for line in _details(verdict) if line not in known)
@@ -46,7 +46,7 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     return Statement("violates", "✗", text, lines)
 
 
-def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
+def _changes(verdict: JobVerdict) -> set[tuple[str, str]]:
     """Name what changes, however often: the rows, the columns, and what became of checkpoints."""
     rows = {
         (verdict.answer, verdict.change.what if verdict.change is not None else ""),
