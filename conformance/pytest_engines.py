@@ -125,11 +125,8 @@ class CasesOfATest:
     """The value of the fixture: ``watermark_case(build, orders="…")`` begins a case that runs on the version of the test."""
 
     def __init__(self, request: pytest.FixtureRequest, target: Target) -> None:
-        self._request = request
-        self._target = target
-        self._begun = 0
-        self._runs = 0
-        self._recorded = 0
+        self._request, self._target = request, target
+        self._begun = self._runs = self._recorded = 0
 
     def __call__(self, build: Job, /, **streams: str) -> WatermarkCase:
         self._begun += 1

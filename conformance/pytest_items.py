@@ -160,6 +160,5 @@ class PolicyItem(_Item):
         self.case = case
 
     def runtest(self) -> None:
-        problems = check(self.case)
-        if problems:
+        if problems := check(self.case):
             raise Unexpected(_shown("\n".join([self.case.title, *map(str, problems)])))

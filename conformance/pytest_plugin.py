@@ -117,8 +117,7 @@ def _share(package: str, root: Path) -> None:
     The project's is that of its root or, if there is none, the one that Python finds first.
     """
     ours = _SITE / package
-    module = sys.modules.get(package)
-    if module is None:
+    if (module := sys.modules.get(package)) is None:
         spec = PathFinder.find_spec(package, [str(root), *sys.path])
         if spec is None or spec.loader is None or spec.origin is None or _is_ours(spec.origin, ours):
             return

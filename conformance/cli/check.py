@@ -14,7 +14,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import named_job, queries
-from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
+from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
@@ -70,18 +70,13 @@ def check(
         job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
     ),
     silent_streams: bool = option(
-        True,
-        "Also let each stream be silent once after a restart, if there are several.",
-        None,
-        job_options.INPUT,
-        "--silent-streams/--no-silent-streams",
+        True, "Also let each stream be silent once after a restart, if there are several.", None, job_options.INPUT
     ),
     repeat_rows: bool = option(
         True,
         "Also send the latest row of each stream again, as a duplicate, and the earliest, late.",
         None,
         job_options.INPUT,
-        "--repeat-rows/--no-repeat-rows",
     ),
     source: SourceOption = option(
         "files",
@@ -90,12 +85,10 @@ def check(
         job_options.INPUT,
     ),
     output_mode: job_options.OutputMode = None,
-    run_sinks: bool = option(
-        False,
-        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
-        None,
-        job_options.JOB,
+    run_sinks: bool = flag(
         "--run-sinks",
+        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
+        job_options.JOB,
     ),
     watermark: job_options.Watermarks = None,
     code: JobCode,
@@ -145,22 +138,12 @@ def check(
         published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
 
         def known(verdict: JobVerdict) -> KnownOfJob | None:
-            about = published.result()
-            if about is None:
+            if (about := published.result()) is None:
                 return None
             return about.known(verdict.features, verdict.conf, verdict.plan, verdict.planned_elsewhere)
 
-        trial = Trial(
-            before,
-            after,
-            asked.where,
-            batches,
-            silent_streams,
-            repeat_rows,
-            source,
-            known,
-            _Shown(f"{before.version} → {after.version}", asked.notes),
-        )
+        shown = _Shown(f"{before.version} → {after.version}", asked.notes)
+        trial = Trial(before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown)
         answers, lines = [], list[Text]()
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1
@@ -201,11 +184,11 @@ class _Shown:
         job_options.print_samples(samples, errors_console(self._notes, plan))
         self._notes = ()
 
-    def progress(self, *, many_rows: bool) -> Answers[job_run.Outcome]:
+    def progress(self, *, many_rows: bool) -> Answers[job_run.CellAnswer]:
         return Answers("steps" if many_rows else "answers", 0, errors_console(), _answer_line)
 
 
-def _answer_line(task: CellTask, _: job_run.Outcome, seconds: float) -> AnswerLine:
+def _answer_line(task: CellTask, _: job_run.CellAnswer, seconds: float) -> AnswerLine:
     silent = f", silent {'topics' if task.case.topics else 'streams'}" if job_run.is_silent(task.case) else ""
     versions = " → ".join(str(target.version) for target in task.targets) + silent
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())

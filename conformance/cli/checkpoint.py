@@ -28,10 +28,7 @@ from reports.terminal.checkpoint import lines, record
 REFUSED = 1
 """The exit code if the version refuses the checkpoint, or may refuse it."""
 
-Where = Annotated[
-    str,
-    argument(..., "The query's checkpointLocation: a folder, or a URL that fsspec reads.", "DIR"),
-]
+Where = Annotated[str, argument(..., "The query's checkpointLocation: a folder, or a URL that fsspec reads.", "DIR")]
 
 app = typer.Typer(add_completion=False, cls=CommandGroup, no_args_is_help=True)
 
@@ -130,10 +127,8 @@ def resume(
     with ExitStack() as stack:
         asked = queries(named, target, where_to_run, sample_files, stack, notes, silent=True)
         job, samples = one_query(asked, query)
-        errors = errors_console(asked.notes)
-        job_options.print_samples(samples, errors)
+        job_options.print_samples(samples, errors_console(asked.notes))
         resumed = resumption.resume(files, checkpoint, job, samples, target, asked.where, NoAnswers())
-    print_answer(
-        job_options.statement_lines(resumption.statements(resumed)), resumption.record(resumed), as_json=as_json
-    )
+    lines = job_options.statement_lines(resumption.statements(resumed))
+    print_answer(lines, resumption.record(resumed), as_json=as_json)
     raise typer.Exit(resumed.exit_code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,7 @@ def columns(
         beside_apache(column, published_results((column.target.spark,)), digests)
         for column in (read if files else published_columns())
     ]
-    print_answer(
-        (line for column in compared for line in _lines(column)),
-        [_record(column) for column in compared],
-        as_json=as_json,
-    )
+    print_answer(chain.from_iterable(map(_lines, compared)), [*map(_record, compared)], as_json=as_json)
 
 
 def _lines(compared: BesideApache) -> Iterator[Text]:

@@ -96,7 +96,6 @@ class _ReportsErrors:
     """Reports errors in one or two lines."""
 
     debug = False
-    """Prints the traceback of an error."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command line and end the process with its exit code."""

@@ -42,7 +42,7 @@ def safe_streams() -> Iterator[None]:
 
 
 def _to_nowhere(descriptor: int) -> TextIO:
-    """Stands for a stream that the process was started without (``>&-``)."""
+    """Stand for a stream that the process was started without (``>&-``)."""
     return os.fdopen(_take(descriptor), "w", encoding="utf-8", closefd=False)
 
 
@@ -117,13 +117,12 @@ class SafeStream(io.TextIOBase):
         line = re.split(r"[\r\n]", begun + text)[-1]
         hashes = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
         self._begun = line if line.strip() in ("", ":") else f"…{hashes}"
+        safe = without_commands(text)
         if begun.strip() not in ("", ":"):
             # From here on, the line cannot become a command.
             end = re.search(r"[\r\n]", text)
             at = end.end() if end else len(text)
             safe = without_commands("…" + text[:at])[1:] + without_commands(text[at:])
-        else:
-            safe = without_commands(text)
         return "\\" + safe if splits else safe
 
     @contextmanager
@@ -151,10 +150,7 @@ _TABLE_WIDTH = 160
 
 
 class SafeConsole(Console):
-    r"""A console whose texts cannot act on the terminal: control characters are shown as ``\x1b``.
-
-    A text that is printed with ``soft_wrap`` is one line: a line end in it is shown as ``\n``.
-    """
+    r"""A console that shows control characters as ``\x1b`` and, with ``soft_wrap``, a line end in a text as ``\n``."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -170,8 +166,8 @@ class SafeConsole(Console):
     def print(self, *objects: Any, **how: Any) -> None:
         if how.get("soft_wrap", self.soft_wrap):
             objects = tuple(
-                Text(r"\n").join(each.split("\n")) if isinstance(each, Text) and "\n" in each.plain else each
-                for each in objects
+                Text(r"\n").join(text.split("\n")) if isinstance(text, Text) and "\n" in text.plain else text
+                for text in objects
             )
         super().print(*objects, **how)
 

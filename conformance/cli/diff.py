@@ -49,10 +49,10 @@ def _lines(difference: Difference, a: Path, b: Path) -> Iterator[Text]:
     if difference.silent:
         yield Text(f"{counted(difference.silent, 'cell')} without an answer in either file", style="yellow")
     same = difference.compared - len(difference.different)
-    yield Text(
-        f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different",
-        style="bold red" if difference.different else "bold green",
+    compared = (
+        f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different"
     )
+    yield Text(compared, style="bold red" if difference.different else "bold green")
 
 
 def _line(cell: DifferentCell) -> Text:

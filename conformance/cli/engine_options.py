@@ -46,8 +46,6 @@ Fresh = Annotated[bool, shared("Ignore cached results.", None, SPEED, "--fresh")
 
 @dataclass(frozen=True)
 class Speed(Concurrency):
-    """How much runs at once, and how long it may take."""
-
     jobs: Annotated[
         int | None,
         shared(
@@ -68,8 +66,6 @@ class Speed(Concurrency):
 
 @dataclass(frozen=True)
 class Engines:
-    """Where engines run: on this machine or in containers."""
-
     runtime: RuntimeOption = "local"
     image: Annotated[
         list[str] | None,
@@ -137,8 +133,6 @@ Folders = Annotated[
 
 @dataclass(frozen=True)
 class Code:
-    """The code of cases, and what it needs."""
-
     allow_code: Annotated[
         bool, shared("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False
@@ -191,15 +185,10 @@ class JobCode(Code):
 def runtime_options(
     engines: Engines, settings: Settings | None = None, *, connect: str | None = None, code: Code | None = None
 ) -> RuntimeOptions:
-    """Where engines run, once the options fit together.
-
-    Args:
-        settings: their Spark settings, and the cluster that they use if it is a `Cluster`.
-        code: the user's own code; without it nothing of the project counts.
+    """Where engines run, by options that fit together; ``settings`` may be a `Cluster`; without ``code`` nothing of the project counts.
 
     Raises:
-        typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
-            storage that they share.
+        typer.BadParameter: an option needs a container, or excludes one; or machines of a cluster or server share no storage.
         WrongUsage: the text of an option, or a file that it names, is wrong.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
@@ -211,8 +200,8 @@ def runtime_options(
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
     # Which of several clashes is reported follows from the order.
-    packages = {"--package": code.package if code else None, "--jar": code.jar if code else None}
-    requirements = {"--requirements": code.requirements if code else None}
+    packages = {"--package": code.package, "--jar": code.jar} if code else {}
+    requirements = {"--requirements": code.requirements} if code else {}
     started = {"--master": cluster.master, **given_settings}
     of_engines_here = {**started, "--connect": connect, **packages, **requirements}
     of_started_engines = {**started, **packages, "--plain": engines.plain}
@@ -234,10 +223,8 @@ def runtime_options(
     endpoint = Endpoint.parse(connect) if connect else None
     elsewhere = master or endpoint
     if elsewhere is not None and not elsewhere.on_this_machine and cluster.storage is None:
-        raise typer.BadParameter(
-            f"the machines of {elsewhere} must share files with this one: pass a folder that all of them share, or a URL",
-            param_hint="--storage",
-        )
+        what = f"the machines of {elsewhere} must share files with this one"
+        raise typer.BadParameter(f"{what}: pass a folder that all of them share, or a URL", param_hint="--storage")
     job = code.job(cluster.settings()) if code else RuntimeOptions(conf=cluster.settings())
     return replace(
         job,
@@ -260,11 +247,7 @@ def runtime_options(
 
 
 def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tuple[str, ...]]:
-    """The single target that an option means, with notes for the user; BadParameter if it means several, and see `Targets.choose`.
-
-    Args:
-        runs: whether it must be able to run here.
-    """
+    """The single target that an option means, which ``runs`` here, with notes; BadParameter for several; see `Targets.choose`."""
     return single_target(
         spec,
         lambda number: typer.BadParameter(f"{spec} means {counted(number, 'version')}: name one", param_hint=name),

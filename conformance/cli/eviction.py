@@ -34,19 +34,16 @@ def eviction(
         raise typer.BadParameter("write a time such as 12:00 or 2024-03-01 12:00", param_hint="--at") from None
     version = known_version(spark, "--spark")
     sides = join_state(condition, JoinInput.parse(left), JoinInput.parse(right), version, at_ms)
-    record = {
-        "spark": str(version),
-        "condition": condition,
-        # Times are in ms since the epoch.
-        "sides": [
-            {
-                "side": side.side,
-                "column": side.column,
-                "at": side.at_ms,
-                "watermark": side.watermark_ms,
-                "seen": dict(side.seen_ms),
-            }
-            for side in sides
-        ],
-    }
+    # Times are in ms since the epoch.
+    records = [
+        {
+            "side": side.side,
+            "column": side.column,
+            "at": side.at_ms,
+            "watermark": side.watermark_ms,
+            "seen": dict(side.seen_ms),
+        }
+        for side in sides
+    ]
+    record = {"spark": str(version), "condition": condition, "sides": records}
     print_answer((Text(str(side)) for side in sides), record, as_json=as_json)

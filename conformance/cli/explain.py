@@ -77,8 +77,7 @@ def explain(
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
         before, after = (
-            _predicted(question, known_version(from_, "--from")),
-            _predicted(question, known_version(to, "--to")),
+            _predicted(question, known_version(text, name)) for text, name in ((from_, "--from"), (to, "--to"))
         )
         parts = version_divergence(question, before, after)
         lines = explanation.divergence_lines(question, before, after, parts)

@@ -75,11 +75,7 @@ def export(
 
 
 def one_case(path: str) -> Case:
-    """Return the case for Spark at this path or with this id.
-
-    Raises:
-        WrongUsage: it is a case on a watermark policy.
-    """
+    """Return the case for Spark at this path or with this id; raise WrongUsage for a case on a watermark policy."""
     case = discovery.find(path)
     if not isinstance(case, Case):
         raise WrongUsage(f"{case.id} is a case on a watermark policy, which no Spark runs")
@@ -106,8 +102,7 @@ def streamtest(case: Case, published: Results) -> str:
 
 def script(case: Case) -> str:
     """Return the program of a case; raise WrongUsage with the reason if it has none."""
-    program = pyspark_script(case)
-    if program is None:
+    if (program := pyspark_script(case)) is None:
         raise WrongUsage(
             f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
             "topics or tables, or calls code that is not in it"
@@ -117,9 +112,8 @@ def script(case: Case) -> str:
 
 def _write(text: str, format: Format, output: Path | None) -> None:
     if output is not None:
-        write_file(
-            output, text, FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
-        )
+        kind = FileKind(f"an export of the format {format}", lambda start: start.startswith(_BEGIN[format]))
+        write_file(output, text, kind)
     elif format == "annotations":
         print_commands(text)
     else:

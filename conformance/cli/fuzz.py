@@ -22,6 +22,7 @@ from conformance.cli.options import (
     SELECT_CASES,
     SELECT_VERSIONS,
     SPEED,
+    flag,
     grouped,
     one_of,
     option,
@@ -63,13 +64,11 @@ def fuzz(
         "VERSION",
         SELECT_VERSIONS,
     ),
-    model: bool = option(
-        False,
+    model: bool = flag(
+        "--model",
         "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
         "of every line.",
-        None,
         SELECT_VERSIONS,
-        "--model",
     ),
     state_store: list[str] | None = option(
         None, "Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES
@@ -170,24 +169,22 @@ def _print_outcome(outcome: campaign.FuzzOutcome, seed: int) -> None:
     out(f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}")
     out(counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
     for find in tally.finds:
-        rules = ", ".join(name for name, _ in find.difference.rules) or "no rule of the model"
+        explained = ", ".join(name for name, _ in find.difference.rules) or "no rule of the model"
         size = f"{counted(find.steps, 'step')}, {counted(find.rows, 'row')}"
-        out(f"  {find.name}: {find.difference.what}, {size}; {rules}")
+        out(f"  {find.name}: {find.difference.what}, {size}; {explained}")
     if tally.known:
         out(f"known differences: {sum(tally.known.values())}")
         for rules_, times in tally.known.most_common():
             names = ", ".join(f"{name} ({source})" for name, source in rules_) or "several rules together"
             out(f"  {times:5}  {names}")
-    for title, counts in (
-        ("cases the model does not predict", tally.not_predicted),
-        ("cases without an answer", tally.unanswered),
-    ):
+    others = {"cases the model does not predict": tally.not_predicted, "cases without an answer": tally.unanswered}
+    for title, counts in others.items():
         if counts:
             out(f"{title}: {sum(counts.values())}")
             for what, times in counts.most_common():
                 out(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
     if tally.unsteady:
         out(f"differences that did not recur: {tally.unsteady}")
-    every = set(catalogue())
-    missed = ", ".join(sorted(every - tally.rules)) or "none"
-    out(f"rules reached: {len(tally.rules & every)} of {len(every)}; not reached: {missed}")
+    rules = set(catalogue())
+    missed = ", ".join(sorted(rules - tally.rules)) or "none"
+    out(f"rules reached: {len(tally.rules & rules)} of {len(rules)}; not reached: {missed}")

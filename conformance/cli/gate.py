@@ -12,7 +12,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
-from conformance.cli.options import OUTPUT, argument, option
+from conformance.cli.options import OUTPUT, argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
@@ -67,9 +67,7 @@ def gate(
     draft_: Path | None = option(
         None, "Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"
     ),
-    verbose: bool = option(
-        False, "Print every change, not only what matters to most queries.", None, None, "--verbose"
-    ),
+    verbose: bool = flag("--verbose", "Print every change, not only what matters to most queries."),
     as_json: options.AsJson = False,
 ) -> None:
     """Fail if results change between two Spark versions.
@@ -102,8 +100,8 @@ def gate(
     lines = [*_lines(answer, silent)]
     if not verbose and len(lines) > MOST_LINES:
         lines = [*_short_lines(answer, silent)]
-    said = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
-    print_answer([*said, *lines], _record(answer, silent, [*runtimes.values()]), as_json=as_json)
+    vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
+    print_answer([*vendors, *lines], _record(answer, silent, [*runtimes.values()]), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
@@ -111,10 +109,9 @@ def gate(
 
 def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
-        shown = (
-            ruling for ruling in answer.rulings if ruling.change.meaning == meaning and ruling.passing != "unrelated"
-        )
-        rulings = sorted(shown, key=lambda ruling: ruling.passing != "fails")
+        related = (ruling for ruling in answer.rulings if ruling.passing != "unrelated")
+        rulings = [ruling for ruling in related if ruling.change.meaning == meaning]
+        rulings.sort(key=lambda ruling: ruling.passing != "fails")
         if rulings:
             yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
@@ -128,9 +125,8 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
-        yield Text.assemble(
-            "  ", (standing.cases[0], "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
-        )
+        text = f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
+        yield Text.assemble("  ", (standing.cases[0], "bold"), text)
         yield from _workaround(standing.bug)
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
@@ -140,14 +136,14 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
 def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
     of_rows = [ruling for ruling in answer.failing if ruling.change.meaning in OF_ROWS]
-    told = 0
+    shown = 0
     for meaning, heading in MEANINGS.items():
         by_reason = {ruling.change.reasons: ruling for ruling in reversed(of_rows) if ruling.change.meaning == meaning}
         for ruling in [*reversed(by_reason.values())][:_FEW_REASONS]:
-            told += 1
+            shown += 1
             yield _on_one_line(Text(heading.glyph), *_change(ruling))
-    if others := len(answer.rulings) - told:
-        rows = f", {len(of_rows) - told} of them of rows" if len(of_rows) > told else ""
+    if others := len(answer.rulings) - shown:
+        rows = f", {len(of_rows) - shown} of them of rows" if len(of_rows) > shown else ""
         yield Text(f"  {counted(others, 'other change')}{rows}; --verbose lists all")
     if (known := answer.checkpoints) is not None and (groups := known.groups or known.documented_groups):
         yield _on_one_line(Text("⟳"), *group_lines(groups[0], not_run=not known.groups))
@@ -208,9 +204,7 @@ def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRunt
                 "cases": list(standing.cases),
                 "because": standing.because,
                 "link": standing.bug.link,
-                "introduced_by": standing.bug.introduced_by,
-                "fixed_in": standing.bug.fixed_in,
-                "workaround": str(standing.bug.workaround) if standing.bug.workaround else None,
+                **_bug(standing.bug),
             }
             for standing in answer.bugs
         ],
@@ -223,6 +217,13 @@ def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRunt
         "outside": list(answer.compared.outside),
         "left_out": list(left_out),
     }
+
+
+def _bug(bug: KnownBug | None) -> dict[str, str | None]:
+    if bug is None:
+        return dict.fromkeys(("introduced_by", "fixed_in", "workaround"))
+    workaround = str(bug.workaround) if bug.workaround else None
+    return {"introduced_by": bug.introduced_by, "fixed_in": bug.fixed_in, "workaround": workaround}
 
 
 def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]:
@@ -268,9 +269,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
                 "text": reason.text,
                 "link": reason.link,
                 "bug": reason.bug is not None,
-                "introduced_by": reason.bug.introduced_by if reason.bug else None,
-                "fixed_in": reason.bug.fixed_in if reason.bug else None,
-                "workaround": str(reason.bug.workaround) if reason.bug and reason.bug.workaround else None,
+                **_bug(reason.bug),
             }
             for reason in change.reasons
         ],

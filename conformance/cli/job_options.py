@@ -62,9 +62,8 @@ _STYLES: Mapping[Status, str] = {
 
 def with_arguments(job: str | None, arguments: Sequence[str] | None, main: str | None) -> tuple[str | None, list[str]]:
     """The job and its arguments: behind -- the first argument of a main method stands in the place of a job."""
-    if main is not None and job is not None:
-        return None, [job, *(arguments or ())]
-    return job, [*(arguments or ())]
+    given = [*(arguments or ())]
+    return (None, [job, *given]) if main is not None and job is not None else (job, given)
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,8 @@ class SampleFiles:
         files, times, ddl = pairs(given, "--sample"), pairs(event_time, "--event-time"), pairs(schemas, "--schema")
         for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
             if strange := sorted(named.keys() - files.keys()):
-                raise typer.BadParameter(
-                    f"there is no sample {strange[0]}; samples are {', '.join(files)}", param_hint=name
-                )
+                what = f"there is no sample {strange[0]}; samples are {', '.join(files)}"
+                raise typer.BadParameter(what, param_hint=name)
         return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"))
 
     @property
@@ -105,18 +103,11 @@ class SampleFiles:
     def read(self, stream: str, ddl: str | None = None) -> Sample:
         path = Path(self.files[stream])
         with FileRead(path, errors_console()) as bar:
-            return read_sample(
-                stream,
-                path,
-                event_time=self.times.get(stream),
-                ddl=self.ddl.get(stream, ddl),
-                most=self.most,
-                zone=self.zone,
-                watched=bar.watched,
-            )
+            time, ddl = self.times.get(stream), self.ddl.get(stream, ddl)
+            most, zone, watched = self.most, self.zone, bar.watched
+            return read_sample(stream, path, event_time=time, ddl=ddl, most=most, zone=zone, watched=watched)
 
     def all(self) -> tuple[Sample, ...]:
-        """The samples in the order of ``--sample``, then the streams that have only a schema; see `read_sample` for errors."""
         silent_streams = (silent(stream, ddl) for stream, ddl in self.ddl.items() if stream not in self.files)
         return (*map(self.read, self.files), *silent_streams)
 
@@ -151,7 +142,6 @@ def options_of_job(
 
 
 def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:
-    """Each statement as a line, with its details below."""
     for statement in statements:
         yield Text(f"{indent}{statement.glyph} {statement.text}", style=_STYLES[statement.kind])
         yield from (Text(f"    {detail}") for detail in statement.details)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import get_args
 
 import typer
 
@@ -12,7 +13,7 @@ from conformance.cli import job_options
 from conformance.cli.console import errors_console
 from conformance.cli.options import one_of
 from conformance.cli.progress import EngineLines
-from conformance.own_job.job_run import MODES
+from conformance.core.operations import OutputMode
 from conformance.own_job.named_job import JobQueries, LacksSamples, NamedJob, QueryWithSamples, kind_of
 from conformance.runner.resources import EngineUse
 from harness.progress import ProgressCallback
@@ -43,7 +44,7 @@ def named_job(
         raise typer.BadParameter(which, param_hint="JOB")
     kind = "a program" if main is not None else kind_of(job) if job is not None else "a function"
     if output_mode is not None:
-        one_of(MODES, output_mode, "--output-mode")
+        one_of(get_args(OutputMode), output_mode, "--output-mode")
         if kind == "a program":
             raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
     if watermarks and kind != "a file of SQL":

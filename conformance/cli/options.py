@@ -31,6 +31,11 @@ def option(
     return typer.Option(default, *names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """A switch that is off by default."""
+    return option(False, help, None, panel, name)
+
+
 def argument(default: Any, help: str, metavar: str) -> Any:
     return typer.Argument(default, help=help, metavar=metavar)
 

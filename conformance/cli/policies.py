@@ -9,7 +9,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, print_tables, seen_from_here
-from conformance.cli.options import argument, option
+from conformance.cli.options import argument, flag, option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
@@ -26,9 +26,7 @@ def policies(
     policy: str | None = option(
         None, "The policy; by default the case's own, and Spark's for a case for Spark.", f"NAME|{ALL}"
     ),
-    checked: bool = option(
-        False, "Check the expectations of cases on policies; by default the suite's.", None, None, "--check"
-    ),
+    checked: bool = flag("--check", "Check the expectations of cases on policies; by default the suite's."),
     as_json: options.AsJson = False,
 ) -> None:
     """Show a case under the watermark policies of other engines.

@@ -54,11 +54,9 @@ class EngineLines(EngineListener):
 class NoAnswers(EngineLines):
     """Says which engine starts; the command prints the answer itself."""
 
-    def started(self, task: CellTask) -> None:
-        pass
+    def started(self, task: CellTask) -> None: ...
 
-    def judged(self, task: CellTask, verdict: object, seconds: float) -> None:
-        pass
+    def judged(self, task: CellTask, verdict: object, seconds: float) -> None: ...
 
 
 class ProgressBar(EngineLines):
@@ -118,22 +116,18 @@ class AnswerLine:
 class Answers(ProgressBar, Generic[V]):
     """A bar over all cells, or a line per answer.
 
-    Args:
-        shown: how an answer is shown.
-        steps: how many steps the cells have, if these run long: the bar is over the steps, and a log has a line per tenth of them.
-            More of both may come: see `add`.
+    If steps run long (`add` says how many), the bar is over the steps, and a log has a line per tenth of them.
     """
 
     def __init__(
-        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine], steps: int = 0
+        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine]
     ) -> None:
-        super().__init__("steps" if steps else what, steps or cells, errors)
+        super().__init__(what, cells, errors)
         self._shown = shown
         self._cells, self._done = cells, 0
-        self._steps, self._steps_done = steps, 0
+        self._steps = self._steps_done = 0
 
     def add(self, cells: int, steps: int = 0) -> None:
-        """This many more cells run, with this many steps."""
         self._cells += cells
         self._steps += steps
         self.progress.update(self.all, total=self._steps or self._cells)
@@ -144,8 +138,7 @@ class Answers(ProgressBar, Generic[V]):
         if not self.on_terminal and self._steps_done * 10 // self._steps > (self._steps_done - 1) * 10 // self._steps:
             print_error(f"{self._steps_done} of {self._steps} steps")
 
-    def started(self, task: CellTask) -> None:
-        pass
+    def started(self, task: CellTask) -> None: ...
 
     def judged(self, task: CellTask, verdict: V, seconds: float) -> None:
         answer = self._shown(task, verdict, seconds)

@@ -9,7 +9,7 @@ import typer
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import Code
-from conformance.cli.options import argument, grouped, option
+from conformance.cli.options import argument, flag, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.runner.cases import observation_in, observe
@@ -25,7 +25,7 @@ def record(
         "newest", "A version (3.5.9), line (3.5), newest or installed, to take the answer from.", "VERSION"
     ),
     results: Path | None = option(None, "Take the answer from this results file; run nothing.", "FILE"),
-    replace: bool = option(False, "Replace existing expectations, too.", None, None, "--replace"),
+    replace: bool = flag("--replace", "Replace existing expectations, too."),
     runtime: engine_options.RuntimeOption = "local",
     env: engine_options.Env = None,
     settings: engine_options.Settings,
@@ -42,9 +42,8 @@ def record(
         raise typer.BadParameter("it must contain one case for Spark", param_hint="FILE")
     (read,) = loaded.cases
     if read.expansion:
-        raise typer.BadParameter(
-            f"{case} has a `matrix`, whose cases differ in what they show: record a case without one", param_hint="FILE"
-        )
+        what = f"{case} has a `matrix`, whose cases differ in what they show"
+        raise typer.BadParameter(f"{what}: record a case without one", param_hint="FILE")
     if results:
         observation = observation_in(results, read, spark)
     else:
@@ -53,7 +52,6 @@ def record(
         engines = engine_options.Engines(runtime=runtime, env=env)
         where = engine_options.runtime_options(engines, settings, code=code)
         observation = observe(read, target, where, NoAnswers())
-    text = case.read_text(encoding="utf-8")
-    filled_in = fill_in_expectations(text, read, observation, replace=replace)
+    filled_in = fill_in_expectations(case.read_text(encoding="utf-8"), read, observation, replace=replace)
     write_file(case, filled_in, FileKind("a case", any_content))
     typer.echo(str(case))

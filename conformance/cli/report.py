@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from conformance.cli import options
-from conformance.cli.options import OUTPUT, argument, option, output_option
+from conformance.cli.options import OUTPUT, argument, flag, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
@@ -23,7 +23,7 @@ def report(
         None, "Results files of one suite; by default the published results.", "FILE"
     ),
     cases: options.Cases = None,
-    single_file: bool = option(False, "Write one file, report.html, with every page.", None, OUTPUT, "--single-file"),
+    single_file: bool = flag("--single-file", "Write one file, report.html, with every page.", OUTPUT),
     from_: str | None = option(
         None, "Write only a dossier of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
     ),

@@ -15,13 +15,14 @@ from conformance.cli.options import (
     SELECT_VERSIONS,
     SPEED,
     argument,
+    flag,
     grouped,
     option,
     output_option,
 )
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
-from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
+from conformance.runner.cases import RunOptions, StateWitness, plan_run, run_plan
 from conformance.runner.project import Project
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
@@ -31,7 +32,7 @@ from reports.terminal.matrix import exit_code, show
 def run(
     *,
     paths: list[Path] | None = argument(None, "Cases or folders of cases; by default the suite's smoke cases.", "PATH"),
-    every_case: bool = option(False, "Every case of the suite, not only the smoke cases.", None, SELECT_CASES, "--all"),
+    every_case: bool = flag("--all", "Every case of the suite, not only the smoke cases.", SELECT_CASES),
     tag: options.Tag = None,
     since: str | None = option(
         None,
@@ -75,7 +76,7 @@ def run(
     code: Code,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
-    witness: Witness | None = option(
+    witness: StateWitness | None = option(
         None,
         "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
         "statestore",

@@ -19,9 +19,9 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job import program as programs
-from conformance.own_job.program import KAFKA
 from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
+from conformance.variants.catalogue import KAFKA
 
 
 @grouped
@@ -72,9 +72,8 @@ def sample(
     program, where = named.program(where)
     errors = errors_console(notes, f"{named.text}: asking {target.version} what it reads")
     with where.keeping_engines() as kept:
-        seen = programs.survey(
-            program, target, kept, files, where.concurrency.step_timeout, EngineLines().says, record=record
-        )
+        timeout, says = where.concurrency.step_timeout, EngineLines().says
+        seen = programs.survey(program, target, kept, files, timeout, says, record=record)
     if strange := sorted({stream for stream, _ in masked} - {source.name for source in seen.sources}):
         raise WrongUsage(f"--mask: {unknown('source', strange[0], [source.name for source in seen.sources])}")
     masking, options = Mask(), []
@@ -92,10 +91,8 @@ def sample(
             errors.print(f"{file} is there already, and stays", markup=False)
             continue
         if source.rows:
-            what = "of the source"
-            text = masking.rows(
-                source.name, source.rows, [column for stream, column in masked if stream == source.name]
-            )
+            what, of_source = "of the source", [column for stream, column in masked if stream == source.name]
+            text = masking.rows(source.name, source.rows, of_source)
         else:
             what = "with made-up values; replace them by yours"
             text = template(None if source.format == KAFKA else parse_schema(str(columns)))

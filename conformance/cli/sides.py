@@ -20,8 +20,6 @@ Side: TypeAlias = Literal["from", "to"]
 
 @dataclass(frozen=True)
 class ConnectSides:
-    """The side that runs through a Connect server."""
-
     connect: Annotated[
         str | None,
         shared("One side runs through this Spark Connect server, on this machine: sc://host:15002.", "URL", ENGINES),
@@ -41,32 +39,25 @@ class ConnectSides:
         # Alone, the variable says nothing about a comparison: other commands use it too.
         address = self.connect or (os.environ.get(engine_options.CONNECT) if self.connect_side else None)
         if address is None and self.connect_side is not None:
-            raise typer.BadParameter(
-                f"pass the address of the server, --connect or {engine_options.CONNECT}", param_hint="--connect-side"
-            )
+            what = f"pass the address of the server, --connect or {engine_options.CONNECT}"
+            raise typer.BadParameter(what, param_hint="--connect-side")
         if address is not None and not Endpoint.parse(address).on_this_machine:
-            raise typer.BadParameter(
-                "both sides use the same files: run this on the machine of the server, with its address there, sc://localhost:15002",
-                param_hint="--connect",
-            )
+            what = "run this on the machine of the server, with its address there, sc://localhost:15002"
+            raise typer.BadParameter(f"both sides use the same files: {what}", param_hint="--connect")
         return address
 
 
 @dataclass(frozen=True)
 class Sides(ConnectSides):
-    """Also the side that uses a cluster."""
-
     master_side: Annotated[
         Side | None,
         shared("The only side that uses the cluster of --master; by default both do.", "from|to", ENGINES),
     ] = None
 
     def placed(self, before: Target, after: Target, where: EngineUse) -> tuple[Target, Target, EngineUse]:
-        """Both versions, and where their engines run.
+        """Both versions, and where their engines run; NoConnect if the version of the Connect server has no streaming queries there.
 
-        Raises:
-            typer.BadParameter: a side is named without a cluster, or a checkpoint cannot move between the sides.
-            NoConnect: the version that the Connect server should run has no streaming queries there.
+        Raises typer.BadParameter: a side is named without a cluster, or a checkpoint cannot move between the sides.
         """
         runtime = where.runtime
         if self.master_side is not None and runtime.cluster is None:

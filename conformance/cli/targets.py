@@ -16,7 +16,7 @@ from rich.text import Text
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import SafeConsole, errors_console, print_json
-from conformance.cli.options import argument, option
+from conformance.cli.options import argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
@@ -45,10 +45,10 @@ def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     catalogue = Targets.load()
-    every = list(catalogue.entries)
+    listed = list(catalogue.entries)
     with suppress(NoPyspark, UnusablePyspark):
-        every.append(catalogue.installed())
-    checked = [provision.check(target) for target in every]
+        listed.append(catalogue.installed())
+    checked = [provision.check(target) for target in listed]
     if as_json:
         print_json([_record(readiness) for readiness in checked])
     else:
@@ -119,13 +119,9 @@ def _failures(
 
 @app.command(cls=Command)
 def clean(
-    everything: bool = option(
-        False, "Also of running runs, and of other machines that use this daemon.", None, None, "--all"
-    ),
-    environments: bool = option(
-        False, "Remove installed versions instead, with their class archives.", None, None, "--environments"
-    ),
-    images: bool = option(False, "Remove images of `targets build` instead.", None, None, "--images"),
+    everything: bool = flag("--all", "Also of running runs, and of other machines that use this daemon."),
+    environments: bool = flag("--environments", "Remove installed versions instead, with their class archives."),
+    images: bool = flag("--images", "Remove images of `targets build` instead."),
 ) -> None:
     """Remove containers and volumes that killed runs left behind.
 
@@ -142,15 +138,13 @@ def clean(
 
 def _remove_leftovers(console: Console, everything: bool) -> None:
     from harness.runtimes.containers import daemon
-    from harness.runtimes.containers.daemon import connect
 
-    client = connect()
-    removed, kept = 0, 0
+    client = daemon.connect()
+    removed = kept = 0
     for leftover in daemon.find_leftovers(client):
-        if not everything and leftover.owner.is_alive() is not False:
-            console.print(
-                f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
-            )
+        owner = leftover.owner
+        if not everything and owner.is_alive() is not False:
+            console.print(f"○ kept: {leftover.kind} {leftover.name}, of process {owner.process} on {owner.host}")
             kept += 1
             continue
         daemon.remove_leftover(client, leftover)
@@ -227,15 +221,13 @@ def _print_table(checked: list[Readiness]) -> None:
     for readiness in checked:
         if readiness.obstacle:
             console.print(f"\n✗ {readiness.target.name}: {escape(readiness.obstacle)}")
-    console.print(
-        "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION", style="dim"
-    )
+    advice = "A run installs what it needs; to install a version now: conformance targets prepare VERSION"
+    console.print(f"\n{advice}", style="dim")
 
 
 def _row(readiness: Readiness) -> list[Text]:
     state = Text("✓ prepared", "green") if readiness.prepared else Text("○ can be prepared")
-    if readiness.obstacle:
-        state = Text("✗ cannot run", "red")
+    state = Text("✗ cannot run", "red") if readiness.obstacle else state
     released = _released(readiness.target) or "–"
     return [Text(readiness.target.name), state, *map(Text, (released, _python(readiness), _java(readiness)))]
 

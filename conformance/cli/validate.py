@@ -12,7 +12,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, seen_from_here
-from conformance.cli.options import option
+from conformance.cli.options import flag
 from conformance.core.wording import counted
 from conformance.language import Problem
 from conformance.suite import discovery
@@ -33,15 +33,9 @@ INVALID = 2
 
 def validate(
     paths: options.Paths = None,
-    model: bool = option(
-        False, "Check every expectation against the reference model, for every version.", None, None, "--model"
-    ),
-    show_coverage: bool = option(
-        False, "List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage"
-    ),
-    allow_code: bool = option(
-        False, "Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code"
-    ),
+    model: bool = flag("--model", "Check every expectation against the reference model, for every version."),
+    show_coverage: bool = flag("--coverage", "List which cases cover each entry of the catalogues, and the gaps."),
+    allow_code: bool = flag("--allow-code", "Accept code, SQL and settings that only --allow-code runs."),
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.
@@ -55,7 +49,7 @@ def validate(
     loaded = discovery.load(paths)
     if not allow_code:
         loaded = loaded.without_permission()
-    categories = [*chain.from_iterable(coverage(loaded.all_cases, each) for each in loaded.catalogues.values())]
+    categories = [*chain.from_iterable(coverage(loaded.all_cases, known) for known in loaded.catalogues.values())]
     agreed = None
     if model:
         # It is slow to import, and rarely asked.
@@ -103,7 +97,7 @@ def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
         yield from _disagreement(disagreement, agreed.ranges(disagreement.versions))
     for construct, ids in agreed.not_predicted.items():
         yield Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}")
-    families = ", ".join(f"{name or 'cases'} {done}/{of}" for name, (done, of) in agreed.by_family().items())
+    families = ", ".join(f"{name or 'cases'} {done}/{all}" for name, (done, all) in agreed.by_family().items())
     yield Text(f"predicted: {families}", style="dim")
 
 
@@ -124,9 +118,8 @@ def _disagreement(disagreement: ModelDisagreement, versions: str) -> list[Text]:
         *map(Text, findings),
     ]
     for rule in disagreement.settled_by:
-        lines.append(
-            Text(f"  {rule.name} ({rule.source}) with another version's value would resolve this", style="yellow")
-        )
+        text = f"  {rule.name} ({rule.source}) with another version's value would resolve this"
+        lines.append(Text(text, style="yellow"))
     if not disagreement.settled_by and disagreement.look_at:
         names = ", ".join(f"{rule.name} ({rule.source})" for rule in disagreement.look_at)
         lines.append(Text(f"  rules to check: {names}", style="yellow"))
@@ -167,8 +160,7 @@ def _warning_line(warning: Warned) -> Text:
 def _covered(category: Category) -> Iterator[Text]:
     yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
-        cases = category.pinned.get(id)
-        if cases:
+        if cases := category.pinned.get(id):
             lost = category.lost.get(id, ())
             mark = ("  ◐ ", "yellow") if lost else ("  ✓ ", "green")
             yield Text.assemble(mark, (id, "bold"), f"  {', '.join(cases)}")

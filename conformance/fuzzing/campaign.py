@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, starmap
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,6 @@ MIN_BATCH = 24
 _MAX_REPEATS = 3
 """How often a difference is shrunk only to repeat an earlier find; after that it is only counted."""
 _POLL_S = 0.2
-"""Seconds between two checks whether the campaign was stopped."""
 _MEMORY = 4 << 30
 """The campaign may take this many bytes; a prediction needs less than a hundredth."""
 _ROUNDS = 4
@@ -69,7 +68,6 @@ class Tally:
     unsteady: int = 0
     """Differences that did not occur again when the case was repeated."""
     rules: set[str] = field(default_factory=set)
-    """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
     last_unanswered: str = ""
 
@@ -109,11 +107,9 @@ class Campaign:
         jobs: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._oracles = oracles
+        self._oracles, self._judge, self._drawing = oracles, judge, drawing
         self._by_name = {oracle.name: oracle for oracle in oracles}
         self._newest = max(oracle.version for oracle in oracles)
-        self._judge = judge
-        self._drawing = drawing
         self._listener = listener or CampaignListener()
         self._jobs = min(jobs or len(oracles), len(oracles))
         self._stopped = stopped
@@ -126,10 +122,9 @@ class Campaign:
         self.tally = Tally()
 
     def run(self, over: Callable[[], bool]) -> Iterator[Discrepancy]:
-        """Search until ``over`` returns True, which is checked every few cases. Yields each find once it is shrunk.
+        """Search until ``over``, which is checked every few cases, and yield each find once it is shrunk.
 
-        Raises:
-            KeyboardInterrupt: the campaign was stopped; a find being shrunk is then the last one of the tally.
+        Of a campaign that a KeyboardInterrupt stops, the last find of the tally may not be shrunk.
         """
         while not over():
             batch = self._new_cases(max(MIN_BATCH, _ROUNDS * self.at_once))
@@ -208,8 +203,7 @@ class Campaign:
                 self._drawing.remember(self._drawn[case.id])
             tally.known[rules] += 1
         for difference in judgement.finds:
-            find = self._new(case, difference, judgement.not_predicted)
-            if find is not None:
+            if (find := self._new(case, difference, judgement.not_predicted)) is not None:
                 tally.finds.append(find)
                 yield find
 
@@ -217,12 +211,13 @@ class Campaign:
         """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
         tally = self.tally
         explained = self._judge.explained(case, difference)
-        repeated = difference.one.oracle, difference.other.oracle, difference.what
+        pair = difference.one.oracle, difference.other.oracle
+        repeated = (*pair, difference.what)
         is_repetitive = not explained.rules and self._repeats[repeated] >= _MAX_REPEATS
         if is_repetitive or _signature(explained, construct, ()) in self._signatures:
             tally.again += 1
             return None
-        chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
+        chosen = [oracle for oracle in self._oracles if oracle.name in pair]
 
         def still(cases: Sequence[Case]) -> list[bool]:
             return [same is not None for same in self._differences(cases, chosen, explained)]
@@ -274,7 +269,7 @@ class Campaign:
 
 
 def _signature(difference: AnswerDifference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
-    """Identifies a difference: by its rules or, without rules, by what differs and the operations of the query."""
+    """Identify a difference: by its rules or, without rules, by what differs and the operations of the query."""
     names = tuple(name for name, _ in difference.rules)
     return names or (difference.one.oracle, difference.other.oracle, difference.what, construct, operations)
 
@@ -286,7 +281,6 @@ BIGGEST_SEED = 100_000
 @dataclass(frozen=True)
 class FuzzOptions(EngineUse):
     seconds: float
-    """How long it searches."""
     spark: Sequence[str] = ()
     model: bool = False
     """Whether a difference from the reference model is a find by itself."""
@@ -308,7 +302,6 @@ class FuzzPlan:
 
     @property
     def command(self) -> str:
-        """The command line that generates the same cases."""
         options = self.options
         words = ["conformance", "fuzz", *(word for version in options.spark for word in ("--spark", version))]
         words += ["--model"] * options.model
@@ -327,7 +320,7 @@ class FuzzOutcome:
     """Answers that were asked for: each case, of each oracle."""
 
     def raise_for_missing_answers(self) -> None:
-        """Raises HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
+        """Raise HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
         if missing := self.tally.unanswered.total():
             raise HarnessError(
                 f"{missing} of {self.asked} answers are missing, so these cases were not compared; "
@@ -336,12 +329,7 @@ class FuzzOutcome:
 
 
 def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
-    """Choose versions and the seed.
-
-    Raises:
-        OptionsClash: there is nothing to test.
-        UnknownTarget, HarnessError: see `Targets.choose`.
-    """
+    """Choose versions and the seed; OptionsClash if there is nothing to test; see `Targets.choose` for other errors."""
     if not options.spark and not options.model:
         raise OptionsClash("nothing to test: pass --spark, --model, or both")
     if options.state_stores and not options.spark:
@@ -352,11 +340,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
 
 
 def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
-    """Search until the time is over, and write each find when it is small.
-
-    Raises:
-        WrongUsage: there is no such family of cases.
-    """
+    """Search until the time is over, and write each find when it is small; WrongUsage if there is no such family of cases."""
     options = plan.options
     drawing = Drawing(options.families, plan.seed)
     with ExitStack() as stack:
@@ -399,19 +383,13 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
     options = plan.options
     runtime = stack.enter_context(open_runtime(options.runtime, options.work))
     stores: list[StateStore | None] = [StateStore.named(name) for name in dict.fromkeys(options.state_stores)] or [None]
-    pairs = [
-        (target, store) for target in plan.targets for store in stores if store is None or store.on(target.version)
-    ]
-    return [
-        EngineOracle(
-            runtime,
-            target,
-            options.concurrency.limits(len(pairs), store=store),
-            display,
-            settings=store.name if store else "",
-        )
-        for target, store in pairs
-    ]
+    pairs = [(target, store) for target in plan.targets for store in stores if not store or store.on(target.version)]
+
+    def oracle(target: Target, store: StateStore | None) -> EngineOracle:
+        limits = options.concurrency.limits(len(pairs), store=store)
+        return EngineOracle(runtime, target, limits, display, settings=store.name if store else "")
+
+    return [*starmap(oracle, pairs)]
 
 
 @contextmanager

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.observation import StepSeen
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.fuzzing.comparison import AnswerDifference, Discrepancy, NamedAnswer, RuleNames
@@ -18,20 +18,13 @@ from conformance.language.printing import inline, printed
 from conformance.language.source import InvalidCase
 from conformance.suite.record_expectations import observed_expectation
 
-Json: TypeAlias = Any
-
 _TICKET = re.compile(r"SPARK-\d+|https?://\S+")
 
 
 def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
-    """Write a find to a new file named after it.
+    """Write a find to a new file named after it, in a folder made if missing; ``command`` finds it again.
 
-    Args:
-        folder: created if missing.
-        command: the command that finds it again, for the file header.
-
-    Raises:
-        CannotWriteFile, BeingWritten: the file cannot be written.
+    Raises CannotWriteFile, BeingWritten: the file cannot be written.
     """
     number, file = 1, folder / f"{find.name}.yaml"
     while file.exists():
@@ -85,17 +78,13 @@ def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNam
         return None
     steps: dict[int, Json] = {}
     for mine, theirs in zip(expected.observation.steps, other.observation.steps, strict=False):
-        change = _changed(_expectation(mine, case, expected), _expectation(theirs, case, other))
-        if change:
+        if change := _changed(_expectation(mine, case, expected), _expectation(theirs, case, other)):
             steps[mine.number] = change
     if not steps:
         return None
-    names = " and ".join(name for name, _ in rules)
-    because = (
-        f"explained by the rules of the reference model: {names}"
-        if names
-        else "not explained by any rule of the reference model"
-    )
+    because = "not explained by any rule of the reference model"
+    if rules:
+        because = f"explained by the rules of the reference model: {' and '.join(name for name, _ in rules)}"
     links = [source for _, source in rules if _TICKET.fullmatch(source)]
     return {"spark": f"=={other.version}", "because": because, **({"link": links[0]} if links else {}), "steps": steps}
 
@@ -127,14 +116,10 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
 
 
 def _replays(difference: AnswerDifference, file: Path) -> Iterator[str]:
-    specs = [
-        f"--spark {answer.version}"
-        for answer in (difference.one, difference.other)
-        if not answer.oracle.startswith("model-")
-    ]
-    if specs:
-        store = " --state-store rocksdb" if "rocksdb" in f"{difference.one.oracle}{difference.other.oracle}" else ""
-        yield f"conformance run {file} {' '.join(dict.fromkeys(specs))}{store}"
+    by_kind: dict[bool, list[str]] = {True: [], False: []}
     for answer in (difference.one, difference.other):
-        if answer.oracle.startswith("model-"):
-            yield f"conformance explain {file} --spark {answer.version}"
+        by_kind[answer.oracle.startswith("model-")].append(f"--spark {answer.version}")
+    if specs := dict.fromkeys(by_kind[False]):
+        store = " --state-store rocksdb" if "rocksdb" in f"{difference.one.oracle}{difference.other.oracle}" else ""
+        yield f"conformance run {file} {' '.join(specs)}{store}"
+    yield from (f"conformance explain {file} {spec}" for spec in by_kind[True])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Protocol, TypeAlias
 
 from conformance.core.case import Case
@@ -31,10 +31,7 @@ class OracleAnswer:
 
 
 class Oracle(Protocol):
-    """The reference model of a version, a wrong model, or an engine.
-
-    Its answer to a case does not depend on previous cases.
-    """
+    """The reference model of a version, a wrong model, or an engine; no answer depends on previous cases."""
 
     @property
     def name(self) -> str:
@@ -79,9 +76,9 @@ class ModelOracle:
 
     def _answer(self, case: Case) -> OracleAnswer:
         try:
-            if self.rules is not None:
-                return OracleAnswer(predict(case, self.version, self.rules).observation)
-            return OracleAnswer(cached_prediction(case, self.version).observation)
+            ruled = self.rules is not None
+            prediction = predict(case, self.version, self.rules) if ruled else cached_prediction(case, self.version)
+            return OracleAnswer(prediction.observation)
         except Unpredictable as unknown:
             return OracleAnswer(None, str(unknown), not_predicted=True)
 
@@ -95,11 +92,7 @@ def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
 
 
 def cached_prediction(case: Case, version: SparkVersion) -> Prediction:
-    """As ``predict``, with recent predictions cached.
-
-    Raises:
-        Unpredictable: the model does not know what the case does, or fails on it: ``ModelDefect``.
-    """
+    """As ``predict``, with recent predictions cached; Unpredictable also if the model fails on the case: ``ModelDefect``."""
     prediction = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
     if isinstance(prediction, Unpredictable):
         raise prediction
@@ -136,7 +129,6 @@ class NamedAnswer:
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, case: Case) -> Case:
-        """The case with the settings of this oracle."""
         return with_conf(case, self.conf)
 
 
@@ -154,7 +146,6 @@ class AnswerDifference:
 @dataclass(frozen=True)
 class AnswerJudgement:
     finds: tuple[AnswerDifference, ...] = ()
-    """Differences without an explanation."""
     known: tuple[RuleNames, ...] = ()
     """The rules of differences that the model predicts."""
     not_predicted: str = ""
@@ -192,17 +183,15 @@ class ByTheModel:
                 first.setdefault(find.what, find)  # the same difference of another oracle is not a second find
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
-        for older, other in _neighbours(named):
-            difference = divergence(older.observation, other.observation, error_classes=False)
-            if difference is None:
-                continue
-            if older.oracle in wrong or other.oracle in wrong:
-                return AnswerJudgement((AnswerDifference(older, other, difference.what),))
-            known[rules_between(case, predicted[older.oracle], predicted[other.oracle])] = None
+        for difference in _differences(_neighbours(named)):
+            older, newer = difference.one.oracle, difference.other.oracle
+            if older in wrong or newer in wrong:
+                return AnswerJudgement((difference,))
+            known[rules_between(case, predicted[older], predicted[newer])] = None
         return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
-        """Adds the rules that, with another value, predict the answer that differs from the prediction."""
+        """Add the rules that, with another value, predict the answer that differs from the prediction."""
         rules: dict[tuple[str, str], None] = {}
         for answer in (difference.one, difference.other):
             rules |= dict.fromkeys(rules_predicting(answer.on(case), answer.version, answer.observation))
@@ -214,7 +203,7 @@ def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
     try:
         diverged = version_divergence(case, here, there)
     except Exception:  # a changed rule may not make sense together with the others
-        return ()
+        diverged = None
     if diverged is None:
         return ()
     if here.version == there.version:  # with other settings
@@ -224,10 +213,7 @@ def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
 
 
 def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> RuleNames:
-    """The rules and refusals each of which, changed or removed, makes the model predict an observation.
-
-    Empty if the model predicts it anyway.
-    """
+    """The rules and refusals each of which, altered, makes the model predict an observation; none if it predicts it anyway."""
     rules = rules_of(version)
     try:
         prediction = cached_prediction(case, version)
@@ -265,11 +251,8 @@ def named_answers(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Ora
 
 
 def _from_the_model(answer: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(answer.observation, prediction.observation, error_classes=False)
-    if difference is None:
-        return None
     model = NamedAnswer(f"model-{answer.version}", answer.version, prediction.observation, answer.conf)
-    return AnswerDifference(answer, model, difference.what)
+    return next(_differences([(answer, model)]), None)
 
 
 def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, NamedAnswer]]:
@@ -277,12 +260,15 @@ def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, N
     return pairwise(sorted(answers, key=lambda answer: answer.version))
 
 
-def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
-    for older, other in _neighbours(answers):
-        difference = divergence(older.observation, other.observation, error_classes=False)
+def _differences(pairs: Iterable[tuple[NamedAnswer, NamedAnswer]]) -> Iterator[AnswerDifference]:
+    for answer, other in pairs:
+        difference = divergence(answer.observation, other.observation, error_classes=False)
         if difference is not None:
-            return (AnswerDifference(older, other, difference.what),)
-    return ()
+            yield AnswerDifference(answer, other, difference.what)
+
+
+def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
+    return tuple(islice(_differences(_neighbours(answers)), 1))
 
 
 @dataclass(frozen=True)
@@ -291,7 +277,6 @@ class Discrepancy:
     """The shrunk case in the shape of its YAML, without expectations."""
     difference: AnswerDifference
     fully_shrunk: bool = True
-    """False if shrinking was interrupted."""
 
     @property
     def name(self) -> str:

@@ -26,11 +26,7 @@ class ModelCoverage:
 
 
 def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
-    """Predict a case and record what it covers.
-
-    Raises:
-        Unpredictable: the model does not know what the case does.
-    """
+    """Predict a case and record what it covers; Unpredictable if the model does not know what it does."""
     rules, results = rules_of(version), set[str]()
     functions = {name: value for name in catalogue() if callable(value := getattr(rules, name))}
     recording = {name: _recording(name, function, results) for name, function in functions.items()}
@@ -86,11 +82,7 @@ _A_ROUND = 12
 
 
 class Drawing:
-    """Generates cases of these families: the same ones for the same seed, as long as the same cases are remembered.
-
-    Raises:
-        WrongUsage: a family does not exist.
-    """
+    """Generates cases of families: the same for the same seed and remembered cases; WrongUsage if there is no such family."""
 
     def __init__(self, families: Sequence[str], seed: int) -> None:
         self._families = chosen(families)

@@ -10,9 +10,10 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.intervals import parse_interval
 from conformance.core.operations import GroupBy, Join, Operation, read_operation, read_pipeline
 from conformance.core.roles import Role
@@ -23,8 +24,8 @@ from conformance.language.printing import printed
 from conformance.language.source import InvalidCase
 from conformance.query.syntax import NotReadable, expression, window_call
 from conformance.query.syntax import written as sql_of
+from conformance.strategies.traces import rows_of
 
-Json: TypeAlias = Any
 Written: TypeAlias = dict[str, Json]
 Reduction: TypeAlias = Callable[[Written], Iterator[Written]]
 
@@ -42,7 +43,7 @@ Cost: TypeAlias = tuple[int, int, int, int, int, str]
 def cost(written: Written) -> Cost:
     """The size of a case to a reader: steps, rows, operations and settings, then the text."""
     text = printed({key: value for key, value in written.items() if key != "title"})
-    operations = sum(1 for _ in _operations(written))
+    operations = len([*_operations(written)])
     settings = len(written.get("conf", {})) + sum(written.get(key, usual) != usual for key, usual in _DEFAULTS.items())
     rows = sum(len(rows) + 1 for _, _, rows in arrivals(written))
     return len(written["steps"]), rows, operations, settings, len(text), text
@@ -53,8 +54,7 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
     size = len(steps)
     while size >= 1:
         for first in range(len(steps) - size, -1, -1):
-            left = [*steps[:first], *steps[first + size :]]
-            if left:
+            if left := [*steps[:first], *steps[first + size :]]:
                 yield _tidy({**written, "steps": left})
         size //= 2
 
@@ -64,7 +64,7 @@ def _merged_steps(written: Written) -> Iterator[Written]:
     for place, (step, other) in enumerate(pairwise(steps)):
         if "add" in step and "add" in other:
             names = dict.fromkeys([*step["add"], *other["add"]])
-            both = {name: [*_rows(step["add"].get(name, [])), *_rows(other["add"].get(name, []))] for name in names}
+            both = {name: [*rows_of(step["add"].get(name, [])), *rows_of(other["add"].get(name, []))] for name in names}
             yield {**written, "steps": [*steps[:place], {"add": both}, *steps[place + 2 :]]}
 
 
@@ -181,8 +181,7 @@ def _simpler_settings(written: Written) -> Iterator[Written]:
 
 def _simpler_steps(written: Written) -> Iterator[Written]:
     for number, step in enumerate(written["steps"]):
-        restart = step.get("restart")
-        if restart is None:
+        if (restart := step.get("restart")) is None:
             continue
         how = restart["how"] if isinstance(restart, Mapping) else restart
         if isinstance(restart, Mapping):
@@ -234,10 +233,8 @@ def _simpler_delays(written: Written) -> Iterator[Written]:
             times = [*_times(written)]
             behind = {at for at in times if any(abs(other - long - at) <= _NEAR_US for other in times)}
             if behind:
-                yield _with_times(
-                    changed,
-                    lambda at, behind=behind, by=long - short: at + by if at in behind else at,  # type: ignore[misc]
-                )
+                nearer = {at: at + long - short for at in behind}
+                yield _with_times(changed, lambda at, nearer=nearer: nearer.get(at, at))  # type: ignore[misc]
 
 
 def _with_delay(delay: str, other: str, operation: Operation) -> Operation:
@@ -295,13 +292,7 @@ def arrivals(written: Mapping[str, Json]) -> Iterator[tuple[Path, str, list[Json
             places.append((("steps", number, "restart", "add"), step["restart"]["add"]))
         for path, arrival in places:
             for name, arriving in arrival.items():
-                yield path, name, _rows(arriving)
-
-
-def _rows(arriving: Json) -> list[Json]:
-    if isinstance(arriving, Mapping):
-        return [row for partition in arriving["partitions"] for row in partition]
-    return list(arriving)
+                yield path, name, [*rows_of(arriving)]
 
 
 def _at(written: Written, path: Path) -> Json:
@@ -381,18 +372,16 @@ REDUCTIONS: tuple[Reduction, ...] = (
 """Each yields smaller cases of one kind; those with the largest gain come first."""
 
 
-Differs: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
+StillDiffers: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
 """For each case, whether it still shows the difference."""
 
 
 def shrunk(
-    written: Written, differs: Differs, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
+    written: Written, differs: StillDiffers, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
 ) -> Written:
-    """A case that no single reduction makes smaller without losing the difference.
+    """A case that no single reduction makes smaller without losing the difference, which ``smaller`` gets on the way.
 
-    Args:
-        at_once: how many cases to check at a time: as many as engines run in parallel.
-        smaller: called with each smaller case that shows the difference, so that nothing is lost on interruption.
+    ``at_once``: how many cases to check at a time: as many as engines run in parallel.
     """
     tried: set[str] = set()
 

@@ -34,14 +34,13 @@ from conformance.judging.verdict import (
     as_documented,
     compare_steps,
     error_differs,
-    judgement,
     lacks_the_feature,
     mismatching,
     mistake_of_the_author,
     no_answer,
     stale_entry,
     why_incoherent,
-    with_judgement,
+    with_findings,
 )
 
 Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
@@ -58,7 +57,7 @@ class CheckpointVerdict:
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""
     fails_anyway: bool = False
-    """Whether the query ends with an error also when the version that wrote the checkpoint resumes it."""
+    """Whether the query ends with an error also on the version that wrote the checkpoint."""
 
     @property
     def why(self) -> str:
@@ -90,20 +89,14 @@ def resumed_at(
     fails_anyway = restarted is not None and restarted.error is not None
     if seen.error is not None:
         outcome = _failed(seen.error, last)
-        if (
-            outcome == "refused"
-            and whole is not None
-            and whole.error is not None
-            and whole.error.name == seen.error.name
-        ):
+        if outcome == "refused" and whole is not None and whole.error and whole.error.name == seen.error.name:
             outcome = "fails later"
         return CheckpointVerdict(outcome, seen.error, batch=last, fails_anyway=fails_anyway)
     if restarted is None:
         if last is None:
             return CheckpointVerdict("no answer", reason="no micro-batch ran, so the state was not read")
         return CheckpointVerdict("resumed", batch=last)
-    other = (place for place in divergences(restarted, seen) if place.what in ("rows", "steps", "error"))
-    first = next(other, None)
+    first = next((place for place in divergences(restarted, seen) if place.what in ("rows", "steps", "error")), None)
     if first is None:
         return CheckpointVerdict("resumed", batch=last)
     # Of a query that fails where it was, any end is as good.
@@ -134,13 +127,9 @@ ROWS_CHANGED = "RowsChanged"
 
 
 class Restarted:
-    """What a sink has got when a query was restarted: from before the crash, and from after it.
+    """What a sink has got when a query was restarted: ``before`` the crash, and from the observations of each restart.
 
-    Args:
-        before: the micro-batches that were emitted before.
-        observations: of the restarted query; several if it was restarted several times.
-        first: the first micro-batch that counts, if the query writes a sink of Spark's own; then the rows are those that a reader finds
-            there in the end. None without such a sink.
+    ``first``: of a query with a sink of Spark's own, the first micro-batch that counts; then a reader of the sink finds the rows.
     """
 
     def __init__(self, before: Emitted, *observations: Observation, first: int | None = None) -> None:
@@ -152,12 +141,11 @@ class Restarted:
         for id, rows in _in_order(observations):
             changed |= {id} if emitted.get(id, rows) != rows else set()
             emitted[id] = again[id] = rows
-        found = observations[-1].steps[-1].written if self.error is None else None
-        self.in_a_sink = False
-        if first is not None and found is not None:
-            emitted = {each.id: _sorted(each.rows) for each in found if each.id >= first}
-            self.in_a_sink = True
+        written = observations[-1].steps[-1].written if self.error is None and first is not None else None
+        self.in_a_sink = written is not None
         """Whether ``emitted`` is what a reader finds in a sink."""
+        if first is not None and written is not None:
+            emitted = {batch.id: _sorted(batch.rows) for batch in written if batch.id >= first}
         self.emitted: Emitted = emitted
         self.again: Emitted = again
         self.changed = sorted(changed)
@@ -183,7 +171,9 @@ def judge_crash(restart: Restarted, references: Sequence[Reference]) -> Checkpoi
     if error is not None and error.name == ROWS_CHANGED:
         return CheckpointVerdict("other rows", error, error.message, last)
     # A query that was stopped after the crash says nothing about this one.
-    uninterrupted, *stopped = (each.emitted for each in references if each.stopped_after <= restart.before.keys())
+    uninterrupted, *stopped = (
+        reference.emitted for reference in references if reference.stopped_after <= restart.before.keys()
+    )
     different = _difference(restart, uninterrupted)
     if different is not None and restart.in_a_sink and _all_rows(restart.emitted) == _all_rows(uninterrupted):
         text = f"the sink has each row once, some in another micro-batch than without a crash: {different[1]}"
@@ -193,11 +183,8 @@ def judge_crash(restart: Restarted, references: Sequence[Reference]) -> Checkpoi
         return CheckpointVerdict("other rows", error, different[1], different[0])
     if error is not None:
         return CheckpointVerdict(_failed(error, last), error, batch=last)
-    return CheckpointVerdict(
-        "resumed",
-        difference=f"as after a stop between two micro-batches: {different[1]}" if different is not None else "",
-        batch=last,
-    )
+    text = f"as after a stop between two micro-batches: {different[1]}" if different is not None else ""
+    return CheckpointVerdict("resumed", difference=text, batch=last)
 
 
 _ACCIDENTS = frozenset(
@@ -229,7 +216,7 @@ def is_named(error: ErrorSeen) -> bool:
 
 
 def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | None:
-    """The first micro-batch whose rows are other than those of the reference, and how; None if there is none."""
+    """The first micro-batch with other rows than the reference, and how they differ."""
     if restart.changed:
         id = restart.changed[0]
         return id, f"micro-batch {id} emitted other rows when it ran again: {_rows(restart, reference, id)}"
@@ -325,10 +312,7 @@ def judge_upgrade(
 ) -> Verdict:
     """Judge what two engines did with a case, one before the cut and the other from there on.
 
-    Never raises for what an engine did.
-
-    Args:
-        with_workaround: the same with the setting that the case documents as the workaround.
+    Never raises for what an engine did. ``with_workaround``: the same with the setting that the case documents as the workaround.
     """
     case = handoff.case
     if (verdict := not_applicable(handoff, pair)) is not None:
@@ -376,7 +360,7 @@ def _judged(verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, obs
         stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
     if entry is not None:
         wanted = _changed(wanted, entry, handoff)
-    return with_judgement(verdict, judgement(case, observation, compared(wanted), stale), entry)
+    return with_findings(verdict, case, observation, compared(wanted), stale, entry)
 
 
 def _outcome(
@@ -399,8 +383,7 @@ def _outcome(
 def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome:
     """Return what becomes of a checkpoint according to its case, of which no version lacks a feature."""
     case, cut = handoff.case, handoff.cut
-    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
-    if entry is None:
+    if (entry := case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)) is None:
         return "resumed"
     if entry.error is not None:
         return "refused"
@@ -449,8 +432,7 @@ def _with_workaround(
 def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
     """What each step must show: before the cut as on the first version, then as on the second.
 
-    If the second would have ended with an error before the cut, it ends with that error when it resumes. If it lacks a feature, it
-    must do as the first.
+    An error that would have ended the second before the cut ends it when it resumes. If it lacks a feature, it must do as the first.
     """
     origin, to = expected(handoff.case, pair.origin), expected(handoff.case, pair.to)
     assert isinstance(origin, Steps)
@@ -483,10 +465,8 @@ def _judge_refusal(
         stale = stale_entry(case, entry, str(pair), f"refused, {entry.because}", saw)
         return replace(violates, findings=(stale,))
     ran = resumed_at(cut, observation).batch is not None
-    refused = not ran and not tuple(mismatching(entry.error, verdict.error))
-    if refused:
+    if not ran and not tuple(mismatching(entry.error, verdict.error)):
         return replace(verdict, status=as_documented(entry), differs=entry)
     if mistake := mistake_of_the_author(observation.steps[-1]):
         return replace(verdict, notes=mistake)
-    wrong = error_differs(case, observation.steps[-1], entry.error)
-    return replace(violates, findings=(wrong,))
+    return replace(violates, findings=(error_differs(case, observation.steps[-1], entry.error),))

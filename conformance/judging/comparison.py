@@ -87,14 +87,7 @@ class Divergence:
 def divergence(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Divergence | None:
-    """The first place where two answers differ; None if they are equivalent.
-
-    Args:
-        a, b: answers to the same case.
-        upto: the last step to compare; None for all.
-        instants: whether watermarks are compared.
-        error_classes: whether errors are compared by their class too.
-    """
+    """The first place where two answers differ, None if they are equivalent; see `divergences`."""
     return next(divergences(a, b, upto=upto, instants=instants, error_classes=error_classes), None)
 
 
@@ -107,11 +100,18 @@ def equivalent(
 def divergences(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Iterator[Divergence]:
+    """Yield every place where two answers to one case differ.
+
+    Args:
+        upto: the last step to compare; None for all.
+        instants: whether watermarks are compared.
+        error_classes: whether errors are compared by their class too.
+    """
     steps = [[step for step in answer.steps if upto is None or step.number <= upto] for answer in (a, b)]
-    for one, other in zip(*steps, strict=False):
-        behaviours = [step.behaviour if instants else step.behaviour.without_instants() for step in (one, other)]
-        schemas = OutputSchema.of(a.columns_of(one)), OutputSchema.of(b.columns_of(other))
-        yield from _of_steps(one.number, behaviours[0], behaviours[1], schemas, error_classes=error_classes)
+    for step, other in zip(*steps, strict=False):
+        one, two = (seen.behaviour if instants else seen.behaviour.without_instants() for seen in (step, other))
+        schemas = OutputSchema.of(a.columns_of(step)), OutputSchema.of(b.columns_of(other))
+        yield from _of_steps(step.number, one, two, schemas, error_classes=error_classes)
     if len(steps[0]) != len(steps[1]):
         yield Divergence(min(map(len, steps)) + 1, None, "steps", len(steps[0]), len(steps[1]))
 
@@ -282,12 +282,8 @@ class BehaviourChange:
     what: str
     """A sentence about the later version."""
     where: Divergence
-    """The first difference."""
     met_by_running_queries: bool
-    """Whether a query that runs on the earlier version can meet the change.
-
-    It cannot if the earlier version never ran the query, or failed on it and the later one only fails otherwise.
-    """
+    """False if the earlier version never ran the query, or failed on it and the later one only fails otherwise."""
 
 
 def behaviour_change(before: Answer, after: Answer, where: Divergence) -> BehaviourChange:
@@ -352,8 +348,7 @@ def contrast(own: Answer, other: Answer, name: str) -> str:
 
 
 def _outcome(observation: Observation, answer: Answer) -> str:
-    error = observation.error
-    if error is None:
+    if (error := observation.error) is None:
         return "runs"
     if _is_absent(answer):
         return f"uses a feature that is not available ({error.title})"

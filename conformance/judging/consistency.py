@@ -32,13 +32,13 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
         for batch in step.batches:
             place = FindingLocation.of_step(case, step.number, (batch.id,))
             committed = before.next_watermark if before is not None and batch.id == before.id + 1 else None
-            witnesses: tuple[tuple[Witness, int | None], ...] = (
-                ("progress", batch.watermark),
-                ("commit log of the batch before", committed),
-            )
-            for witness, said in witnesses:
-                if said not in (None, batch.logged):
-                    expected, observed = show_ms(batch.logged), show_ms(said)
+            witnesses: dict[Witness, int | None] = {
+                "progress": batch.watermark,
+                "commit log of the batch before": committed,
+            }
+            for witness, watermark in witnesses.items():
+                if watermark not in (None, batch.logged):
+                    expected, observed = show_ms(batch.logged), show_ms(watermark)
                     yield WitnessesDisagree(place=place, expected=expected, observed=observed, witness=witness)
             before = batch
 
@@ -65,10 +65,7 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
 
 
 def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:
-    """Every micro-batch that emitted different rows before a kill and when it ran again.
-
-    If the restart changes the query or a setting, the expectations of the case apply instead.
-    """
+    """Yield micro-batches that emitted other rows before a kill than again, if the restart changes neither query nor setting."""
     for step in observation.steps:
         action = case.steps[step.number - 1].action
         if step.interrupted is None or not isinstance(action, Restart) or action.change.model_fields_set:
@@ -110,9 +107,9 @@ def why_unread(case: Case, observation: Observation) -> str | None:
 
 def _reason(case: Case, step: int, stream: str, others: list[str]) -> str:
     instead = f"; it reads {', '.join(others)} instead" if others else ""
-    advice = ""
-    if any(case.calls()):
-        advice = ". The function that `call` names must build on the DataFrame that it is given"
+    advice = (
+        ". The function that `call` names must build on the DataFrame that it is given" if any(case.calls()) else ""
+    )
     return f"step {step} places rows on the stream {stream!r}, but no micro-batch of the query has it as a source{instead}{advice}"
 
 

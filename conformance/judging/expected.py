@@ -61,7 +61,6 @@ class Steps:
     steps: tuple[ExpectedStep, ...]
     """A step after the last of them must only not fail."""
     differs: Differs | None = None
-    """The entry that covers this version."""
 
     def of(self, number: int) -> ExpectedStep | None:
         """The expectation of a step by its number; None if the step must only not fail."""
@@ -74,8 +73,7 @@ Expected: TypeAlias = NotApplicable | Unsupported | Steps
 def expected(case: Case, version: SparkVersion) -> Expected:
     if case.spark is not None and version not in case.spark:
         return NotApplicable(case.spark)
-    entry = case.differs_on(version)
-    if entry is None:
+    if (entry := case.differs_on(version)) is None:
         return as_newest(case)
     if entry.unsupported is not None:
         return Unsupported(entry.unsupported, entry)
@@ -98,18 +96,15 @@ def as_newest(case: Case) -> Steps:
 
 
 def expects_nothing_yet(case: Case) -> bool:
-    """Whether the author has claimed nothing: no step has an ``expect``, and no key says for which behaviour or version that is right.
-
-    Such a case is one to start from, as ``conformance new`` writes it.
-    """
+    """Whether no step has an ``expect`` and no key says what is right: a case to start from, as ``conformance new`` writes it."""
     claims = case.behaviour or case.differs or case.mirrors or case.spark or "strength" in case.model_fields_set
     return not claims and all(step.expect is None for step in case.steps)
 
 
 def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
-    """The steps up to the first that expects an error. The case ends there; later steps are for other versions.
+    """The steps up to the first that expects an error and nothing else: later steps are for other versions.
 
-    A step that expects an error is checked for nothing else; in every other step, any error fails.
+    In every other step, any error fails.
     """
     settled = []
     for step in steps:
@@ -120,7 +115,7 @@ def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
 
 
 def _written(step: Step, case: Case) -> ExpectedStep:
-    """The step as written in the case; its rows are taken from ``batches`` if only those have rows."""
+    """The step as written; its rows are those of ``batches`` if only these have rows."""
     expectation = step.expect or Expectation()
     of_step = ExpectedStep(step, expectation, _given(expectation) | {"rows"})
     if expectation.batches is not None and "rows" not in expectation.model_fields_set:
@@ -134,7 +129,8 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
     Replacing ``rows`` (``dropped``, ``state``) removes the same key of batches that are not replaced. Replacing ``batches`` that all
     have rows (drops, state) replaces those of the step.
     """
-    removed = frozenset(_field(key) for key in change.unchecked)
+    fields = {field.alias: name for name, field in Expectation.model_fields.items()}
+    removed = frozenset(fields.get(key, key) for key in change.unchecked)
     given = change.model_fields_set & Expectation.model_fields.keys()
     expectation = written.expectation.model_copy(update={key: getattr(change, key) for key in given})
     changed = replace(
@@ -178,8 +174,7 @@ def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...]
 
 
 def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
-    batches = step.expectation.batches
-    if batches is None:
+    if (batches := step.expectation.batches) is None:
         return step
     kept = tuple(
         ExpectedBatch(**{name: getattr(batch, name) for name in batch.model_fields_set - {key}}) for batch in batches
@@ -190,7 +185,3 @@ def _without_in_batches(step: ExpectedStep, key: str) -> ExpectedStep:
 
 def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
     return all(key in batch.model_fields_set for batch in batches)
-
-
-def _field(key: str) -> str:
-    return next((name for name, field in Expectation.model_fields.items() if key in (name, field.alias)), key)

@@ -100,24 +100,17 @@ class RowsDiffer(_Finding):
         differing = list(self._differing())
         agreeing = [("  ", row, "") for row in sorted(self.common, key=_order)]
         shown = differing[:ROWS_THAT_DIFFER] + agreeing[:ROWS_THAT_AGREE]
-        table = [
-            ("  ", [*self.columns], ""),
-            *((sign, [cell(v) for v in row], word) for sign, row, word in shown),
-        ]
+        table = [("  ", [*self.columns], ""), *((sign, [*map(cell, row)], word) for sign, row, word in shown)]
         yield from (INDENT + line for line in _aligned(table, _numeric([row for _, row, _ in shown])))
         hidden = differing[ROWS_THAT_DIFFER:]
         for sign, words in ((MISSING, "expected, not emitted"), (EXTRA, "emitted, not expected")):
-            count = sum(1 for line in hidden if line[0] == sign)
-            if count:
+            if count := sum(1 for line in hidden if line[0] == sign):
                 yield f"{INDENT}… {count} more {words}"
         if len(agreeing) > ROWS_THAT_AGREE:
             yield f"{INDENT}… {len(agreeing) - ROWS_THAT_AGREE} more as expected"
 
     def _differing(self) -> Iterator[tuple[str, Cells, str]]:
-        """Sign, row and words of the rows that differ: each missing row, followed by its most similar extra row, if any.
-
-        The most similar row is the one with the most equal cells.
-        """
+        """Sign, row and words of each missing row, then of the extra row with the most equal cells; at last the other extra rows."""
         extra = sorted(self.extra, key=lambda row: _order(row.cells))
         pairing = len(self.missing) * len(extra) <= MOST_PAIRS
         for missing in sorted(self.missing, key=_order):
@@ -296,9 +289,7 @@ def cell(value: Json) -> str:
 
 
 def _plain(text: str) -> bool:
-    if not text or text != text.strip() or text in ("null", "true", "false"):
-        return False
-    if any(char in text for char in '|[]{},"\n\t'):
+    if not text or text != text.strip() or text in ("null", "true", "false") or {*'|[]{},"\n\t'} & {*text}:
         return False
     try:
         float(text)
@@ -310,11 +301,7 @@ def _plain(text: str) -> bool:
 def _order(row: Cells) -> tuple[tuple[int, float, str], ...]:
     """Rows by their cells: null first, then numbers by value, then text."""
     return tuple(
-        (0, 0.0, "")
-        if value is None
-        else (1, float(value), "")
-        if isinstance(value, (int, float))
-        else (2, 0.0, cell(value))
+        (1, float(value), "") if isinstance(value, (int, float)) else (0 if value is None else 2, 0.0, cell(value))
         for value in row
     )
 
@@ -325,13 +312,8 @@ def _shared(row: Cells, other: Cells) -> int:
 
 def _numeric(rows: list[Cells]) -> set[int]:
     width = max((len(row) for row in rows), default=0)
-    columns = ([row[at] for row in rows if at < len(row)] for at in range(width))
-    return {
-        at
-        for at, values in enumerate(columns)
-        if any(value is not None for value in values)
-        and all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
-    }
+    columns = ([row[at] for row in rows if at < len(row) and row[at] is not None] for at in range(width))
+    return {at for at, values in enumerate(columns) if values and {*map(type, values)} <= {int, float}}
 
 
 def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iterator[str]:

@@ -67,11 +67,7 @@ class OutputSchema:
         return tuple(f"{column.name}: {column.type}" for column in self.columns)
 
     def expected_row(self, row: Row) -> tuple[Json, ...]:
-        """The values of an expected row, in the order of the columns.
-
-        Raises:
-            NotARow: it has the wrong width or column names, or a value does not match the type of its column.
-        """
+        """The values of an expected row in the order of the columns; NotARow for another width, other columns or wrong types."""
         values = self._in_order(row)
         for column, value, type_ in zip(self.columns, values, self.types, strict=True):
             try:
@@ -85,28 +81,22 @@ class OutputSchema:
             if len(row) != len(self.columns):
                 raise NotARow(row, f"it has {counted(len(row), 'value')} for {counted(len(self.columns), 'column')}")
             return tuple(row)
-        unknown = [name for name in row if name not in self.names]
-        if unknown:
+        if unknown := [name for name in row if name not in self.names]:
             raise NotARow(row, f"there is no column {unknown[0]}")
-        absent = [name for name in self.names if name not in row]
-        if absent:
+        if absent := [name for name in self.names if name not in row]:
             raise NotARow(row, f"column {absent[0]} is missing")
         if len(set(self.names)) < len(self.names):
             raise NotARow(row, "the query has several columns of the same name; write the row as a list")
         return tuple(row[name] for name in self.names)
 
     def comparable(self, values: tuple[Json, ...]) -> Comparable:
-        """The row as a hashable value, equal for every way to write the same row.
-
-        A row that does not match its own columns is compared as JSON, so it equals no expected row.
-        """
+        """The row as a hashable value, equal for every way to write it; as JSON if it does not match its own columns."""
         try:
             return tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
         except ValueError:
             return ("does not match the columns", json.dumps(values, default=str))
 
     def as_written(self, values: tuple[Json, ...]) -> Cells:
-        """The row in the notation of the case language."""
         if len(values) != len(self.types):
             return values
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))
@@ -115,11 +105,7 @@ class OutputSchema:
 def difference(
     expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema
 ) -> tuple[tuple[Cells, ...], tuple[ExtraRow, ...], tuple[Cells, ...]]:
-    """The rows that these micro-batches do not emit, those that they emit in addition, and those that they emit as expected.
-
-    Raises:
-        NotARow: an expected row does not match the columns.
-    """
+    """The rows that these micro-batches lack, have in addition, and have as expected; NotARow if an expected one does not fit."""
     wanted = [schema.expected_row(row) for row in expected]
     outstanding = Counter(schema.comparable(row) for row in wanted)
     common: list[Cells] = []
@@ -156,8 +142,8 @@ def as_written(value: Json, type_: DataType) -> Json:
             return [as_written(item, type_.elements[0]) for item in value]
         if type_.name == "map":
             pairs = value.items() if isinstance(value, Mapping) else value
-            items = [(as_written(key, type_.elements[0]), as_written(of, type_.elements[1])) for key, of in pairs]
-            return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
+            items = [(as_written(key, type_.elements[0]), as_written(item, type_.elements[1])) for key, item in pairs]
+            return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [*map(list, items)]
         plain = canonical(value, type_)
         if isinstance(plain, Decimal):
             return to_json_number(plain)
@@ -175,7 +161,6 @@ def _type(text: str) -> DataType:
 
 NO_METRIC = "no such metric"
 NO_PATH = "no such path"
-NO_BATCH = "no micro-batch has run"
 
 
 def needs_progress(finding: Finding) -> bool:
@@ -223,11 +208,7 @@ class SeenStep:
 
 
 def compare(step: SeenStep) -> Iterator[Finding | str]:
-    """Everything in this step that is not as expected, and notes on what could not be compared.
-
-    Raises:
-        PlanNotTaken: the expectation has a plan and the observation does not.
-    """
+    """Yield what is not as expected, and notes on what could not be compared; PlanNotTaken if the plan was not observed."""
     for key, check in CHECKS.items():
         if key in step.expected.checked:
             yield from check(step)
@@ -315,10 +296,7 @@ def _dropped(step: SeenStep) -> Iterator[Finding | str]:
 def _compare_dropped(
     wanted: int | tuple[int, ...] | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding | str]:
-    """The sum over the batches, for a list that of each operator.
-
-    ``null`` means that the metric must not exist; old versions lack it (SPARK-24634).
-    """
+    """The sum over the batches, for a list that of each operator; ``null``: no such metric, as in old versions (SPARK-24634)."""
     lacking = metrics.missing(metrics.DROPPED, step.version)
     counted = [batch.dropped for batch in batches if batch.dropped is not None]
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
@@ -335,10 +313,9 @@ def _compare_dropped(
 
 def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json:
     """Late rows dropped by each operator in all batches; by each batch if their operators differ. Zeros if there is no batch."""
-    counts = [batch.dropped_by_operator for batch in batches]
-    if any(count is None for count in counts):
+    known = [batch.dropped_by_operator for batch in batches if batch.dropped_by_operator is not None]
+    if len(known) < len(batches):
         return NO_METRIC
-    known = [count for count in counts if count is not None]
     if len({len(count) for count in known}) > 1:
         return [list(count) for count in known]
     return list(map(sum, zip(*known, strict=True))) if known else [0] * operators
@@ -358,8 +335,8 @@ def _compare_state(
     if isinstance(wanted, tuple):
         yield from _unequal(place, "state", list(wanted), list(held))
     elif wanted != sum(held):
-        each = f"per operator: {list(held)}" if len(held) > 1 else None
-        yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
+        by_operator = f"per operator: {list(held)}" if len(held) > 1 else None
+        yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=by_operator)
 
 
 def _event_time(step: SeenStep) -> Iterator[Finding | str]:
@@ -383,19 +360,16 @@ def _progress(step: SeenStep) -> Iterator[Finding | str]:
     """Dotted paths into the progress of the last micro-batch that ran; ``null`` means that a path must not exist."""
     for path, wanted in (step.expected.expectation.progress or {}).items():
         if step.last_batch is None:
-            yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
+            observed = "no micro-batch has run"
+            yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=observed)
             continue
         exists, value = _look_up(step.last_batch.progress, path)
         lacking = None if exists else metrics.missing(path, step.version)
         if lacking is not None and wanted is not None:
             yield f"progress.{path} is not compared: {lacking}"
         elif not same_json(wanted, value) or (not exists and wanted is not None):
-            yield ValueDiffers(
-                place=step.at(step.last_batch),
-                aspect=f"progress.{path}",
-                expected=wanted,
-                observed=value if exists else NO_PATH,
-            )
+            place, observed = step.at(step.last_batch), value if exists else NO_PATH
+            yield ValueDiffers(place=place, aspect=f"progress.{path}", expected=wanted, observed=observed)
 
 
 def _plan(step: SeenStep) -> Iterator[Finding | str]:

@@ -50,22 +50,24 @@ class StepResults:
         return not self.findings and self.broken is None
 
 
-@dataclass(frozen=True)
-class Judgement:
-    failure: Literal["violates", "broken"] | None
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-
-
-def judgement(case: Case, observation: Observation, results: StepResults, stale: Sequence[StaleEntry]) -> Judgement:
-    """The findings of the steps, of the whole observation and of stale entries together, and what they amount to."""
+def with_findings(
+    verdict: Verdict,
+    case: Case,
+    observation: Observation,
+    results: StepResults,
+    stale: Sequence[StaleEntry],
+    entry: Documented | None,
+) -> Verdict:
+    """Complete a verdict by the findings of steps, the whole observation and stale entries; ``entry`` covers the cell."""
     if results.broken is not None:
-        return Judgement("broken", results.findings, (results.broken, *results.notes))
+        notes = (results.broken, *results.notes)
+        return replace(verdict, status="broken", findings=results.findings, notes=notes, differs=None)
     witnesses = (disagreements, state_disagreements, lost_or_doubled)
     wrong = (*results.findings, *(finding for compared in witnesses for finding in compared(case, observation)))
     # Findings about the same step and micro-batches stand together.
     findings = (*stale, *sorted(wrong, key=lambda finding: (finding.place.step or 0, finding.place.batches)))
-    return Judgement("violates" if findings else None, findings, results.notes)
+    status: Status = "violates" if findings else as_documented(entry)
+    return replace(verdict, status=status, findings=findings, notes=results.notes, differs=entry)
 
 
 def why_incoherent(case: Case, observation: Observation) -> str | None:
@@ -85,14 +87,7 @@ def why_incoherent(case: Case, observation: Observation) -> str | None:
 def compare_steps(
     wanted: Steps, case: Case, observation: Observation, version_of: Callable[[int], SparkVersion]
 ) -> StepResults:
-    """Compare each step with what is expected of it, up to the one that ends the case.
-
-    Args:
-        version_of: the version that ran the step of this number.
-
-    Raises:
-        PatternTooSlow: a pattern of the case was not searched to the end.
-    """
+    """Compare the steps up to the one that ends the case; ``version_of``: what ran a step. Raises PatternTooSlow."""
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
@@ -129,10 +124,7 @@ def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> It
 
 
 def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
-    """What the code of the case's author did wrong, and the evidence, if that ended the step; empty if it did not.
-
-    Unless the case expects it, it says nothing about Spark.
-    """
+    """What code of the case's author did wrong to end the step, and the evidence: it says nothing about Spark. Else empty."""
     own = seen.error.own_code if seen.error is not None else None
     return own.lines() if own is not None else ()
 
@@ -140,7 +132,6 @@ def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
 def error_differs(
     case: Case, seen: StepSeen, wanted: ExpectedError | None, *, unreached: tuple[int, ...] = ()
 ) -> ErrorDiffers:
-    """The finding on a step whose error, or lack of one, is not as expected."""
     mismatches = tuple(mismatching(wanted, seen.error)) if wanted is not None and seen.error is not None else ()
     place = FindingLocation.of_step(case, seen.number, tuple(batch.id for batch in seen.batches))
     stated = wanted and ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)
@@ -176,18 +167,13 @@ def stale_entry(case: Case, entry: Documented, spark: str, documented: str, obse
     aspect: Section
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
     number = next(at for at, other in enumerate(entries, 1) if other is entry)
-    link = ticket(entry.link, entry.introduced_by, bug=entry.bug)
-    return StaleEntry(
-        aspect=aspect,
-        place=FindingLocation(file=case.file, line=case.lines.get(f"{aspect}.{number}"), step=None),
-        spark=spark,
-        expected=f"{documented}{link}",
-        observed=observed,
-    )
+    place = FindingLocation(file=case.file, line=case.lines.get(f"{aspect}.{number}"), step=None)
+    expected = f"{documented}{ticket(entry.link, entry.introduced_by, bug=entry.bug)}"
+    return StaleEntry(aspect=aspect, place=place, spark=spark, expected=expected, observed=observed)
 
 
 def _classes_in(message: str) -> Iterator[str]:
-    """Simple and qualified names of the classes in a message, and the error conditions that it gives in brackets.
+    """Yield the simple and qualified names of the classes in a message, and the error conditions in brackets.
 
     Errors inside ``foreachBatch`` arrive as text only. One pattern for qualified names would take quadratic time on hostile text.
     """
@@ -311,14 +297,7 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
     if entry is not None and _is_stale(wanted, newest, results, compared(newest)):
         saw = "this version behaves as the case says, without the bug" if entry.bug else AS_THE_NEWEST
         stale = (stale_entry(case, entry, str(entry.spark), entry.because or "it behaves otherwise", saw),)
-    return with_judgement(verdict, judgement(case, observation, results, stale), entry)
-
-
-def with_judgement(verdict: Verdict, result: Judgement, entry: Documented | None) -> Verdict:
-    """Complete a verdict by what findings amount to; an entry of the case may cover the cell."""
-    status: Status = result.failure or as_documented(entry)
-    documented = None if status == "broken" else entry
-    return replace(verdict, status=status, findings=result.findings, notes=result.notes, differs=documented)
+    return with_findings(verdict, case, observation, results, stale, entry)
 
 
 def as_documented(entry: Documented | None) -> Status:
@@ -348,12 +327,9 @@ def no_answer(
 
 
 def combine(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from repeated runs of the same cell: ``flaky`` if their behaviours disagree.
+    """One verdict from repeated runs of a cell; ``flaky`` if behaviours disagree, ValueError for no runs or several cells.
 
-    A ``broken`` run showed no behaviour. Unless the others disagree, it makes the cell ``broken``: what it would have shown is unknown.
-
-    Raises:
-        ValueError: there are none, or they are of several cells.
+    Unless the others disagree, a ``broken`` run makes the cell ``broken``: what it would have shown is unknown.
     """
     if not verdicts:
         raise ValueError("no verdicts to combine")
@@ -372,8 +348,7 @@ def combine(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _seen_instead(observation: Observation, by_newest: StepResults) -> str:
     """What happened although the case says that the version does not support it."""
-    error = observation.steps[-1].error
-    if error is not None:
+    if (error := observation.steps[-1].error) is not None:
         return f"the query started and then failed: {' < '.join(error.classes)} at {error.stage}"
     return "the case runs here, and " + (AS_THE_NEWEST if by_newest.clean else "not as it should on the newest")
 

@@ -98,8 +98,7 @@ def with_folders(own_code: OwnCode | None, folders: Sequence[Path]) -> OwnCode |
 
 def run_on(engines: Engines, case: Case, target: Target) -> CaseResult:
     """Run a case and judge what the engine did; a case that is not about the version does not run."""
-    outside = not_applicable(case, target.version)
-    if outside is not None:
+    if (outside := not_applicable(case, target.version)) is not None:
         return CaseResult(outside, None)
     run = engines.run(case, target)
     return CaseResult(JudgeCases().verdict(run), next(iter(run.observations), None))
@@ -127,10 +126,7 @@ class RecordedCase:
     file: Path
 
     def read(self, written: Mapping[str, Json]) -> Case:
-        """The recorded case.
-
-        Args:
-            written: the case that the test builds now, structured like its YAML.
+        """The recorded case, of what the test builds now, ``written`` like YAML.
 
         Raises:
             NotRecorded: there is no file, or its streams, query or steps are not those of the test.
@@ -139,8 +135,7 @@ class RecordedCase:
         if not self.file.is_file():
             raise NotRecorded(f"{self.file} does not exist: {UPDATE}")
         report = Report(self.file)
-        node = read_yaml(self.file, report)
-        if node is None:
+        if (node := read_yaml(self.file, report)) is None:
             raise InvalidCase(report.problems)
         if _asked(node.plain()) != _asked(written):
             raise NotRecorded(f"the test is not the one that {self.file} has recorded: {UPDATE}")

@@ -23,15 +23,15 @@ _TITLES = {
 
 
 def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Iterator[str]:
-    """What no micro-batch made a stateful operator of the last query do, with what to add to the sample, a sentence each.
+    """Yield what no micro-batch made a stateful operator of the last query do, and what to add to the sample.
 
     Args:
-        plan: of the query, extended; empty if none was told.
+        plan: extended; empty if unknown.
         digests: whether the observation has digests of rows, which do not tell of rows without a match.
     """
-    every = [batch for step in seen.steps for batch in step.batches]
-    has_watermark = any(batch.watermark for batch in every)
-    batches = [batch for batch in every if batch.progress.get("stateOperators")]
+    all_batches = [batch for step in seen.steps for batch in step.batches]
+    has_watermark = any(batch.watermark for batch in all_batches)
+    batches = [batch for batch in all_batches if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
     batches = [batch for batch in batches if len(batch.state) == operators]
     query = read_plan(plan)
@@ -40,9 +40,9 @@ def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Itera
         progress = [batch.progress["stateOperators"][place] for batch in batches]
         name = str(progress[-1].get("operatorName", ""))
         operator = _TITLES.get(name, f"the operator {name}" if name else f"stateful operator {place}")
-        rows = [int(each["numRowsTotal"]) for each in progress]
+        rows = [int(counts["numRowsTotal"]) for counts in progress]
         removed = any(later < earlier for earlier, later in pairwise(rows))
-        removed = removed or any(int(each.get("numRowsRemoved") or 0) for each in progress)
+        removed = removed or any(int(counts.get("numRowsRemoved") or 0) for counts in progress)
         if not any(rows):
             yield f"{operator} never had a row in its state: add rows that reach it"
         elif has_watermark and not removed:
@@ -51,20 +51,17 @@ def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Itera
                 "watermark, or the watermark has not passed them"
             )
         # Old versions do not count the rows that they drop.
-        dropped = [each.get(DROPPED_ROWS) for each in progress]
+        dropped = [counts.get(DROPPED_ROWS) for counts in progress]
         if has_watermark and None not in dropped and not any(dropped):
             yield f"{operator} never dropped a late row: it took none that reached it for late; add one"
-        duplicates = [each.get("customMetrics", {}).get("numDroppedDuplicateRows") for each in progress]
+        duplicates = [counts.get("customMetrics", {}).get("numDroppedDuplicateRows") for counts in progress]
         if None not in duplicates and not any(duplicates):
             yield f"{operator} never dropped a duplicate: none arrived while its key was in the state; add one"
         if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
             yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
     outer = any(join.stateful and join.kind.endswith("Outer") for join in query.joins)
-    if (
-        outer
-        and not digests
-        and not any(None in row or batch.kind == "no-data" for batch in every for row in batch.rows)
-    ):
+    unmatched = any(None in row or batch.kind == "no-data" for batch in all_batches for row in batch.rows)
+    if outer and not digests and not unmatched:
         yield "the outer join was never seen to emit a row without a match: add a row that has none"
 
 

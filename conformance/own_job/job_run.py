@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
 from conformance.core.case import Case, Expectation, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
-from conformance.core.operations import OutputMode
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
@@ -27,8 +25,8 @@ from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
     FAR_AHEAD_COMES,
-    Arrival,
     Sample,
+    SampleArrival,
     arrivals,
     too_many_for_a_case,
 )
@@ -47,8 +45,8 @@ from reports.results.status import Statement
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one cell: a run, or why there was none."""
+class CellAnswer:
+    """The run of a cell, or why there is none."""
 
     task: CellTask
     run: CellRun | None
@@ -67,26 +65,26 @@ class Outcome:
         """Says why there is no answer; None if there is one."""
         return self.run.failure if self.run is not None else self.unsupported
 
-    def as_far_as(self, case: Case) -> Outcome:
-        """The outcome without what happened after the last step of this case."""
+    def as_far_as(self, case: Case) -> CellAnswer:
+        """The answer without what happened after the last step of this case."""
         task = replace(self.task, case=case)
         if self.run is None:
             return replace(self, task=task)
-        seen = (
-            each.model_copy(update={"case": case.id, "steps": each.steps[: len(case.steps)]})
-            for each in self.run.observations
+        observations = (
+            observation.model_copy(update={"case": case.id, "steps": observation.steps[: len(case.steps)]})
+            for observation in self.run.observations
         )
-        return replace(self, task=task, run=replace(self.run, task=task, observations=tuple(seen)))
+        return replace(self, task=task, run=replace(self.run, task=task, observations=tuple(observations)))
 
 
-class KeepOutcomes:
-    """The judge of a plan whose outcomes are compared with each other only when all are there: it judges nothing."""
+class KeepAnswers:
+    """The judge of a plan whose answers are compared with each other only when all are there: it judges nothing."""
 
-    def without_run(self, task: CellTask, lacking: str | None) -> Outcome | None:
-        return Outcome(task, None, lacking) if lacking is not None else None
+    def without_run(self, task: CellTask, lacking: str | None) -> CellAnswer | None:
+        return CellAnswer(task, None, lacking) if lacking is not None else None
 
-    def verdict(self, run: CellRun) -> Outcome:
-        return Outcome(run.task, run)
+    def verdict(self, run: CellRun) -> CellAnswer:
+        return CellAnswer(run.task, run)
 
 
 @dataclass(frozen=True)
@@ -96,12 +94,11 @@ class JobRun:
     case: Case
     before: Target
     after: Target
-    outcomes: tuple[Outcome, ...]
+    answers: tuple[CellAnswer, ...]
     engines: tuple[TargetRecord, ...]
     """The records of both targets, as their engines introduced themselves if they started."""
     started: datetime
     conf: Mapping[str, str]
-    """The settings of the engines."""
     files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     """The files of `rows_in_files`; with any, the engines answer with digests."""
 
@@ -111,18 +108,14 @@ class JobRun:
         case: Case,
         before: Target,
         after: Target,
-        options: EngineUse,
+        use: EngineUse,
         files: Mapping[int, Mapping[str, str]] | None = None,
     ) -> JobRun:
-        """A run of which nothing is known yet."""
-        engines = tuple(unseen(target, options.runtime.runtime) for target in (before, after))
-        return cls(case, before, after, (), engines, datetime.now(UTC), options.runtime.conf, files or {})
+        engines = tuple(unseen(target, use.runtime.runtime) for target in (before, after))
+        return cls(case, before, after, (), engines, datetime.now(UTC), use.runtime.conf, files or {})
 
     def whole(self, target: Target, keep: Sequence[int] = ()) -> CellTask:
-        """The whole case on one version, which is asked for the plan of the first step; Connect tells none.
-
-        ``keep``: the steps before which it keeps its checkpoint.
-        """
+        """The whole case on one version, which tells the plan of the first step except through Connect; ``keep``: as in `CellTask`."""
         case = self.case
         if not target.through_connect:
             # The engine tells the plan of a step that expects something of it.
@@ -130,30 +123,35 @@ class JobRun:
             case = case.model_copy(update={"steps": (first, *case.steps[1:])})
         return CellTask(case, (target,), keep=tuple(keep), files=self.files)
 
-    def on(self, target: Target) -> Outcome:
+    def on(self, target: Target) -> CellAnswer:
         """What one version did with the whole case, however often it ran it."""
-        first, *again = (each for each in self.outcomes if each.task.cut is None and each.task.target == target)
+        first, *again = (answer for answer in self.wholes if answer.task.target == target)
         if first.run is None or not again:
             return first
-        runs = [first.run, *(each.run for each in again if each.run is not None)]
+        runs = [first.run, *(answer.run for answer in again if answer.run is not None)]
         failure = next((run.failure for run in runs if run.failure is not None), None)
-        seen = tuple(seen for run in runs for seen in run.observations)
-        return replace(first, run=replace(first.run, observations=seen, failure=failure))
+        observations = tuple(observation for run in runs for observation in run.observations)
+        return replace(first, run=replace(first.run, observations=observations, failure=failure))
 
     @property
-    def handoffs(self) -> tuple[Outcome, ...]:
+    def wholes(self) -> tuple[CellAnswer, ...]:
+        """What became of the whole case, each time that it ran."""
+        return tuple(answer for answer in self.answers if answer.task.cut is None)
+
+    @property
+    def handoffs(self) -> tuple[CellAnswer, ...]:
         """What became of each checkpoint without a workaround, in the order of the steps."""
-        handoffs = [each for each in self.outcomes if each.task.cut is not None and not each.task.workaround]
-        return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
+        handoffs = [answer for answer in self.answers if answer.task.cut is not None and not answer.task.workaround]
+        return tuple(sorted(handoffs, key=lambda answer: answer.task.cut or 0))
 
     @property
-    def tried(self) -> tuple[Outcome, ...]:
+    def tried(self) -> tuple[CellAnswer, ...]:
         """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
-        return tuple(outcome for outcome in self.outcomes if outcome.task.workaround)
+        return tuple(answer for answer in self.answers if answer.task.workaround)
 
-    def resumed(self, target: Target) -> dict[int, Outcome]:
+    def resumed(self, target: Target) -> dict[int, CellAnswer]:
         """What this version did with each checkpoint that it resumed, by the step before which it did."""
-        return {each.task.cut: each for each in self.handoffs if each.task.cut and each.task.target == target}
+        return {answer.task.cut: answer for answer in self.handoffs if answer.task.cut and answer.task.target == target}
 
     @property
     def without_handoff(self) -> tuple[int, ...]:
@@ -163,8 +161,8 @@ class JobRun:
 
     def as_far_as(self, case: Case) -> JobRun:
         """What the run shows of a case that ends earlier: its steps are the first ones of the case that ran."""
-        within = (outcome for outcome in self.outcomes if (outcome.task.cut or 1) <= len(case.steps))
-        return replace(self, case=case, outcomes=tuple(outcome.as_far_as(case) for outcome in within))
+        within = (answer for answer in self.answers if (answer.task.cut or 1) <= len(case.steps))
+        return replace(self, case=case, answers=tuple(answer.as_far_as(case) for answer in within))
 
 
 def next_cells(run: JobRun) -> tuple[CellTask, ...]:
@@ -180,13 +178,12 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
 
     As soon as anything differs that chance or the clock may explain, the case runs once more on each version.
     """
-    wholes = [outcome for outcome in run.outcomes if outcome.task.cut is None]
-    if not wholes:
+    if not run.wholes:
         keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
         return run.whole(run.before, keep=keep), run.whole(run.after)
     written, after = run.on(run.before), run.on(run.after)
     seen, other = written.observation, after.observation
-    if seen is None or seen.own_code_error is not None or not (emits(seen) or (other is not None and emits(other))):
+    if seen is None or seen.own_code_error is not None or not (emits(seen) or emits(other)):
         return ()
     kept = written.run.kept if written.run is not None else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
@@ -211,21 +208,22 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     if not cells and len(ends) > 1:
         cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
     # If silent streams make the earlier version fail, the upgrade changes nothing, so nothing is repeated.
-    if len(wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
+    if len(run.wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
         by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
         if by_chance or next(divergences(seen, other), None) is not None:
             cells += [run.whole(target) for target in (run.before, run.after)]
     return tuple(cells)
 
 
-def emits(seen: Observation, first: int = 1) -> bool:
+def emits(seen: Observation | None, first: int = 1) -> bool:
     """Whether a micro-batch emitted a row, from this step on."""
-    return any(batch.rows for step in seen.steps if step.number >= first for batch in step.batches)
+    steps = seen.steps if seen is not None else ()
+    return any(batch.rows for step in steps if step.number >= first for batch in step.batches)
 
 
 def can_be_stressed(run: JobRun) -> bool:
     """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
-    if len({each.task.target for each in run.outcomes if each.task.cut is None}) < 2:
+    if len({answer.task.target for answer in run.wholes}) < 2:
         return False
     seen, other = (run.on(target).observation for target in (run.before, run.after))
     return (
@@ -255,11 +253,11 @@ def _needs_a_restart(run: JobRun, cut: int) -> bool:
     seen, steps = resumed[cut].observation, run.case.steps
     if seen is None or (seen.error is not None and isinstance(steps[cut - 1].action, Restart)):
         return False
-    at_restarts = [each.observation for at, each in resumed.items() if isinstance(steps[at - 1].action, Restart)]
+    at_restarts = [answer.observation for at, answer in resumed.items() if isinstance(steps[at - 1].action, Restart)]
     columns = _columns_refused(seen)
     if columns and columns in map(_columns_refused, at_restarts):
-        tried = (each.observation for each in run.tried if each.task.cut == cut)
-        return any(each is not None and resumed_at(cut, each, whole).outcome != "resumed" for each in tried)
+        tried = (answer.observation for answer in run.tried if answer.task.cut == cut)
+        return any(other is not None and resumed_at(cut, other, whole).outcome != "resumed" for other in tried)
     return resumed_at(cut, seen, whole).outcome != "resumed"
 
 
@@ -272,7 +270,7 @@ def _workarounds(
     run: JobRun, verdicts: Mapping[int, CheckpointVerdict], cell: Callable[..., CellTask]
 ) -> Iterator[CellTask]:
     """Checkpoints that were refused because of the schema of their state, to be handed over again with each setting that may help."""
-    done = {(each.task.cut, *each.task.workaround) for each in run.tried}
+    done = {(answer.task.cut, *answer.task.workaround) for answer in run.tried}
     for cut, verdict in verdicts.items():
         columns = _columns_refused(run.resumed(run.after)[cut].observation)
         for key, value in state_workarounds(columns, run.before.version, run.after.version):
@@ -301,19 +299,18 @@ def first_handoffs(case: Case) -> tuple[int, ...]:
 
 
 @dataclass
-class JobRuns(Sink[Outcome]):
+class JobRuns(Sink[CellAnswer]):
     """The runs of a case and, once both versions have an answer for it, of the same job's cases under other conditions.
 
-    Each run goes on by itself: what it needs next is ready as soon as everything that it asked for has an answer.
+    What a run needs next is ready as soon as everything that it asked for has an answer.
     """
 
     runs: list[JobRun]
     on_ready: Callable[[Sequence[CellTask]], None] = lambda _: None
-    """Called with the cells that become ready."""
     _asked: Counter[str] = field(default_factory=Counter)
     """Case id → cells without an answer."""
 
-    def complete(self, options: EngineUse, display: Display[Outcome]) -> list[JobRun]:
+    def complete(self, options: EngineUse, display: Display[CellAnswer]) -> list[JobRun]:
         """Run everything that the verdict needs; see `execute` for errors."""
         _execute((), (self.runs[0].before, self.runs[0].after), options, self, display, self)
         return self.runs
@@ -335,37 +332,36 @@ class JobRuns(Sink[Outcome]):
             engines = tuple(record if engine.name == record.name else engine for engine in run.engines)
             self.runs[at] = replace(run, engines=engines)
 
-    def keep(self, task: CellTask, verdict: Outcome, run: CellRun | None) -> None:  # noqa: ARG002
+    def keep(self, task: CellTask, verdict: CellAnswer, run: CellRun | None) -> None:  # noqa: ARG002
         self._asked[task.case.id] -= 1
         self.runs = [
-            replace(each, outcomes=(*each.outcomes, verdict)) if each.case.id == task.case.id else each
-            for each in self.runs
+            replace(run_of, answers=(*run_of.answers, verdict)) if run_of.case.id == task.case.id else run_of
+            for run_of in self.runs
         ]
 
     def left(self) -> str:
         return "the answer is not complete"
 
 
-def run_cell(cell: CellTask, options: EngineUse, display: Display[Outcome]) -> Outcome:
+def run_cell(cell: CellTask, options: EngineUse, display: Display[CellAnswer]) -> CellAnswer:
     """Run a cell; see `execute` for errors."""
-    collector: Collector[Outcome] = Collector(1)
+    collector: Collector[CellAnswer] = Collector(1)
     _execute((cell,), cell.targets, options, collector, display)
-    ((found, _),) = collector.kept
-    return found
+    return collector.kept[0][0]
 
 
 def _execute(
     cells: tuple[CellTask, ...],
     targets: tuple[Target, ...],
     options: EngineUse,
-    sink: Sink[Outcome],
-    display: Display[Outcome],
+    sink: Sink[CellAnswer],
+    display: Display[CellAnswer],
     later: LaterCells | None = None,
 ) -> None:
     """Nothing is taken from the cache, because the code of the job is not part of the case."""
     limits = options.concurrency.limits(len(targets))
     plan = Plan(cells, options.runtime, limits, options.work, allow_code=True, kept=options.kept, later=later)
-    execute(plan, KeepOutcomes(), sink, display)
+    execute(plan, KeepAnswers(), sink, display)
 
 
 BATCHES = 3
@@ -373,7 +369,6 @@ BATCHES = 3
 SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-MODES: tuple[str, ...] = get_args(OutputMode)
 
 
 @dataclass(frozen=True)
@@ -392,29 +387,18 @@ class OwnQuery:
     statements: tuple[Statement, ...] = ()
     """What of it is not tried, for its verdict."""
 
-    def reads(self, streams: Sequence[str]) -> Sequence[str]:
-        """The streams that it reads, of all that its job gets."""
-        return self.only or streams
-
 
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:
-    """The query of a function, ``module:function``, which takes the session and a DataFrame for each sample, in order.
-
-    Raises:
-        WrongUsage: the text does not name a function.
-    """
+    """The query of ``module:function``, of the session and a DataFrame for each sample; WrongUsage for other texts."""
     if FUNCTION.fullmatch(text) is None:
         raise WrongUsage(f"{text!r} is not a function: write module:function, such as acme_jobs.totals:build")
     return OwnQuery(text, text, text.replace(":", "."), output_mode)
 
 
 def check_function(function: str, streams: Sequence[str], folders: Iterable[Path]) -> tuple[str, ...]:
-    """Refuse a function that cannot be called with these streams, in their order, before an engine starts: raises WrongUsage.
+    """Refuse (WrongUsage) a function that cannot be called with these streams in order; returns those with other names than parameters.
 
     Reads the text of the module and runs nothing; what the text does not show, such as a module elsewhere, is left to Python.
-
-    Returns:
-        Which stream is which parameter, where their names differ.
     """
     module, _, name = function.partition(":")
     places = [folder.joinpath(*module.split(".")) for folder in folders]
@@ -429,7 +413,7 @@ def check_function(function: str, streams: Sequence[str], folders: Iterable[Path
             raise WrongUsage(f"{files[0]}: {unknown('function', name, defined)}")
         return ()
     given = defined[name].args
-    parameters = [each.arg for each in (*given.posonlyargs, *given.args)]
+    parameters = [argument.arg for argument in (*given.posonlyargs, *given.args)]
     at, listed = f"{files[0]}:{defined[name].lineno}: {name}({', '.join(parameters)})", ", ".join(streams)
     if given.vararg is None and not len(parameters) - len(given.defaults) <= len(streams) + 1 <= len(parameters):
         takes = counted(max(len(parameters) - 1, 0), "DataFrame")
@@ -450,7 +434,7 @@ def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
         case ast.FunctionDef() | ast.ClassDef():
             return node.name not in (name, "__getattr__")
         case ast.Import() | ast.ImportFrom():
-            return not {"*", name}.intersection((each.asname or each.name).partition(".")[0] for each in node.names)
+            return not {"*", name}.intersection((alias.asname or alias.name).partition(".")[0] for alias in node.names)
         case ast.Assign(targets=targets):
             return all(isinstance(target, ast.Name) and target.id != name for target in targets)
         case _:
@@ -472,10 +456,7 @@ def write_job(
 
     Args:
         samples: of all its streams; one without rows sends nothing.
-        folder: where its file is written, named after the function or program, and after silence.
-        batches: micro-batches of the sample, at least 2.
-        silent: whether each stream is silent once, after the restart.
-        again: whether the latest and the earliest row of each stream arrive again, after everything else.
+        batches, silent, again: see `arrivals`.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
@@ -512,7 +493,7 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
     The samples stand in the order of the sources; one without rows is a silent stream. See `write_job` for errors.
     """
     # Without a micro-batch the query would start and never look at its state.
-    read = job.reads([sample.stream for sample in samples])
+    read = job.only or [sample.stream for sample in samples]
     steps: list[Json] = [{"name": "it reads its state", "add": {stream: [] for stream in read}}]
     if rows := {sample.stream: [*map(list, sample.rows)] for sample in samples if sample.rows}:
         steps.append({"name": "the sample arrives", "add": rows})
@@ -520,11 +501,7 @@ def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> 
 
 
 def expecting(run: JobRun, folder: Path) -> JobRun:
-    """The run of a case that expects what the earlier version did, if that got to the end; a case with its rows in files expects nothing.
-
-    Args:
-        folder: where the file of the case is, which gets these expectations.
-    """
+    """The run of a case that expects, also in its file in the folder, what the earlier version did, if that ended and is in no files."""
     seen = run.on(run.before).observation
     if seen is None or not seen.complete or run.files:
         return run
@@ -558,7 +535,7 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
+def _step(arrival: SampleArrival, *, all_rows: bool) -> dict[str, Json]:
     if not arrival.rows:
         return {"name": arrival.name, "restart": "graceful"}
     rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
@@ -566,7 +543,6 @@ def _step(arrival: Arrival, *, all_rows: bool) -> dict[str, Json]:
 
 
 def _written(file: Path, text: str) -> Case:
-    """Write a file, and read its only case."""
     write_file(file, text, FileKind("a case", any_content))
     loaded = discovery.load([file])
     loaded.raise_for_problems()

@@ -14,11 +14,7 @@ _METHOD = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+", re.ASCII)
 
 
 def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> OwnQuery:
-    """The query of what a text names: ``module:function``, or ``package.Class.method`` of the jars.
-
-    Raises:
-        WrongUsage: it is neither; or it is a method, and there are no jars, or none has its class.
-    """
+    """The query of ``module:function`` or of ``package.Class.method`` of the jars; WrongUsage if it is neither, or no jar has it."""
     if ":" in text or not (jars or _METHOD.fullmatch(text)):
         return own_function(text, output_mode)
     if not jars:
@@ -32,14 +28,10 @@ def function_or_method(text: str, output_mode: str, jars: Sequence[Jar]) -> OwnQ
 
 
 def check_class(name: str, jars: Sequence[Jar]) -> None:
-    """Find a class in the jars for every version of Scala.
-
-    Raises:
-        WrongUsage: none has it.
-    """
+    """Raise WrongUsage unless the jars for every version of Scala have a class."""
     wanted: list[str | None] = [*{jar.scala for jar in jars if jar.scala}] or [None]
     for scala in wanted:
         fitting = [jar for jar in jars if jar.scala in (None, scala)]
         if not any(name in jar.classes() for jar in fitting):
-            classes = sorted({each for jar in fitting for each in jar.classes()})
+            classes = sorted(set().union(*(jar.classes() for jar in fitting)))
             raise WrongUsage(f"{', '.join(str(jar.path) for jar in fitting)}: {unknown('class', name, classes)}")

@@ -42,7 +42,7 @@ def lines_of(rows: Sequence[Row], schema: Schema) -> Iterator[bytes]:
 
 
 def _line(row: Row, schema: Schema) -> bytes:
-    values = {each.name: to_json_value(value, each.type) for each, value in zip(schema.fields, row, strict=True)}
+    values = {field.name: to_json_value(value, field.type) for field, value in zip(schema.fields, row, strict=True)}
     return json.dumps(values).encode() + b"\n"
 
 
@@ -66,7 +66,6 @@ class Stored(Sequence[Row]):
         return cls(file, [field.name for field in schema.fields], starts, instants)
 
     def at(self, places: Sequence[int]) -> Stored:
-        """The rows at these places."""
         starts, instants = (array("q", map(all.__getitem__, places)) for all in (self._starts, self.instants))
         return Stored(self._file, self._names, starts, instants)
 

@@ -35,8 +35,6 @@ class LacksSamples(WrongUsage):
 
 @dataclass(frozen=True)
 class JobQueries:
-    """The queries of a job, and where they run."""
-
     queries: tuple[QueryWithSamples, ...]
     where: EngineUse
     """With the code of the job, and with engines that one run leaves to the next."""
@@ -46,8 +44,6 @@ class JobQueries:
 
 @dataclass(frozen=True)
 class NamedJob:
-    """A job as the user names it."""
-
     text: str
     """A program, a file of SQL, a function, or a method or a class of a jar."""
     kind: JobKind
@@ -83,12 +79,10 @@ class NamedJob:
 
         Args:
             stack: ends the engines.
-            asking: called before an engine is asked what a program does; returns what shows the lines of the engine.
+            asking: called before an engine is asked; returns what shows the lines of the engine.
             silent: whether a source of a program whose columns are known needs no sample.
 
-        Raises:
-            WrongUsage: the job does not exist, or its samples do not fit; LacksSamples if there is none for a function.
-            HarnessError: see `conformance.runner.resources.open_runtime`.
+        Raises WrongUsage: there is no such job, or its samples do not fit; LacksSamples for a function without; and as `open_runtime`.
         """
         if self.kind == "a program":
             program, where = self.program(where)
@@ -113,7 +107,5 @@ class NamedJob:
             raise LacksSamples(
                 "a function needs one of each stream, in the order of its parameters: --sample orders=orders.jsonl"
             )
-        if ":" in self.text:
-            streams = [sample.stream for sample in samples]
-            return function, samples, check_function(self.text, streams, own_code.folders)
-        return function, samples, ()
+        streams = [sample.stream for sample in samples]
+        return function, samples, check_function(self.text, streams, own_code.folders) if ":" in self.text else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Protocol
 
@@ -17,9 +18,10 @@ from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
 from conformance.own_job.jvm_method import check_class
-from conformance.own_job.many_rows import kept
+from conformance.own_job.many_rows import Row, kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
+from conformance.variants.catalogue import KAFKA
 from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.progress import ProgressCallback
@@ -30,7 +32,6 @@ from harness.targets.targets import Target
 from reports.results.status import Statement
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
-KAFKA = "kafka"
 _CHANGES = "changes"
 """The format of the changes of a table, ``DataStreamReader.changes``."""
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
@@ -52,7 +53,6 @@ class Program:
     sinks: bool = False
     """Whether its functions of ``foreachBatch`` and ``foreach`` are called."""
     is_class: bool = False
-    """Whether it is a class of the user's jars."""
 
     @classmethod
     def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> Program:
@@ -66,11 +66,7 @@ class Program:
     def named(
         cls, text: str, arguments: Sequence[str], code: OwnCode, *, sinks: bool = False
     ) -> tuple[Program, OwnCode]:
-        """The program that a text names, and the code with the folder of its file, where it finds its neighbours.
-
-        Raises:
-            WrongUsage: there is none.
-        """
+        """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         if not text.endswith(".py"):
             parts = text.split(".")
             files = [folder.joinpath(*parts) for folder in code.folders]
@@ -128,9 +124,7 @@ def survey(
         timeout: seconds that it may take.
         record: how many rows of each source to read from the source itself.
 
-    Raises:
-        WrongUsage: it fails, starts no query, or does not end.
-        HarnessError: see `harness.engine.engine.Runtime.start`.
+    Raises WrongUsage: it fails, starts no query, or does not end; and what `Runtime.start` raises.
     """
     needs = EngineNeeds(main=program.is_class)
     engine = kept.runtime.start(target, on_progress=on_progress, needs=needs)
@@ -171,10 +165,9 @@ def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float
         except (EngineDied, DriverFailed) as failed:
             raise WrongUsage(f"{program.path} cannot be run: {failed}") from None
         last = seen.sources[-1] if seen.sources else None
-        columns = (
-            files.columns(last.name) if last is not None and last.ddl is None and last.name not in schemas else None
-        )
-        if seen.error is not None or seen.queries or last is None or columns is None:
+        if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
+            return seen
+        if (columns := files.columns(last.name)) is None:
             return seen
         schemas = {**schemas, last.name: columns}
 
@@ -189,17 +182,11 @@ def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
 
 
 def queries(
-    program: Program,
-    seen: ProgramSeen,
-    files: SampleFiles,
-    *,
-    silent: bool = False,
+    program: Program, seen: ProgramSeen, files: SampleFiles, *, silent: bool = False
 ) -> tuple[tuple[OwnQuery, tuple[Sample, ...]], ...]:
     """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
 
-    Args:
-        files: the samples by source.
-        silent: whether a source whose columns are known needs no sample.
+    ``silent``: whether a source whose columns are known needs no sample.
 
     Raises:
         WrongUsage: a source lacks its sample, a sample has no source, or a query cannot be tried.
@@ -217,32 +204,33 @@ def queries(
     for query in seen.queries:
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
-    samples = {name: _read(sources[name], files) for name in sources if name in files.names}
+    samples: dict[str, Sample] = {}
+    for name, source in sources.items():
+        if name in files.names:
+            samples[name] = as_records(files.read(name)) if source.format == KAFKA else files.read(name, source.ddl)
     for name, source in sources.items():
         if name not in samples:
             samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
-    return tuple(
-        (
-            _query(program, number, seen),
-            tuple(each if name in of_query else replace(each, rows=()) for name, each in samples.items()),
-        )
-        for number, of_query in enumerate(reads, 1)
+    by_query = (
+        tuple(sample if name in names else replace(sample, rows=()) for name, sample in samples.items())
+        for names in reads
     )
+    return tuple((_query(program, number, seen), own) for number, own in enumerate(by_query, 1))
 
 
-def _query(program: Program, number: int, of: ProgramSeen) -> OwnQuery:
+def _query(program: Program, number: int, started: ProgramSeen) -> OwnQuery:
     """The query with this number, from 1, among those that a program starts."""
-    seen, several = of.queries[number - 1], len(of.queries) > 1
+    seen, several = started.queries[number - 1], len(started.queries) > 1
     named = f" ({seen.name})" if seen.name else ""
     stem = program.path.removesuffix(".py").replace("/", ".")
     return OwnQuery(
-        title=f"{program.path}, query {number} of {len(of.queries)}{named}" if several else program.path,
+        title=f"{program.path}, query {number} of {len(started.queries)}{named}" if several else program.path,
         called={**program.called, **({"query": number} if several else {})},
         stem=f"{stem}-{number}" if several else stem,
         output_mode=seen.output_mode,
         trigger=seen.trigger,
         only=seen.reads,
-        statements=tuple(_not_tried(program, seen, of.sources)),
+        statements=tuple(_not_tried(program, seen, started.sources)),
     )
 
 
@@ -259,17 +247,10 @@ def _not_tried(program: Program, seen: QuerySeen, sources: Sequence[SourceSeen])
         yield Statement("unsupported", "–", f"the function of {seen.sink}{at} {what}")
 
 
-def _read(source: SourceSeen, files: SampleFiles) -> Sample:
-    if source.format != KAFKA:
-        return files.read(source.name, source.ddl)
-    return as_records(files.read(source.name))
-
-
 def as_records(sample: Sample) -> Sample:
-    """The sample of a source of Kafka, with the columns of a record that it lacks; without ``value``, its columns are a JSON object.
+    """The sample of a source of Kafka with all columns of a record; without ``value``, its columns are a JSON object.
 
-    Raises:
-        UnusableSample: ``value`` is neither text nor bytes.
+    Raises UnusableSample: ``value`` is neither text nor bytes.
     """
     types = {field.name: field.type for field in sample.schema.fields}
     if "value" in types and types["value"].name not in ("string", "binary"):
@@ -279,14 +260,13 @@ def as_records(sample: Sample) -> Sample:
         )
     lacking = {name: type for name, type in _RECORD.items() if name not in types}
     ddl = ", ".join([sample.schema.ddl, *(f"{name} {type}" for name, type in lacking.items())])
-    rows = ((*row, *_record_fields(lacking, sample.stream, number)) for number, row in enumerate(sample.rows))
     schema = Schema(ddl, parse_schema(ddl).fields)
-    return replace(sample, schema=schema, rows=kept(rows, schema, sample.event_time))
 
+    def record(number: int, row: Row) -> Row:
+        values: Mapping[str, Json] = {"topic": sample.stream, "partition": 0, "offset": number, "timestampType": 0}
+        return (*row, *(values[name] for name in lacking))
 
-def _record_fields(names: Mapping[str, str], topic: str, number: int) -> Iterator[Json]:
-    values: Mapping[str, Json] = {"topic": topic, "partition": 0, "offset": number, "timestampType": 0}
-    return (values[name] for name in names)
+    return replace(sample, schema=schema, rows=kept(starmap(record, enumerate(sample.rows)), schema, sample.event_time))
 
 
 def _listed(program: Program, seen: ProgramSeen) -> str:

@@ -17,24 +17,19 @@ _DIGITS = 9
 
 
 class Mask:
-    """Replaces texts and whole numbers: equal values by equal values in all samples of the mask, so that joins and groups stay.
+    """Replaces texts and whole numbers, equal by equal in all samples, so that joins and groups stay; the key is kept nowhere.
 
-    The key of the mask is kept nowhere. How often a value occurs, and how many digits a number has, can still be seen; two numbers of few
-    digits may be replaced by the same number.
+    How often a value occurs, and how many digits a number has, can still be seen; numbers of few digits may get the same replacement.
     """
 
     def __init__(self) -> None:
         self._key = os.urandom(32)
 
     def rows(self, source: str, lines: Iterable[str], columns: Sequence[str]) -> str:
-        """The rows as JSON lines.
+        """The rows, each a JSON object, as JSON lines with the values of these columns replaced.
 
-        Args:
-            lines: the rows, each a JSON object.
-            columns: of which to replace the values; of a record of Kafka also those of the JSON object in its ``value``.
-
-        Raises:
-            WrongUsage: a row lacks the column, or its value is neither text nor a whole number.
+        The columns of a record of Kafka may be those of the JSON object in its ``value``. Raises WrongUsage: a row lacks the column, or its
+        value is neither text nor a whole number.
         """
         return "".join(
             json.dumps(self._row(source, json.loads(line), columns), ensure_ascii=False) + "\n" for line in lines

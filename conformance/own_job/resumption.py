@@ -18,7 +18,7 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import Outcome, OwnQuery, run_cell, write_resumption
+from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.statements import awaiting_statements, why
 from conformance.runner.execution import Display
@@ -52,20 +52,18 @@ def resume(
     samples: Sequence[Sample],
     target: Target,
     options: EngineUse,
-    display: Display[Outcome],
+    display: Display[CellAnswer],
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 
-    Args:
-        files: those of the checkpoint.
-        samples: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
+    ``samples``: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
 
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be copied; see `copy_detached`.
         WrongUsage: the query does not read as many streams as it has sources.
-        Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
+        Interrupted, HarnessError: see `conformance.own_job.job_run.run_cell`.
     """
-    streams = job.reads([sample.stream for sample in samples])
+    streams = job.only or [sample.stream for sample in samples]
     if len(checkpoint.sources) != len(streams):
         raise WrongUsage(
             f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
@@ -76,9 +74,9 @@ def resume(
         copy_detached(files, checkpoint, folder / "copy" / "checkpoint", options.runtime.conf)
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
-        outcome = run_cell(task, options, display)
-    verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
-    return Resumption(checkpoint, target, outcome.observation, verdict, awaiting(checkpoint, target.version))
+        answer = run_cell(task, options, display)
+    verdict = resumed_at(1, answer.observation, reason=answer.lacking)
+    return Resumption(checkpoint, target, answer.observation, verdict, awaiting(checkpoint, target.version))
 
 
 def _what_may_help(job: OwnQuery) -> str:
@@ -103,12 +101,9 @@ def statements(resumption: Resumption) -> Iterator[Statement]:
         details = tuple(_batches(resumption.observation))
     else:
         workaround = [f"workaround: {met.workaround}"] if met is not None and met.workaround is not None else []
-        details = (
-            *why(resumption.verdict, resumption.changes, version),
-            *workaround,
-            *_message_of_spark(resumption.verdict),
-        )
-    yield statement(resumption.verdict, str(resumption.target.version), details=details)
+        reasons = why(resumption.verdict, resumption.changes, version)
+        details = (*reasons, *workaround, *_message_of_spark(resumption.verdict))
+    yield statement(resumption.verdict, str(version), details=details)
     if resumption.observation is not None:
         yield from awaiting_statements(change for change in resumption.changes if change is not met)
 
@@ -116,8 +111,8 @@ def statements(resumption: Resumption) -> Iterator[Statement]:
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
     """What Spark says beyond its first line: both schemas, the name of a damaged file."""
     message = verdict.error.message.partition("=== Streaming Query ===")[0] if verdict.error is not None else ""
-    said = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
-    yield from (f"Spark: {line}" for line in said[:_MOST_LINES] if line != verdict.why)
+    lines = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
+    yield from (f"Spark: {line}" for line in lines[:_MOST_LINES] if line != verdict.why)
 
 
 _MOST_LINES = 12
@@ -135,7 +130,6 @@ def _batches(observation: Observation) -> Iterator[str]:
 
 
 def record(resumption: Resumption) -> dict[str, Any]:
-    """The resumption as JSON."""
     error = resumption.verdict.error
     return {
         "checkpoint": resumption.checkpoint.where,

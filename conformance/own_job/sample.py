@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, reduce
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -101,8 +101,7 @@ def read_sample(
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
-    given = _given(path, ddl) if ddl is not None else None
-    schema = given if given is not None else _inferred_schema(path, event_time, most)
+    schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
     with _records(path, schema, watched) as records:
@@ -153,9 +152,8 @@ def _given(path: Path, ddl: str) -> Schema:
     try:
         return parse_schema(ddl)
     except NotAType as problem:
-        raise UnusableSample(
-            path, f"its schema {ddl!r} is wrong at character {problem.offset + 1}: {problem}"
-        ) from None
+        what = f"its schema {ddl!r} is wrong at character {problem.offset + 1}"
+        raise UnusableSample(path, f"{what}: {problem}") from None
 
 
 def _zone(path: Path, name: str) -> tzinfo:
@@ -278,7 +276,7 @@ def _fitted(value: Json, type: DataType, zone: tzinfo | None) -> Json:
 
 
 def _untexted(text: str | None) -> Json:
-    """Turns a value of CSV into a number or a boolean if it is written like one."""
+    """Turn a value of CSV into a number or a boolean if it is written like one."""
     if text is None or text.lower() in ("true", "false"):
         return text and text.lower() == "true"
     # 007 is a name rather than a number.
@@ -316,29 +314,29 @@ def _of(value: Json) -> DataType:
     return _STRING
 
 
-def _joined(one: DataType, other: DataType) -> DataType:
+def _joined(type: DataType, other: DataType) -> DataType:
     """The type that holds both; raises NoCommonType if there is none."""
-    if one == other or other == _VOID:
-        return one
-    if one == _VOID:
+    if type == other or other == _VOID:
+        return type
+    if type == _VOID:
         return other
-    names = {one.name, other.name}
+    names = {type.name, other.name}
     if names == {"bigint", "double"}:
         return _DOUBLE
     if names == {"timestamp", "string"}:
         return _STRING
     if names == {"array"}:
-        return DataType("array", elements=(_joined(one.elements[0], other.elements[0]),))
+        return DataType("array", elements=(_joined(type.elements[0], other.elements[0]),))
     if names == {"struct"}:
-        types = {field.name: field.type for field in one.fields}
+        types = {field.name: field.type for field in type.fields}
         for field in other.fields:
             types[field.name] = _joined(types.get(field.name, _VOID), field.type)
-        return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
-    raise NoCommonType(f"is {one} in an earlier row and {other} here")
+        return DataType("struct", tuple(starmap(Field, types.items())))
+    raise NoCommonType(f"is {type} in an earlier row and {other} here")
 
 
 def _settled(type: DataType) -> DataType:
-    """Replaces the type of null, which no column may have, by text."""
+    """Replace the type of null, which no column may have, by text."""
     if type == _VOID:
         return _STRING
     if type.name == "struct":
@@ -358,7 +356,7 @@ ENDS_COME_AGAIN = "the latest row arrives again, and the earliest, late"
 
 
 @dataclass(frozen=True)
-class Arrival:
+class SampleArrival:
     """Rows that arrive in one micro-batch; without rows, the query restarts."""
 
     name: str
@@ -368,7 +366,7 @@ class Arrival:
 
 def arrivals(
     samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False
-) -> Iterator[Arrival]:
+) -> Iterator[SampleArrival]:
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, with all rows.
@@ -386,24 +384,26 @@ def arrivals(
     for number in range(batches):
         sent = {stream: part[number] for stream, part in parts.items() if part[number]}
         if number == middle:
-            yield Arrival("the query restarts", {})
+            yield SampleArrival("the query restarts", {})
         if silent and number == middle:
             for stream, rows in sent.items():
-                yield Arrival(f"only {stream} sends", {stream: rows})
+                yield SampleArrival(f"only {stream} sends", {stream: rows})
         elif sent:
-            yield Arrival(f"micro-batch {number + 1} of the sample", sent)
+            yield SampleArrival(f"micro-batch {number + 1} of the sample", sent)
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
     if ahead:
-        yield Arrival(FAR_AHEAD_COMES, ahead)
+        yield SampleArrival(FAR_AHEAD_COMES, ahead)
     if again:
         latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
-        yield Arrival(ENDS_COME_AGAIN, {each.stream: (*latest[each.stream], *_ends(each)[:1]) for each in samples})
+        yield SampleArrival(
+            ENDS_COME_AGAIN, {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
+        )
 
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
     """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
-    every = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
-    instants = sorted(at for sample in samples for at in sample.instants[::every] if at != NO_INSTANT)
+    apart = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
+    instants = sorted(at for sample in samples for at in sample.instants[::apart] if at != NO_INSTANT)
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
@@ -414,7 +414,7 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequen
         timed = instant != NO_INSTANT
         parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
     rows = sample.rows
-    return [rows.at(at) if isinstance(rows, Stored) else tuple(rows[each] for each in at) for at in parts]
+    return [rows.at(part) if isinstance(rows, Stored) else tuple(rows[place] for place in part) for part in parts]
 
 
 def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
@@ -429,9 +429,7 @@ def _ends(sample: Sample) -> tuple[Row, ...]:
 
 def _far_ahead(sample: Sample) -> Row | None:
     at = sample.ends[1]
-    if (latest := sample.instants[at]) == NO_INSTANT:
-        return None
-    moved = latest + FAR_AHEAD // timedelta(microseconds=1)
-    if moved > _LAST_INSTANT:
+    moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
+    if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:
         return None
     return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))

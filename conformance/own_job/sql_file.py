@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.language.source import unknown
@@ -34,14 +35,11 @@ class SqlFile:
 
     @classmethod
     def read(cls, path: str, output_mode: str = "append") -> SqlFile:
-        """
-        Raises:
-            WrongUsage: the file cannot be read, or is none of temporary views, settings and a query at its end.
-        """
+        """Read a file; raise WrongUsage if it cannot be read, or is none of temporary views, settings and a query at its end."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(_MOST_BYTES + 1)
-            found = statements(content.decode())
+            parts = statements(content.decode())
         except OSError as error:
             raise WrongUsage(f"cannot read {path}: {error.strerror}") from None
         except ValueError as error:
@@ -49,27 +47,25 @@ class SqlFile:
             raise WrongUsage(f"{path}: {why}") from None
         if len(content) > _MOST_BYTES:
             raise WrongUsage(f"{path} has more than {_MOST_BYTES:,} bytes")
-        if not found:
+        if not parts:
             raise WrongUsage(f"{path} has no statement: the last one must be the query whose rows are compared")
-        for statement in found[:-1]:
+        for statement in parts[:-1]:
             if _view(statement) is None and statement.words[0].upper() != "SET":
                 raise WrongUsage(
                     f"{path}:{statement.line}: {_shown(statement)} is neither CREATE TEMPORARY VIEW name AS … nor SET, which alone may "
                     "stand before the query"
                 )
-        if found[-1].words[0].upper() not in _BEGINS_A_QUERY:
+        if parts[-1].words[0].upper() not in _BEGINS_A_QUERY:
             raise WrongUsage(
-                f"{path}:{found[-1].line}: {_shown(found[-1])} is no query: the last statement is that whose rows are compared, a SELECT"
+                f"{path}:{parts[-1].line}: {_shown(parts[-1])} is no query: the last statement is that whose rows are compared, a SELECT"
             )
-        return cls(path, found, output_mode)
+        return cls(path, parts, output_mode)
 
     @property
     def query(self) -> OwnQuery:
-        watermarks = {stream: [*of] for stream, of in (self.watermarks or {}).items()}
-        called = {
-            "sql": [statement.text for statement in self.parts],
-            **({"watermarks": watermarks} if watermarks else {}),
-        }
+        watermarks = {stream: [*column_and_delay] for stream, column_and_delay in (self.watermarks or {}).items()}
+        called: dict[str, Json] = {"sql": [statement.text for statement in self.parts]}
+        called |= {"watermarks": watermarks} if watermarks else {}
         return OwnQuery(self.path, called, Path(self.path).stem, self.output_mode)
 
     def notes(self) -> tuple[str, ...]:
@@ -79,11 +75,7 @@ class SqlFile:
         return (f"{self.path}: no stream has a watermark; --watermark STREAM='10 minutes' gives it one",)
 
     def check_streams(self, streams: Sequence[str]) -> None:
-        """Refuse streams that the statements do not read, or a lack of some.
-
-        Raises:
-            WrongUsage: they read others; the message names what to give.
-        """
+        """Raise WrongUsage, which says what to give, unless these are the streams that the statements read."""
         views, wanted, certain = set[str](), dict[str, str](), True
         given = {stream.lower() for stream in streams}
         for statement in self.parts:
@@ -107,25 +99,16 @@ class SqlFile:
             raise WrongUsage(f"{self.path} does not read {unread[0]}; it reads {', '.join(wanted.values())}")
 
     def with_watermarks(self, delays: Mapping[str, str], samples: Iterable[Sample]) -> SqlFile:
-        """The same with watermarks on the event times of samples.
-
-        Args:
-            delays: stream → ``10 minutes``.
-
-        Raises:
-            WrongUsage: a stream has no sample, or its sample no event time.
-        """
-        of = {sample.stream: sample for sample in samples}
+        """Add watermarks (``10 minutes`` by stream) on the event times of samples; WrongUsage if a stream lacks sample or event time."""
+        by_stream = {sample.stream: sample for sample in samples}
         watermarks = {}
         for stream, delay in delays.items():
-            if stream not in of:
-                raise WrongUsage(f"--watermark: {unknown('stream', stream, of)}")
-            fields, number = of[stream].schema.fields, of[stream].event_time
+            if stream not in by_stream:
+                raise WrongUsage(f"--watermark: {unknown('stream', stream, by_stream)}")
+            fields, number = by_stream[stream].schema.fields, by_stream[stream].event_time
             # A silent stream has a schema only, and no column by which its rows are divided.
-            column = (
-                fields[number] if number is not None else next((f for f in fields if f.type.name == "timestamp"), None)
-            )
-            if column is None:
+            times = fields[number:] if number is not None else [f for f in fields if f.type.name == "timestamp"]
+            if (column := next(iter(times), None)) is None:
                 raise WrongUsage(f"--watermark: {stream} has no event time: give it by --event-time {stream}=COLUMN")
             watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
@@ -35,17 +36,17 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     text = f"{stress.condition}: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
         return Statement("conforms", "●", f"also {text}")
-    if _found(verdict) <= _found(sample):
+    if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
-    said = set(_details(sample))
-    lines = tuple(line for line in _details(verdict) if line not in said)
+    known = set(_details(sample))
+    lines = tuple(line for line in _details(verdict) if line not in known)
     if stress.fails_before:
         note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
         return Statement("bug", "▲", text, (note, *lines))
     return Statement("violates", "✗", text, lines)
 
 
-def _found(verdict: JobVerdict) -> set[tuple[str, str]]:
+def _changes(verdict: JobVerdict) -> set[tuple[str, str]]:
     """Name what changes, however often: the rows, the columns, and what became of checkpoints."""
     rows = {
         (verdict.answer, verdict.change.what if verdict.change is not None else ""),
@@ -107,12 +108,8 @@ def _handoff(group: Handoffs, job: JobVerdict) -> Statement:
 
 def _steps(numbers: tuple[int, ...]) -> str:
     """``steps 2, 4–9``; two in a row are named."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    by_start = groupby(enumerate(numbers), key=lambda placed: placed[1] - placed[0])
+    runs = [[number for _, number in run] for _, run in by_start]
     texts = (f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
     return f"{'step' if len(numbers) == 1 else 'steps'} {', '.join(texts)}"
 

@@ -12,9 +12,9 @@ from typing import Protocol
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
 from conformance.own_job.job_run import (
+    CellAnswer,
     JobRun,
     JobRuns,
-    Outcome,
     OwnQuery,
     expecting,
     rows_in_files,
@@ -45,7 +45,7 @@ CONDITIONS = {
 """Stress, as in the JSON document → what it does."""
 
 
-class Progress(Display[Outcome], Protocol):
+class Progress(Display[CellAnswer], Protocol):
     """What a person sees while the cells of a query run."""
 
     def add(self, cells: int, steps: int = 0) -> None:
@@ -72,8 +72,6 @@ class Known(Protocol):
 
 @dataclass(frozen=True)
 class QueryAnswer:
-    """The answer about one query."""
-
     query: OwnQuery
     samples: tuple[Sample, ...]
     """Those with rows."""
@@ -87,7 +85,6 @@ class QueryAnswer:
 
     @property
     def statements(self) -> Iterator[Statement]:
-        """What the answer says, the answer to the question first."""
         yield from statements(self.verdict)
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
@@ -98,7 +95,6 @@ class QueryAnswer:
         return combined_exit_code(self.verdict, self.stresses)
 
     def record(self) -> dict[str, Json]:
-        """Record the answer as JSON."""
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
         stresses = {stress.name: record(stress.verdict) for stress in self.stresses}
         for stress in stresses.values():
@@ -124,9 +120,7 @@ class Trial:
     def answer(self, query: OwnQuery, samples: Sequence[Sample], output: Path, command: str) -> QueryAnswer:
         """Try a query with its samples; write its case and the results into a folder, with the command line.
 
-        Raises:
-            InvalidCase, CannotWriteFile: see `write_job`.
-            Interrupted, HarnessError: see `conformance.runner.execution.execute`.
+        Raises InvalidCase, CannotWriteFile: see `write_job`; Interrupted, HarnessError: see `conformance.runner.execution.execute`.
         """
         sending = tuple(sample for sample in samples if sample.rows)
         stresses: list[Stress] = []

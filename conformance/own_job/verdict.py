@@ -20,7 +20,7 @@ from conformance.judging.comparison import BehaviourChange, behaviour_change, di
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, Outcome, emits
+from conformance.own_job.job_run import CellAnswer, JobRun, emits
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -52,12 +52,12 @@ class TriedWorkaround:
 
     def __str__(self) -> str:
         outcomes = Counter(verdict.outcome for verdict in self.verdicts)
-        of = counted(len(self.verdicts), "handoff")
+        handoffs = counted(len(self.verdicts), "handoff")
         if self.proven:
-            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {of}"
-        seen = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
+            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {handoffs}"
+        tried = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
         why = ": Spark reads the bytes of one type as another" if self.reads_other_bytes else ""
-        return f"{self.setting} is no workaround, do not use it{why}; tried in {of}: {seen}"
+        return f"{self.setting} is no workaround, do not use it{why}; tried in {handoffs}: {tried}"
 
 
 _TRIED: Mapping[CheckpointOutcome, str] = {
@@ -120,7 +120,6 @@ class JobVerdict:
     before: Target
     after: Target
     conf: Mapping[str, str]
-    """The settings of the engines."""
     wholes: tuple[WholeRun, WholeRun]
     """The whole case on the earlier and on the later version."""
     handoffs: tuple[Handoffs, ...]
@@ -166,18 +165,14 @@ class JobVerdict:
 
 
 def judge_job(run: JobRun) -> JobVerdict:
-    """Judge a job: the later version by what the earlier one did, and every checkpoint by what the version that wrote it does itself,
-    without a restart or after one.
-    """
+    """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
     before, after = run.on(run.before), run.on(run.after)
-    restarted, resumed = run.resumed(run.before), run.resumed(run.after)
-    tried, without_handoff = run.tried, run.without_handoff
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
     wholes = _whole(before, run.case), _whole(after, run.case)
-    plans = {target: text for target, told in ((a, seen), (b, other)) if (text := _plan(told))}
+    plans = {target: text for target, answered in ((a, seen), (b, other)) if (text := _plan(answered))}
     planned_by, plan = next(iter(plans.items()), (None, ""))
     not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed)
@@ -185,7 +180,7 @@ def judge_job(run: JobRun) -> JobVerdict:
     change = _change(*wholes, digests=digests)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
-        handoffs = _handoffs(run.case, resumed, restarted, before, tried, other)
+        handoffs = _handoffs(run, before, other)
     return JobVerdict(
         case=run.case,
         started=run.started,
@@ -195,7 +190,7 @@ def judge_job(run: JobRun) -> JobVerdict:
         wholes=wholes,
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
-        without_handoff=without_handoff if handoffs else (),
+        without_handoff=run.without_handoff if handoffs else (),
         digests=digests,
         answer=_answer(wholes, complete=complete, different=change is not None),
         change=change,
@@ -247,7 +242,6 @@ NO_ROWS = (
 
 
 def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) -> Iterator[str]:
-    """The columns that differ, of queries that ran on both versions."""
     if seen.columns and other.columns:
         for place, (column, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
             if column != two:
@@ -258,33 +252,19 @@ def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) 
                 yield f"column {place}: {', '.join(shown)}"
 
 
-def _handoffs(
-    case: Case,
-    resumed: Mapping[int, Outcome],
-    restarted: Mapping[int, Outcome],
-    written: Outcome,
-    tried: Iterable[Outcome],
-    whole: Observation | None,
-) -> tuple[Handoffs, ...]:
-    """Judge every checkpoint that the later version resumed.
+def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tuple[Handoffs, ...]:
+    """Judge every checkpoint that was resumed; ``written``, ``whole``: the whole case on the earlier and on the later version."""
+    restarted = run.resumed(run.before)
 
-    Args:
-        resumed: what the later version did, by the step before which it resumed the checkpoint.
-        restarted: what the earlier version did with its own checkpoint, where it was asked.
-        written: what the earlier version did with the whole case.
-        tried: what the later version did with refused checkpoints and the setting of a workaround.
-        whole: what the later version did with the whole case.
-    """
-
-    def judged(outcome: Outcome) -> tuple[int, CheckpointVerdict]:
-        cut = outcome.task.cut
+    def judged(answer: CellAnswer) -> tuple[int, CheckpointVerdict]:
+        cut = answer.task.cut
         assert cut is not None
-        return cut, _resumed(case, cut, restarted.get(cut, written), outcome, whole)
+        return cut, _resumed(run.case, cut, restarted.get(cut, written), answer, whole)
 
     verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
-    for outcome in tried:
-        (setting,) = outcome.task.workaround.items()
-        cut, verdict = judged(outcome)
+    for answer in run.tried:
+        (setting,) = answer.task.workaround.items()
+        cut, verdict = judged(answer)
         if verdict.reason != NO_ROWS_AFTER:
             verdicts.setdefault(setting, {})[cut] = verdict
 
@@ -295,19 +275,21 @@ def _handoffs(
                 proves = right_rows_prove(key, differences)
                 yield TriedWorkaround(f"{key}={value}", of_steps, reads_other_bytes=not proves)
 
-    groups = grouped(map(judged, resumed.values()))
+    groups = grouped(map(judged, run.resumed(run.after).values()))
     return tuple(replace(group, tried=tuple(of_group(group))) for group in groups)
 
 
-def _resumed(case: Case, cut: int, before: Outcome, after: Outcome, whole: Observation | None) -> CheckpointVerdict:
+def _resumed(
+    case: Case, cut: int, before: CellAnswer, after: CellAnswer, whole: Observation | None
+) -> CheckpointVerdict:
     """The verdict on one checkpoint; without rows after it there is nothing that would tell."""
-    for outcome in (before, after):
-        seen = outcome.observation
-        reason = outcome.lacking if seen is None else why_incoherent(case, seen)
+    for answer in (before, after):
+        seen = answer.observation
+        reason = answer.lacking if seen is None else why_incoherent(case, seen)
         if reason is not None:
             return resumed_at(cut, None, reason=reason)
     verdict = resumed_at(cut, after.observation, before.observation, whole=whole)
-    if verdict.outcome == "resumed" and not _emitted(before.observation, cut):
+    if verdict.outcome == "resumed" and not emits(before.observation, cut):
         return resumed_at(cut, None, reason=NO_ROWS_AFTER)
     return verdict
 
@@ -315,16 +297,8 @@ def _resumed(case: Case, cut: int, before: Outcome, after: Outcome, whole: Obser
 NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 
-def _emitted(seen: Observation | None, first: int = 1) -> bool:
-    """Whether a micro-batch emitted a row, from this step on."""
-    return seen is not None and emits(seen, first)
-
-
 def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
-    """Handoffs with the same outcome, error and reason together, worst first.
-
-    Those without rows after them are left out if others show something: most queries emit nothing in some of the last steps.
-    """
+    """Handoffs with the same outcome, error and reason together, worst first; those without rows after them only if alone."""
     groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
     for cut, verdict in handoffs:
         differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
@@ -339,20 +313,20 @@ def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs
 def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
         return "fails"
-    if not all(map(has_behaviour, wholes)) or not any(_emitted(whole.observation) for whole in wholes):
+    if not all(map(has_behaviour, wholes)) or not any(emits(whole.observation) for whole in wholes):
         return "unknown"
     if different:
         return "differs"
     return "same" if complete else "fails"
 
 
-def _whole(outcome: Outcome, case: Case) -> WholeRun:
-    task = replace(outcome.task, case=case)
-    if outcome.run is None:
-        verdict: Verdict | None = JudgeCases().without_run(task, outcome.lacking)
+def _whole(answer: CellAnswer, case: Case) -> WholeRun:
+    task = replace(answer.task, case=case)
+    if answer.run is None:
+        verdict = JudgeCases().without_run(task, answer.lacking)
         assert verdict is not None
         return WholeRun(task, None, verdict)
-    run = replace(outcome.run, task=task)
+    run = replace(answer.run, task=task)
     return WholeRun(task, run, JudgeCases().verdict(run))
 
 
@@ -365,7 +339,7 @@ def _failures(
         for target, whole in sides
         if (why := _failure(whole, case, SparkVersion.parse(target.spark), not_fixed))
     )
-    if not failures and not any(_emitted(whole.observation) for _, whole in sides):
+    if not failures and not any(emits(whole.observation) for _, whole in sides):
         return tuple((target, NO_ROWS) for target, _ in sides)
     return failures
 
@@ -407,6 +381,6 @@ class Stress:
         return seen is not None and seen.error is not None
 
 
-def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress] = ()) -> int:
+def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress]) -> int:
     """The exit code of a job, with that of each stress but those that the earlier version itself does not survive."""
     return combined([verdict.exit_code, *(stress.verdict.exit_code for stress in stresses if not stress.fails_before)])

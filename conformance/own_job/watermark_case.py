@@ -54,7 +54,7 @@ class Function:
 
     @classmethod
     def of(cls, function: Job) -> Function:
-        """Raises NotACase: an engine, which is another process, cannot import the function."""
+        """Find how an engine, which is another process, imports the function; raise NotACase if it cannot."""
         if isinstance(function, str):
             if FUNCTION.fullmatch(function) is None:
                 raise NotACase(
@@ -75,8 +75,8 @@ class Function:
         path = Path(file).resolve()
         package = len(module.split(".")) - (0 if path.name == "__init__.py" else 1)
         parameters = list(inspect.signature(function).parameters.values())
-        takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-        streams = tuple(each.name for each in parameters[1:] if each.kind is not each.VAR_KEYWORD)
+        takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+        streams = tuple(parameter.name for parameter in parameters[1:] if parameter.kind is not parameter.VAR_KEYWORD)
         named = f"{module}:{name}"
         return cls(named, named, path.parents[package], None if takes_any else streams)
 
@@ -180,8 +180,10 @@ class WatermarkCase:
             # There is no file, so no finding has a line.
             return case_from(self.written(), id, steps_as_lines=True).model_copy(update={"lines": {}})
         except InvalidCase as invalid:
-            problems = (f"step {each.line}: {each.message}" if each.line else each.message for each in invalid.problems)
-            raise NotACase("\n".join(problems)) from None
+            problems = (
+                (f"step {problem.line}: " if problem.line else "", problem.message) for problem in invalid.problems
+            )
+            raise NotACase("\n".join(map("".join, problems))) from None
 
     def checked_case(self) -> Case:
         """The case, which must expect something; NotACase if it expects nothing, or has a problem."""
@@ -215,11 +217,9 @@ def watermark_case(build: Job, /, **streams: str) -> WatermarkCase:
     for name in streams:
         if name not in function.streams:
             raise NotACase(f"{wanted}, not {name}: name each schema as the parameter")
-    missing = [name for name in function.streams if name not in streams]
-    if missing:
-        raise NotACase(
-            f'{wanted}: give the schema of {", ".join(missing)}, such as {missing[0]}="time TIMESTAMP, n INT"'
-        )
+    if missing := [name for name in function.streams if name not in streams]:
+        such = f'such as {missing[0]}="time TIMESTAMP, n INT"'
+        raise NotACase(f"{wanted}: give the schema of {', '.join(missing)}, {such}")
     return WatermarkCase(function, {name: streams[name] for name in function.streams})
 
 
@@ -236,6 +236,5 @@ def _plain(value: Any) -> Json:
         return value.isoformat()
     if value is None or isinstance(value, str | bool | int | float | Decimal):
         return value
-    raise NotACase(
-        f"{value!r} is a {type(value).__name__}, which no case can hold: write a text, a number, a date, a list"
-    )
+    what = f"{value!r} is a {type(value).__name__}"
+    raise NotACase(f"{what}, which no case can hold: write a text, a number, a date, a list")

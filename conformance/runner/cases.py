@@ -47,7 +47,7 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Header
 
 NOTHING_YET = "the case expects nothing yet: `conformance record {file}` fills in what Spark does"
-Witness: TypeAlias = Literal["statestore"]
+StateWitness: TypeAlias = Literal["statestore"]
 """``statestore``: Spark's data source for the state in a checkpoint."""
 
 
@@ -74,7 +74,7 @@ class RunOptions(SessionOptions):
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
     repeat: int = 1
-    witness: Witness | None = None
+    witness: StateWitness | None = None
     accelerator: str | None = None
     """The name of the plugin that runs operators of its plans."""
 
@@ -83,7 +83,6 @@ class RunOptions(SessionOptions):
 class RunPlan:
     options: RunOptions
     suite: str
-    """The digest of the suite."""
     cases: tuple[Case, ...]
     policy_cases: tuple[PolicyCase, ...]
     targets: tuple[Target, ...]
@@ -97,14 +96,13 @@ class RunPlan:
         """The number of cells that engines answer."""
         return len(self.cases) * len(self.targets)
 
+    @property
     def header(self) -> Header:
+        targets = [unseen(target, self.options.runtime.runtime) for target in self.targets]
         return Header(
             suite=self.suite,
-            cases=(*(case.id for case in self.cases), *(case.id for case in self.policy_cases)),
-            targets=(
-                *(unseen(target, self.options.runtime.runtime) for target in self.targets),
-                *((MODEL,) if self.policy_cases else ()),
-            ),
+            cases=tuple(case.id for case in (*self.cases, *self.policy_cases)),
+            targets=(*targets, *([MODEL] if self.policy_cases else [])),
             started=datetime.now(UTC),
             command=self.options.command,
             shard=(self.shard.number, self.shard.of) if self.shard else None,
@@ -125,25 +123,21 @@ class RunPlan:
 def plan_run(options: RunOptions) -> RunPlan:
     """Choose cases and versions.
 
-    Raises:
-        InvalidCase: a case is invalid.
-        NothingChanged: ``since`` leaves no case.
-        WrongUsage, HarnessError: an option does not fit these cases, or this machine; see `Targets.choose`.
+    Raises InvalidCase; NothingChanged if ``since`` leaves no case; WrongUsage, HarnessError: an option does not fit, see `Targets.choose`.
     """
-    loaded = discovery.load(options.paths or None)
+    loaded = discovery.load(options.paths)
     loaded.raise_for_problems()
     default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
     plugin = accelerator(options.accelerator) if options.accelerator is not None else None
     specs = list(options.spark) or [plugin.newest_line if plugin is not None else default]
     all_cases = loaded.cases if specs != [MODEL.name] else ()
     all_policy_cases = loaded.policy_cases if MODEL.name in specs else ()
-    tags = options.tags if _names_cases(options) else (SMOKE,)
+    named = _names_cases(options)
+    tags = options.tags if named else (SMOKE,)
     cases, policy_cases = only_tagged(all_cases, tags), only_tagged(all_policy_cases, tags)
     if not cases and not policy_cases:
         raise _no_cases(loaded, tags, specs)
-    smoke = None
-    if not _names_cases(options):
-        smoke = SmokeCases(len(cases) + len(policy_cases), len(all_cases) + len(all_policy_cases))
+    smoke = SmokeCases(len(cases) + len(policy_cases), len(all_cases) + len(all_policy_cases)) if not named else None
     shard = Shard.parse(options.shard) if options.shard else None
     if options.since is not None:
         own_code = options.runtime.own_code
@@ -172,14 +166,13 @@ def plan_run(options: RunOptions) -> RunPlan:
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     """Run a plan and write its results: see `execute`."""
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
-    limits = options.concurrency.limits(
-        len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
-    )
+    store, repeat, cluster = options.store, options.repeat, options.runtime.cluster
+    limits = options.concurrency.limits(len(queues(cells)), store=store, repeat=repeat, cluster=cluster)
     if options.witness is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
     names = [target.name for target in plan.targets]
     answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
-    sink = ResultsSink(options.output, plan.header(), cell_record, answered)
+    sink = ResultsSink(options.output, plan.header, cell_record, answered)
     return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
@@ -207,9 +200,8 @@ def _accelerated(
 ) -> tuple[RunOptions, tuple[Target, ...]]:
     """The options with the accelerator, and targets that are named after it: none is a column of Apache's Spark."""
     if not options.runtime.uses_java_here:
-        raise OptionsClash(
-            "--with: the jars of a container or a Connect server are its own: omit --runtime and --connect"
-        )
+        own = "the jars of a container or a Connect server are its own"
+        raise OptionsClash(f"--with: {own}: omit --runtime and --connect")
     plugin.check(target.version for target in targets)
     names = [f"{plugin.release(target.version)} on Spark {target.version}" for target in targets]
     labelled = tuple(replace(target, label=name) for target, name in zip(targets, names, strict=True))
@@ -230,15 +222,13 @@ def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> Optio
     if loaded.policy_cases and not loaded.cases and MODEL.name not in specs:
         return OptionsClash(f"cases on watermark policies run on the model, not on Spark: pass --spark {MODEL.name}")
     if loaded.cases and not loaded.policy_cases and list(specs) == [MODEL.name]:
-        return OptionsClash(
-            "only cases on watermark policies run on the model; for a case for Spark use `conformance explain`"
-        )
+        what = "only cases on watermark policies run on the model"
+        return OptionsClash(f"{what}; for a case for Spark use `conformance explain`")
     known = sorted({tag for case in loaded.all_cases for tag in case.tags})
     near = [match for tag in tags for match in get_close_matches(tag, known, 1)]
     suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-    return OptionsClash(
-        f"no case has the tag {' or '.join(tags)}.{suggestion} Tags of these cases: {', '.join(known) or 'none'}"
-    )
+    listed = ", ".join(known) or "none"
+    return OptionsClash(f"no case has the tag {' or '.join(tags)}.{suggestion} Tags of these cases: {listed}")
 
 
 def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask, ...]:
@@ -317,14 +307,9 @@ def observation_in(path: Path, case: Case, spark: str) -> Observation:
 
 
 def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation]:
-    """The version and what it did with a case, in a results file.
+    """The version, or the only one of the results without ``spark``, and what it did with a case, in a results file.
 
-    Args:
-        spark: the version, or its line; None if the results have only one.
-
-    Raises:
-        NoSuchVersion: the results lack the version, or have several.
-        NoObservation: they lack the case, or have no answer to it.
+    Raises NoSuchVersion: the results lack the version, or have several; NoObservation: they have no answer to the case.
     """
     results = Results.read(path)
     names = [target.name for target in results.header.targets]

@@ -18,7 +18,7 @@ from conformance.checkpoints.crash_images import (
     crash_images,
     images_between,
 )
-from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, SourceOption, Start, Step
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, SourceOption, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
@@ -62,7 +62,7 @@ class NoMicroBatch(WrongUsage):
         super().__init__(f"{case.id}: {why}")
 
 
-class NotRecorded(HarnessError):
+class NotRecordable(HarnessError):
     def __init__(self, case: str, why: str) -> None:
         super().__init__(f"{case} cannot be recorded: {why}")
 
@@ -76,19 +76,14 @@ class CrashPoint:
 
     @classmethod
     def of(cls, case: Case, step: int | None = None) -> CrashPoint:
-        """The point in this step, by default in the last one with rows that others with rows follow, so that they show the state.
-
-        Raises:
-            NoMicroBatch: the case has no such step, or does what cannot be resumed in the middle.
-        """
+        """The point in this step, by default the last with rows before others with rows, which show the state; raises NoMicroBatch."""
         if case.trigger != "default":
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
         if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
         if case.tables:
-            raise NoMicroBatch(
-                case, "it reads a table, whose commits would be repeated; choose a case that reads files"
-            )
+            why = "it reads a table, whose commits would be repeated; choose a case that reads files"
+            raise NoMicroBatch(case, why)
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog
         data = [step.number for step in case.steps if isinstance(step.action, arriving)]
@@ -117,13 +112,11 @@ class CrashPoint:
     def at_once(self) -> CrashPoint:
         """The same point where the rows of its step and of the next arrive for one micro-batch."""
         steps = list(self.case.steps)
-        arrivals = [
-            step.action.streams for step in steps[self.step - 1 : self.step + 1] if isinstance(step.action, Add)
-        ]
-        merged = {
-            name: Partitioned(partitions=tuple(file for of in arrivals if name in of for file in of[name].partitions))
-            for name in {name for of in arrivals for name in of}
-        }
+        files: dict[str, tuple[tuple[Row, ...], ...]] = {}
+        for step in steps[self.step - 1 : self.step + 1]:
+            for name, rows in step.action.streams.items() if isinstance(step.action, Add) else ():
+                files[name] = (*files.get(name, ()), *rows.partitions)
+        merged = {name: Partitioned(partitions=partitions) for name, partitions in files.items()}
         steps[self.step - 1] = Step(number=self.step, action=Add(streams=merged))
         return replace(self, case=self.case.model_copy(update={"steps": tuple(steps)}))
 
@@ -143,7 +136,6 @@ class Recorded:
     emitted: Emitted
     """The rows that the sink got, from the micro-batch on."""
     operations: int
-    """The number of file operations of the micro-batch."""
 
     def only(self, faults: Collection[Fault] = (), most: int | None = None) -> Recorded:
         """The same with at most this many images of these faults, evenly spread; without arguments with all."""
@@ -155,12 +147,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Restarts:
-    """Restarts a query from images.
-
-    Args:
-        engine: the engine to use, another one once it has ended.
-        folder: where the query's directory is for every image, since checkpoints hold absolute paths; removed after each run.
-    """
+    """Restarts a query from images, each in the same ``folder``, which checkpoints name; ``engine``: another once it has ended."""
 
     engine: Callable[[], Engine]
     folder: Path
@@ -169,23 +156,21 @@ class Restarts:
 
     @property
     def directory(self) -> Path:
-        """The directory of the query."""
         return self.folder / "query"
 
     def record(self, point: CrashPoint) -> Recorded:
-        """Run the case once, and record the micro-batches of its step; NotRecorded if it ends with an error."""
+        """Run the case once, and record the micro-batches of its step; NotRecordable if it ends with an error."""
         folders: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS - 1):
-            try:
-                return self._record(point, folders)
-            except RecordingIncomplete as error:
-                folders |= error.folders
-            except (MisalignedBatches, TooBusy):
-                continue
+            with suppress(MisalignedBatches, TooBusy):
+                try:
+                    return self._record(point, folders)
+                except RecordingIncomplete as error:
+                    folders |= error.folders
         return self._record(point, folders)
 
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
-        """Makes these folders before the query does, since a recorder sees all that happens in them."""
+        """Make these folders before the query does, since a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
         # An attempt that failed, of this case or of another, leaves its files.
         for left in (saved, self.directory):
@@ -211,7 +196,7 @@ class Restarts:
         step = seen[-1].steps[0]
         first = next((batch.id for batch in step.batches if batch.kind == "data"), None)
         if first is None:
-            raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
+            raise NotRecordable(case.id, f"step {point.step} runs no micro-batch with rows")
         window = recording.window(first, step.batches[-1].id)
         emitted = {batch.id: batch.behaviour.rows for step in seen[-1].steps for batch in step.batches}
         rows = recording.next_rows(window) if point.more_may_arrive else {}
@@ -230,9 +215,8 @@ class Restarts:
         stops = [(image, recorded) for image in recorded.boundaries]
         # A file source takes files that it has logged and not planned together with the next ones, whatever its limit.
         stops += [(image, replace(recorded, point=recorded.point.at_once)) for image in together]
-        for image, of in stops:
-            restart = self._undisturbed(image, of)
-            if restart is not None:
+        for image, at_point in stops:
+            if (restart := self._undisturbed(image, at_point)) is not None:
                 stopped = Reference(restart.emitted, frozenset(restart.before))
                 references[image.fault == "arrived"].append(stopped)
         for image in recorded.images:
@@ -245,7 +229,7 @@ class Restarts:
 
     def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CheckpointVerdict:
         restart = self._restart(image, recorded)
-        if not isinstance(restart, Restarted):
+        if isinstance(restart, CheckpointVerdict):
             return restart
         verdict = judge_crash(restart, references)
         if verdict.outcome != "other rows" or image.overlay is None:
@@ -260,8 +244,9 @@ class Restarts:
         try:
             return Restarted(before, *self._resume(image, recorded.point), first=first)
         except EngineDied as error:
-            died = ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
-            return CheckpointVerdict("unclear", died)
+            return CheckpointVerdict(
+                "unclear", ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
+            )
         except EngineFailed as error:
             return CheckpointVerdict("no answer", reason=str(error))
 
@@ -275,7 +260,7 @@ class Restarts:
         return self._resumed(image, point)
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
-        """Resumes once, from a directory that nothing has touched."""
+        """Resume once, from a directory that nothing has touched."""
         self._place(image.content)
         if image.overlay is None:
             return (self._observe(self._resuming(point, len(point.case.steps), point.arrived(image))),)
@@ -310,16 +295,17 @@ class Restarts:
 
 
 def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
-    """Raises NotRecorded if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
+    """Raise NotRecordable if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
     whole = join_segments(seen)
     if whole.error is not None:
-        raise NotRecorded(case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}")
+        raise NotRecordable(
+            case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}"
+        )
     check_alignment(case, whole)
 
 
 def _aligned(point: CrashPoint, arrived: int, seen: Observation) -> bool:
-    """Whether the rows that came after the restart came in the micro-batches that they were meant for; ``arrived``: the last step whose
-    rows came before."""
+    """Whether rows of steps after ``arrived``, which came after the restart, came in the micro-batches that they were meant for."""
     later = point.case.model_copy(update={"steps": point.case.steps[arrived:]})
     try:
         check_alignment(later, seen.model_copy(update={"steps": seen.steps[1 + arrived - point.step :]}))
@@ -369,8 +355,6 @@ class CrashPlan:
 
 
 class CrashWatcher(EngineListener, Protocol):
-    """Follows how crashes go on."""
-
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
         """The file operations of a micro-batch are recorded; the query will restart from this many images."""
 
@@ -380,12 +364,9 @@ class CrashWatcher(EngineListener, Protocol):
 def plan_crashes(request: CrashRequest) -> CrashPlan:
     """Choose cases, steps and versions.
 
-    Raises:
-        InvalidCase: a case is invalid.
-        NoMicroBatch: the only case cannot crash.
-        WrongUsage, HarnessError: no case is left, or no version that has the state store; see `Targets.choose`.
+    Raises InvalidCase; NoMicroBatch if the only case cannot crash; WrongUsage, HarnessError if nothing is left, see `Targets.choose`.
     """
-    loaded = discovery.load(request.paths or None)
+    loaded = discovery.load(request.paths)
     loaded.raise_for_problems()
     cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
     cases = having_source(request.source, cases)
@@ -410,10 +391,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
 def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
     """Record each micro-batch, restart its query from every image, and write what it does.
 
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; what it left is beside the output.
-        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
-        HarnessError: an engine does not start, or the machine records no file operations.
+    Raises Interrupted, which names what is left; what `OutputFile` raises; HarnessError: no engine, or file operations are not recorded.
     """
     request = plan.request
     header = CrashHeader(command=request.command)
@@ -445,7 +423,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
         for point in plan.by_target[target.name]:
             try:
                 recorded = restarts.record(point).only(plan.request.faults, plan.request.images)
-            except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
+            except (NotRecordable, RecordingIncomplete, EngineFailed) as error:
                 verdict = CheckpointVerdict("no answer", reason=str(error))
                 yield CrashRecord.of(point.case.id, target.name, store, point.step, None, verdict)
             else:

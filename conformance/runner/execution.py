@@ -54,8 +54,6 @@ def check_keys(cells: Iterable[CellTask]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """Says which cells run, where, and within which limits."""
-
     cells: tuple[CellTask, ...]
     runtime: RuntimeOptions
     limits: Limits
@@ -69,7 +67,6 @@ class Plan:
     """More cells, which depend on answers."""
 
     def __post_init__(self) -> None:
-        """Raises DuplicateCell."""
         check_keys(self.cells)
 
     @classmethod
@@ -109,17 +106,17 @@ class Sink(Protocol[V_contra]):
         return
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        """Called at least once per target that runs, when an engine has introduced itself."""
+        """Record an engine, at least once per target that runs, when an engine has introduced itself."""
 
     def keep(self, task: CellTask, verdict: V_contra, run: CellRun | None) -> None:
-        """Takes a judged cell; ``run`` is None if it did not need to run."""
+        """Take a judged cell; ``run`` is None if it did not need to run."""
 
     def finish(self) -> None:
-        """Called when all cells are kept."""
+        """Complete the output, when all cells are kept."""
         return
 
     def left(self) -> str:
-        """Says what an interruption leaves behind."""
+        """Say what an interruption leaves behind."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +132,7 @@ class Reuse:
 def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
     """Run the cells of a plan, and pass each verdict to the sink as it comes.
 
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; every engine has ended.
-        CannotWriteFile, OtherContent, BeingWritten: the sink writes a file; see `conformance.core.output_file`.
-        HarnessError: engines cannot be started at all; nothing has come to the sink.
+    Raises Interrupted: every engine has ended; HarnessError: no engine can be started; CannotWriteFile, OtherContent, BeingWritten.
     """
     with ExitStack() as stack:
         kept = plan.kept
@@ -177,23 +171,15 @@ def run_cells(
     kept: KeptEngines | None = None,
     later: LaterCells | None = None,
 ) -> int:
-    """Run cells on a runtime that is open, and pass each verdict on; returns how many the cache answered.
+    """Run cells on an open runtime, and pass each verdict on; returns how many the cache answered. See `Plan` for the options.
 
-    Args:
-        allow_code: whether cases may do what needs ``--allow-code``.
-        cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
-        kept: engines of earlier runs on this runtime, and where engines are left; None to start and end them.
-        later: more cells, which depend on answers; it is asked while neither sink nor display is called.
-
-    Raises:
-        KeyboardInterrupt: the user stopped the run; every engine has ended.
+    Raises KeyboardInterrupt: the user stopped the run; every engine has ended. While ``later`` is asked, sink and display are not called.
     """
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
     judging = _Judging(judge, runtime, display, sink, cached, later)
     first = judging.to_run(cells) or judging.ready()
-    Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept).run(
-        first, judging if later is not None else None
-    )
+    scheduler = Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept)
+    scheduler.run(first, judging if later is not None else None)
     return judging.reused
 
 
@@ -216,9 +202,8 @@ class _Judging(Generic[V]):
         check_keys(cells)
         to_run: dict[CellKey, CellTask] = {}
         for task in cells:
-            lacking = next(filter(None, (self.runtime.unsupported(task.case, each) for each in task.targets)), None)
-            verdict = self.judge.without_run(task, lacking)
-            if verdict is None:
+            lacking = next(filter(None, (self.runtime.unsupported(task.case, target) for target in task.targets)), None)
+            if (verdict := self.judge.without_run(task, lacking)) is None:
                 to_run[task.key] = task
             else:
                 self.keep(task, verdict, None)
@@ -233,7 +218,6 @@ class _Judging(Generic[V]):
         return self.later.cases if self.later is not None else ()
 
     def ready(self) -> tuple[CellTask, ...]:
-        """The cells that may run now and need an engine."""
         with self.lock:
             while self.later is not None and (cells := tuple(self.later.ready())):
                 if to_run := self.to_run(cells):
@@ -306,7 +290,6 @@ class CachedAnswers:
         self._engines[target.name] = identity, place
 
     def store(self, run: CellRun) -> None:
-        """Store an answer, if there is one and the engines that gave it have introduced themselves."""
         task, key = run.task, self._key(run.task)
         engines = tuple(self._engines[target.name] for target in task.targets if target.name in self._engines)
         if run.failure is None and key is not None and len(engines) == len(task.targets):
@@ -349,7 +332,6 @@ class ResultsSink(Generic[V]):
     """An error or an interruption leaves the file without its footer."""
     header: Header
     record: Callable[[CellTask, V, CellRun | None], Cell]
-    """Makes the record of a judged cell; its run is None if it needed none."""
     answered: Iterable[Cell] = ()
     """Cells that need no engine are written last."""
     _introduced: set[str] = field(default_factory=set)
@@ -420,9 +402,8 @@ class Engines:
         self.close()
 
     def run(self, case: Case, target: Target) -> CellRun:
-        return run_cell(
-            case, self.slot(target, EngineNeeds.of(case, target)), self._limits, self._options.own_code is not None
-        )
+        slot = self.slot(target, EngineNeeds.of(case, target))
+        return run_cell(case, slot, self._limits, self._options.own_code is not None)
 
     def slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
         """The slot of an engine that gives what cases need: that of the last engine if it does, else a new one."""
@@ -430,9 +411,8 @@ class Engines:
             self.close_engine()
             if self._runtime is None:
                 self._runtime = self._stack.enter_context(open_runtime(self._options))
-            self._slot = EngineSlot(
-                self._runtime, target, self._listener, memory_limit=self._limits.engine_memory, needs=needs
-            )
+            memory = self._limits.engine_memory
+            self._slot = EngineSlot(self._runtime, target, self._listener, memory_limit=memory, needs=needs)
         return self._slot
 
     def close_engine(self) -> None:

@@ -6,6 +6,7 @@ A policy case is ``not-applicable`` on every Spark, and a Spark case in this col
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from conformance.core.case import AnyCase, Case
 from conformance.judging.verdict import Status
@@ -19,11 +20,9 @@ def cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targets: It
     """Yield every cell of a run except those of Spark cases on Spark, whose targets are named; policy cases are judged here."""
     for case in cases:
         yield _cell(case, TARGET, "not-applicable", "this case runs on Spark")
-    for name in targets:
-        for policy_case in policy_cases:
-            yield _cell(
-                policy_case, name, "not-applicable", "this case tests a watermark policy, which Spark does not have"
-            )
+    for name, policy_case in product(targets, policy_cases):
+        why = "this case tests a watermark policy, which Spark does not have"
+        yield _cell(policy_case, name, "not-applicable", why)
     for policy_case in policy_cases:
         findings = check(policy_case)
         yield _cell(policy_case, TARGET, "violates" if findings else "conforms", *map(str, findings))

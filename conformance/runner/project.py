@@ -32,7 +32,6 @@ class Project:
 
     root: Path
     file: Path | None = None
-    """Its ``pyproject.toml``, if there is one."""
     code: tuple[Path, ...] = ()
     requirements: Path | None = None
     packages: tuple[JarPackage, ...] = ()
@@ -44,11 +43,7 @@ class Project:
 
     @classmethod
     def read(cls, folder: Path) -> Project:
-        """The project of a folder: the nearest ``pyproject.toml`` there or above; the folder itself if there is none.
-
-        Raises:
-            WrongUsage: the file cannot be read, or a key of its table is wrong.
-        """
+        """The project of the nearest ``pyproject.toml`` in a folder or above, else the folder; WrongUsage if the file is wrong."""
         path = next((above / PYPROJECT for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), None)
         if path is None:
             return cls(folder)
@@ -66,9 +61,7 @@ class Project:
 
     def needs_permission(self) -> tuple[str, ...]:
         """The keys that count only with ``--allow-code``."""
-        given: dict[str, object] = {"code": self.code, "requirements": self.requirements, "packages": self.packages}
-        given |= {"jars": self.jars, "conf": self.conf}
-        return tuple(name for name, value in given.items() if value)
+        return tuple(name for name in _KEYS if name != "spark" and getattr(self, name))
 
 
 def own_job(
@@ -81,12 +74,9 @@ def own_job(
     jars: Sequence[str] = (),
     conf: Mapping[str, str] | None = None,
 ) -> RuntimeOptions:
-    """What engines need to run the user's own code, by the options of a command and the settings of the project.
+    """What engines need for the user's own code: options replace keys of the project, ``conf`` is laid over its own.
 
-    An option replaces the key; ``conf`` is laid over it.
-
-    Raises:
-        WrongUsage: ``code`` without ``allow_code``, or an option or a key is wrong.
+    Raises WrongUsage: ``code`` without ``allow_code``, or an option or a key is wrong.
     """
     if code and not allow_code:
         raise WrongUsage("--code: cases run your code only with --allow-code: add it")

@@ -27,7 +27,6 @@ from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target, TargetChoice, Targets
 
 STEP_TIMEOUT_S = 120.0
-"""The default time limit of a step."""
 
 
 class OptionsClash(WrongUsage):
@@ -57,12 +56,9 @@ class Concurrency:
     def limits(
         self, engines: int, *, store: StateStore | None = None, repeat: int = 1, cluster: Cluster | None = None
     ) -> Limits:
-        """The scheduler's limits.
+        """The scheduler's limits for so many ``engines`` with work; ``store``: where cases that do not choose keep their state.
 
-        Args:
-            engines: how many of them have work.
-            store: where cases that do not choose keep their state.
-            cluster: its only engine takes all its slots, and runs as many cases as it has slots.
+        The only engine of a ``cluster`` takes all its slots, and runs as many cases as it has slots.
         """
         if cluster is None:
             shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
@@ -82,14 +78,9 @@ class Concurrency:
 
 @contextmanager
 def working_folder(work: Path | None = None, storage: Storage | None = None) -> Iterator[Path]:
-    """The folder for engines' working files.
+    """The folder for engines' working files: ``work``, which is kept, else a temporary one, in ``storage`` if that is a folder.
 
-    Args:
-        work: kept; None for a temporary folder.
-        storage: if it is a folder, the temporary folder is made in it.
-
-    Raises:
-        HarnessError: the folder cannot be made.
+    Raises HarnessError: the folder cannot be made.
     """
     shared = None if isinstance(storage, StorageUrl) else storage
     with ExitStack() as stack:
@@ -101,10 +92,8 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
                 root = work
                 root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            folder = work or shared or tempfile.gettempdir()
-            raise HarnessError(
-                f"cannot write to {folder}: {error.strerror}. Input, checkpoints and state are written there."
-            ) from error
+            what = f"cannot write to {work or shared or tempfile.gettempdir()}: {error.strerror}"
+            raise HarnessError(f"{what}. Input, checkpoints and state are written there.") from error
         yield root.resolve()
 
 
@@ -138,8 +127,6 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineUse:
-    """Where engines run, and how many at once."""
-
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     work: Path | None = None
     """Working files are kept in this folder; None for a temporary one."""
@@ -160,8 +147,6 @@ class EngineUse:
 
 @dataclass(frozen=True)
 class SessionOptions(EngineUse):
-    """What the user asks of a run that writes a file."""
-
     output: Path
     command: str
     """The header of the file has the command line."""
@@ -177,22 +162,16 @@ class SessionOptions(EngineUse):
 
 
 def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> TargetChoice:
-    """The targets that these specs mean, with notes for the user; see `Targets.choose` for errors.
-
-    Args:
-        spark_home: an unpacked Spark, which ``installed`` means then.
-    """
+    """The targets of specs, with notes; ``spark_home``: what ``installed`` means. See `Targets.choose` for errors."""
     return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
 
 def single_target(
     spec: str, otherwise: Callable[[int], Exception], *, runs: bool = True
 ) -> tuple[Target, tuple[str, ...]]:
-    """The only target that a spec means, with notes for the user; see `Targets.choose` for errors.
+    """The only target of a spec, which ``runs`` here, with notes; `Targets.choose` has the errors.
 
-    Args:
-        otherwise: makes the error for a spec that means several, from their number.
-        runs: whether the target must be able to run here.
+    ``otherwise`` makes the error for a spec that means several, from their number.
     """
     choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
     if len(choice.targets) != 1:

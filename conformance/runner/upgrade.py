@@ -44,7 +44,6 @@ class UpgradeOptions(SessionOptions):
 class UpgradePlan:
     options: UpgradeOptions
     suite: str
-    """The digest of the suite."""
     handoffs: tuple[CheckpointHandoff, ...]
     pairs: tuple[TargetPair, ...]
     notes: tuple[str, ...]
@@ -88,21 +87,16 @@ class UpgradePlan:
 def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     """Choose cases, steps and pairs of versions.
 
-    Raises:
-        InvalidCase: a case is invalid.
-        WrongUsage, HarnessError: nothing is left to resume; see `Targets.choose` and `check_those_by_name`.
-        NoConnect: the version that a Connect server should run has no streaming queries there.
+    Raises InvalidCase; WrongUsage, HarnessError: nothing is left, see `Targets.choose` and `check_those_by_name`; NoConnect.
     """
-    loaded = discovery.load(options.paths or None)
+    loaded = discovery.load(options.paths)
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, options.tags)
-    possible = handoffs(
-        [case for case in cases if case.source == "files" and case.written is None], each=options.cuts == "each"
-    )
+    copied = [case for case in cases if case.source == "files" and case.written is None]
+    possible = handoffs(copied, each=options.cuts == "each")
     if not possible:
-        raise OptionsClash(
-            "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
-        )
+        what = "none of these cases keeps state for more than one step"
+        raise OptionsClash(f"{what}, so they leave no checkpoint to resume")
     chosen, notes = _pairs(options)
     if options.store is not None:
         having = having_store(options.store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
@@ -156,10 +150,10 @@ def _workaround(handoff: CheckpointHandoff, pair: TargetPair) -> Mapping[str, st
 def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, ...]]:
     """The pairs that were asked for: every one if both sides are named and no policy is; else those of the policy that fit."""
     before, after = (choose_targets(specs) if specs else None for specs in (options.before, options.after))
-    here = options.runtime.uses_java_here
+    here, choices = options.runtime.uses_java_here, [choice for choice in (before, after) if choice]
     if here:
-        provision.check_those_by_name(target for choice in (before, after) if choice for target in choice.targets)
-    notes = (*(before.notes if before else ()), *(after.notes if after else ()))
+        provision.check_those_by_name(target for choice in choices for target in choice.targets)
+    notes = tuple(note for choice in choices for note in choice.notes)
     if options.connect_side is not None:
         return _pairs_with_connect(options.connect_side, before, after, options.policy), notes
     if before is not None and after is not None and options.policy is None:

@@ -79,19 +79,14 @@ def _confs(draw: st.DrawFn, draft: Draft) -> dict[str, str]:
 
 def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
     changes: list[Mapping[str, Json]] = [
-        {"trigger": "availableNow"},
-        {"trigger": "once"},
-        {"trigger": "default"},
+        *({"trigger": trigger} for trigger in ("availableNow", "once", "default")),
         {"conf": {POLICY: draw(st.sampled_from(("min", "max")))}},
         {"outputMode": draw(st.sampled_from(("append", "update")))},
     ]
     first, *others = draft.operations
     # Another column after the source: operators get other rows with the same keys.
-    queries = [
-        list(stateless(draw, draft).operations),
-        [first, *others],
-        [first, {"withColumn": ["more", "0"]}, *others],
-    ]
+    more = {"withColumn": ["more", "0"]}
+    queries = [list(stateless(draw, draft).operations), [first, *others], [first, more, *others]]
     text = json.dumps(draft.operations)
     queries += [json.loads(text.replace(constant, "'y'")) for constant in ("'x'", "'l'", "'side'") if constant in text]
     return [*changes, *({"query": query} for query in queries)]
@@ -166,9 +161,9 @@ def _with_step(draw: st.DrawFn, case: Generated) -> Generated:
 def _with_time(draw: st.DrawFn, case: Generated) -> Generated:
     places = [
         (number, name, place)
-        for number, this in enumerate(case.steps)
-        if "add" in this
-        for name, rows in this["add"].items()
+        for number, drawn in enumerate(case.steps)
+        if "add" in drawn
+        for name, rows in drawn["add"].items()
         if isinstance(rows, list)
         for place in range(len(rows))
     ]

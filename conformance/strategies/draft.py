@@ -68,7 +68,7 @@ def delays() -> st.SearchStrategy[str]:
     return scales().flatmap(delay_lengths).map(lambda delay: delay.text)
 
 
-Kind: TypeAlias = Literal["timestamp", "string", "int", "bigint", "window", "other"]
+ColumnKind: TypeAlias = Literal["timestamp", "string", "int", "bigint", "window", "other"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Stream:
 @dataclass(frozen=True)
 class Draft:
     operations: tuple[Json, ...]
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, ColumnKind]
     """The columns available to the next operation."""
     streams: Mapping[str, Stream]
     scale: Scale
@@ -96,17 +96,16 @@ class Draft:
     modes: frozenset[str] = frozenset({"append", "update"})
     """The output modes that Spark allows, as far as known."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Confs that it requires."""
 
     def then(self, operation: Json, **changes: Any) -> Draft:
         return replace(self, operations=(*self.operations, operation), **changes)
 
-    def with_columns(self, operation: Json, columns: Mapping[str, Kind], **changes: Any) -> Draft:
+    def with_columns(self, operation: Json, columns: Mapping[str, ColumnKind], **changes: Any) -> Draft:
         """The draft with an operation that keeps these columns; the event time is lost with its column."""
         kept = self.event_time if self.event_time in columns else None
         return self.then(operation, **{"columns": columns, "event_time": kept, **changes})
 
-    def of_kind(self, *kinds: Kind) -> list[str]:
+    def of_kind(self, *kinds: ColumnKind) -> list[str]:
         return [name for name, kind in self.columns.items() if kind in kinds]
 
     def merged(self, other: Draft) -> dict[str, Any]:
@@ -121,7 +120,7 @@ class Draft:
 
 NAMES = ("events", "others", "thirds", "fourths")
 """Stream names of a case, in order."""
-_KINDS: dict[str, Kind] = {"TIMESTAMP": "timestamp", "STRING": "string", "INT": "int"}
+_KINDS: dict[str, ColumnKind] = {"TIMESTAMP": "timestamp", "STRING": "string", "INT": "int"}
 
 
 def names_of(stream: str) -> tuple[str, str, str]:

@@ -15,8 +15,8 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import StateStore
 from conformance.strategies.draft import (
     NAMES,
+    ColumnKind,
     Draft,
-    Kind,
     Length,
     Scale,
     delay_lengths,
@@ -46,11 +46,7 @@ DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functi
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """The families with these names; the default ones if there are none.
-
-    Raises:
-        WrongUsage: one of the names is unknown.
-    """
+    """The families with these names, the default ones if there are none; WrongUsage if a name is unknown."""
     for name in names:
         if name not in FAMILIES:
             near = get_close_matches(name, FAMILIES, 1)
@@ -126,7 +122,7 @@ def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
 def extended(draw: st.DrawFn, draft: Draft) -> Draft:
     """``withColumn``: a constant, a function of a column, or a copy of the event time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
-    expressions: list[tuple[str, str, Kind]] = [
+    expressions: list[tuple[str, str, ColumnKind]] = [
         ("tag", "'x'", "string"),
         *(("upper_key", f"upper({name})", "string") for name in strings),
         *(("twice", f"{name} * 2", "int") for name in numbers),
@@ -149,9 +145,9 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
     return f"window({time}, '{size.text}')", size
 
 
-def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, ColumnKind]]:
     numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
-    calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
+    calls: list[dict[str, tuple[str, ColumnKind]]] = [{"n": ("count(*)", "bigint")}]
     calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
     calls += [{"highest": (f"max({name})", draft.columns[name])} for name in (*numbers, *strings)]
     calls += [{"n": ("count(*)", "bigint"), "lowest": (f"min({name})", draft.columns[name])} for name in numbers]
@@ -159,15 +155,14 @@ def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
 
 
 def grouped(
-    draw: st.DrawFn, draft: Draft, keys: Mapping[str, tuple[str, Kind]], *, over: str | None, size: Length | None = None
+    draw: st.DrawFn,
+    draft: Draft,
+    keys: Mapping[str, tuple[str, ColumnKind]],
+    *,
+    over: str | None,
+    size: Length | None = None,
 ) -> Draft:
-    """``groupBy`` and ``agg``.
-
-    Args:
-        keys: name → expression and kind.
-        over: the key that carries the event time; None if none does.
-        size: of its windows or gaps.
-    """
+    """``groupBy`` (by name → expression and kind) and ``agg``; ``over``: the key with the event time, ``size``: of its windows."""
     computed = aggregates(draw, draft)
     columns = {name: kind for name, (_, kind) in (*keys.items(), *computed.items())}
     operation = {
@@ -192,7 +187,7 @@ def _modes(draft: Draft, over: str | None) -> frozenset[str]:
     return frozenset({"append", "complete"} if over == "session_window" else {"append", "update", "complete"})
 
 
-def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, ColumnKind]]:
     """Columns to group by besides the time: usually one or none."""
     strings = draft.of_kind("string")
     if not strings or chance(draw, 3):
@@ -227,7 +222,7 @@ def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
     text = f"'{gap.text}'"
     if strings and chance(draw, 4):
         text = f"CASE WHEN {strings[0]} = 'a' THEN '{gap.text}' ELSE '{length(1, draft.scale).text}' END"
-    keys: dict[str, tuple[str, Kind]] = {"session_window": (f"session_window({time}, {text})", "window")}
+    keys: dict[str, tuple[str, ColumnKind]] = {"session_window": (f"session_window({time}, {text})", "window")}
     if strings and not chance(draw, 12):
         # Spark rejects sessions without another key.
         keys[strings[0]] = (strings[0], "string")
@@ -303,7 +298,7 @@ def _interval(draw: st.DrawFn, mine: str, other: str, by_key: str, draft: Draft)
     return _and(by_key, draw(st.sampled_from(ranges))), (size,)
 
 
-def _equal(left: Draft, right: Draft, *kinds: Kind) -> str:
+def _equal(left: Draft, right: Draft, *kinds: ColumnKind) -> str:
     mine, theirs = left.of_kind(*kinds), right.of_kind(*kinds)
     return f"{mine[0]} = {theirs[0]}" if mine and theirs else ""
 
@@ -373,31 +368,25 @@ def _sessions(draw: st.DrawFn, scale: Scale) -> Draft:
 def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
     draft = deduplicated(draw, _source(draw, 0, scale))
     keys = draft.operations[-1].get("dropDuplicates")
-    if keys and chance(draw, 4):
-        return selected(draft, keys)
-    return _finished(draw, draft)
+    return selected(draft, keys) if keys and chance(draw, 4) else _finished(draw, draft)
 
 
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
     sides = _sources(draw, 2, scale)
     if chance(draw, 6):
-        sides = [_with_constant(side, name, f"'{name}'") for side, name in zip(sides, ("tag", "side"), strict=True)]
+        sides = [*map(_with_constant, sides, CONSTANTS, ("'tag'", "'side'"))]
     return _finished(draw, joined(draw, *sides))
 
 
 def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     branches = _sources(draw, 2, scale, plain=True)
     if chance(draw, 2):
-        branches = [
-            _with_constant(branch, "side", value) for branch, value in zip(branches, ("'l'", "'r'"), strict=True)
-        ]
+        branches = [*map(_with_constant, branches, ("side", "side"), ("'l'", "'r'"))]
     columns = [
         [time, key, *(name for name in branch.columns if name == "side")]
         for branch, (time, key, _) in zip(branches, map(names_of, NAMES[:2]), strict=True)
     ]
-    both = united(*branches) or united(
-        *(selected(branch, names) for branch, names in zip(branches, columns, strict=True))
-    )
+    both = united(*branches) or united(*map(selected, branches, columns))
     assert both is not None, "every stream has a time and a key"
     above: Callable[[st.DrawFn, Draft], Draft] = draw(
         st.sampled_from((windowed, windowed, deduplicated, in_sessions, stateless))
@@ -423,11 +412,8 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
     plain: Draft = draw(sources(NAMES[0], scale))
     (stream,) = plain.streams.values()
     expression, size = window_of(draw, stream.time, plain)
-    draft = plain.then(
-        {"select": [expression, *(name for name in plain.columns if name != stream.time)]},
-        columns={"window": "window", **{name: kind for name, kind in plain.columns.items() if name != stream.time}},
-        spans=(size,),
-    )
+    others = {name: kind for name, kind in plain.columns.items() if name != stream.time}
+    draft = plain.then({"select": [expression, *others]}, columns={"window": "window", **others}, spans=(size,))
     delay = draw(delay_lengths(scale))
     streams = {name: replace(stream, delay_us=delay.us) for name, stream in plain.streams.items()}
     marked = draft.then({"withWatermark": ["window", delay.text]}, event_time="window", streams=streams)
@@ -435,30 +421,16 @@ def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
-    form = draw(
-        st.sampled_from(
-            (
-                "window of window",
-                "window time",
-                "deduplicated first",
-                "above a join",
-                "two joins",
-                "two aggregations",
-                "above",
-            )
-        )
-    )
-    match form:
+    forms = ("window of window", "window time", "deduplicated first", "above a join", "two joins", "two aggregations")
+    match form := draw(st.sampled_from((*forms, "above"))):
         case "window of window" | "window time":
             below = windowed(draw, _source(draw, 0, scale, plain=True))
             if below.event_time != "window":
                 return below
             if form == "window time":
-                below = below.with_columns(
-                    {"select": ["window_time(window) AS at", *(name for name in below.columns if name != "window")]},
-                    {"at": "timestamp", **{name: kind for name, kind in below.columns.items() if name != "window"}},
-                    event_time="at",
-                )
+                others = {name: kind for name, kind in below.columns.items() if name != "window"}
+                select = {"select": ["window_time(window) AS at", *others]}
+                below = below.with_columns(select, {"at": "timestamp", **others}, event_time="at")
             if form == "window of window" and chance(draw, 3):
                 return _window_of_window_in_sql(draw, below)
             return _finished(draw, windowed(draw, _renamed(below)))
@@ -591,13 +563,11 @@ def _state_functions(draw: st.DrawFn, scale: Scale) -> Draft:
     draft = _source(draw, 0, scale, plain=True)
     keys = draft.of_kind("string")
     mode = draw(st.sampled_from(("append", "append", "update")))
-    function, timeout = draw(
-        st.sampled_from((("count_until_watermark", "EventTimeTimeout"), ("count_rows", "NoTimeout")))
-    )
+    functions = (("count_until_watermark", "EventTimeTimeout"), ("count_rows", "NoTimeout"))
+    function, timeout = draw(st.sampled_from(functions))
     pandas = {"by": keys, "with": function, "outputMode": mode, "timeout": timeout}
-    processor, time_mode = draw(
-        st.sampled_from((("count_until_watermark", "EventTime"), ("number_rows", "EventTime"), ("number_rows", "None")))
-    )
+    processors = (("count_until_watermark", "EventTime"), ("number_rows", "EventTime"), ("number_rows", "None"))
+    processor, time_mode = draw(st.sampled_from(processors))
     stateful: dict[str, Any] = {"by": keys, "with": processor, "outputMode": mode, "timeMode": time_mode}
     if draw(st.booleans()):
         return draft.then({"transformWithState": stateful}, columns={"key": "string"}, event_time=None, conf=ROCKSDB)

@@ -27,16 +27,14 @@ steps:
 
 
 def case_that_calls(name: str, folders: Sequence[Path], file: Path, schema: str) -> str:
-    """The text of a valid case without expectations, which calls a function that takes the session and a DataFrame for each stream.
+    """The text of a valid case without expectations, which calls ``module:function`` with the session and a DataFrame a stream.
 
     Args:
-        name: ``module:function``.
         folders: where modules are looked for, in this order.
         file: the file of the case, for the comment that tells how to record it.
         schema: the address of the JSON Schema, as the case sees it.
 
-    Raises:
-        WrongUsage: there is no such function in these folders, or it takes no streams.
+    Raises WrongUsage: there is no such function in these folders, or it takes no streams.
     """
     streams = _streams(name, folders)
     return _TEMPLATE.format(
@@ -56,8 +54,7 @@ def _streams(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
     module, _, function = name.partition(":")
     path = Path(*module.split("."))
     candidates = (folder / name for folder in folders for name in (path.with_suffix(".py"), path / "__init__.py"))
-    file = next((candidate for candidate in candidates if candidate.is_file()), None)
-    if file is None:
+    if (file := next((candidate for candidate in candidates if candidate.is_file()), None)) is None:
         looked = ", ".join(map(str, folders))
         raise WrongUsage(f"{name}: there is no module {module} in {looked}: name its folder with --code")
     try:

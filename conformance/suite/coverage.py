@@ -12,8 +12,6 @@ from conformance.policies.case import PolicyCase
 
 @dataclass(frozen=True)
 class Pin:
-    """A case that pins an entry."""
-
     id: str
     case: str
     lost: str | None = None
@@ -33,8 +31,6 @@ class Apart:
 
 @dataclass(frozen=True)
 class Category:
-    """The coverage of a catalogue."""
-
     name: str
     """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]
@@ -75,19 +71,18 @@ class Category:
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count. A test of Spark counts as faithful
-    only if none of the cases that mirror it says that something is lost."""
+    """What the cases pin of each catalogue, of what can be pinned; a test is faithful if no case that mirrors it loses anything."""
     all_cases = tuple(cases)
     behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
     mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
     mirrors += _of_groups(mirrors, catalogue)
     categories = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
-        known = catalogue.statements
-        categories.append(_category("founding statements", known, frozenset(known), mirrors))
+        statements = catalogue.statements
+        categories.append(_category("founding statements", statements, frozenset(statements), mirrors))
     if catalogue.spark_tests is not None:
-        tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
-        category = _category("Spark's own tests", tests, reachable, mirrors)
+        tests = catalogue.spark_tests
+        category = _category("Spark's own tests", tests, catalogue.reachable_spark_tests(), mirrors)
         of_scala = frozenset(id for id, entry in tests.items() if entry.get("api") == "scala")
         apart = tuple(
             Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))

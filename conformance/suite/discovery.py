@@ -44,8 +44,7 @@ class Suite:
 
     @property
     def all_cases(self) -> tuple[Case | PolicyCase, ...]:
-        both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
-        return tuple(sorted(both, key=lambda case: case.id))
+        return tuple(sorted((*self.cases, *self.policy_cases), key=lambda case: case.id))
 
     @property
     def digest(self) -> str:
@@ -82,21 +81,18 @@ def shipped() -> Path:
 
 
 def load(paths: Iterable[Path] | None = None) -> Suite:
-    """Read the cases in files and folders, by default those of the built-in suite. Problems are returned, not raised: a path that does not
-    exist, a folder without cases, and an id shared by two files are problems, too."""
+    """Read the cases in files and folders, by default the suite's. Paths without cases and ids that two files share are problems."""
     return _read(paths)
 
 
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
-    """The valid Spark cases with these ids, in files and folders as for ``load``, and with this ``key`` in their file, if one is given;
-    no other file is read."""
+    """The valid Spark cases with these ids, and with this ``key`` in their file if one is given; no other file is read."""
     wanted = frozenset(ids)
     return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
-    """The only case in a file, or the case with this id in the built-in suite; raises `InvalidCase` if it is not valid, and `WrongUsage` if
-    there is no such case, or there are several."""
+    """The only case in a file, or the suite's with this id; raises InvalidCase, and WrongUsage if there is none, or several."""
     path = Path(name)
     if not path.exists():
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
@@ -155,12 +151,11 @@ class _Wanted:
         self._key = key.encode() if key is not None else None
 
     def may_be_in(self, file: Path, id: str, catalogue: Catalogue | None) -> bool:
-        """Whether a file with this id has to be read."""
         if id not in self._files:
             return False
-        if self._key is None or (
-            self._key == b"upgrades" and catalogue is not None and catalogue.names_upgrades_in(id)
-        ):
+        if self._key is None:
+            return True
+        if self._key == b"upgrades" and catalogue is not None and catalogue.names_upgrades_in(id):
             return True
         try:
             with file.open("rb") as opened:
@@ -246,8 +241,7 @@ class _Reader:
     def _add(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
         names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
         if only is not None and only not in names:
-            message = unknown("case of the matrix", only, filter(None, names))
-            self._problems.append(Problem(file, 0, 0, message))
+            self._problems.append(Problem(file, 0, 0, unknown("case of the matrix", only, filter(None, names))))
             return
         for case in cases if only is None else (names[only],):
             other = self._cases.setdefault(case.id, case)
@@ -281,9 +275,8 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
         for file in (folder / below for below in files if not below.startswith(".")):
             if file.is_symlink() and file.is_file() and not file.resolve().is_relative_to(path.resolve()):
                 # A message would quote a file that the sender of the link may not be able to read.
-                if file.suffix in SUFFIXES:
-                    message = "a link to a file outside this folder is not followed; name the file itself"
-                    problems.append(Problem(file, 0, 0, message))
+                message = "a link to a file outside this folder is not followed; name the file itself"
+                problems += [Problem(file, 0, 0, message)] if file.suffix in SUFFIXES else []
             elif file.suffix in SUFFIXES and file.is_file():
                 yaml_files.append(file)
             elif file.is_symlink() and not file.exists():

@@ -63,10 +63,7 @@ Relevance: TypeAlias = Literal["all", "some", "none"]
 
 
 def named_features(texts: Sequence[str]) -> frozenset[str]:
-    """The features in lists such as ``outer-join,dedup``; the beginning of a name is enough if it fits one feature only.
-
-    Raises WrongUsage: a name fits none, or several.
-    """
+    """The features in ``outer-join,dedup``; the beginning of a name is enough if only one has it, else WrongUsage."""
     spelled = {feature.lower().replace(" ", "-"): feature for feature in FEATURES}
     features = set()
     for asked in (part.strip().lower().replace(" ", "-") for text in texts for part in text.split(",")):
@@ -101,7 +98,7 @@ def features(case: Case) -> tuple[str, ...]:
 def needs(cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
     """Case id → its features; without the cases of which a part, such as own code, cannot be read: they may need any feature."""
     read = ((case, _readings(case)) for case in cases)
-    return {case.id: _of_case(case, of) for case, of in read if not any(reading.unread for reading in of)}
+    return {case.id: _of_case(case, queries) for case, queries in read if not any(query.unread for query in queries)}
 
 
 def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
@@ -114,10 +111,7 @@ def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
 
 
 def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the features that a job uses, in display order.
-
-    ``plan``: the extended plan of a micro-batch; ``case``: tries the job; ``conf``: the engine's settings besides those of the case.
-    """
+    """The features of a job by the extended plan of a micro-batch, the case that tries it, and the engine's other settings."""
     reading = read_plan(plan)
     features = _features([reading], case, {**conf, **case.conf})
     # Spark refuses transformWithState with another state store.

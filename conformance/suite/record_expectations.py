@@ -82,17 +82,15 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
 def _error(error: ErrorSeen) -> dict[str, Json]:
     """The class that says what the error is; if many errors have it, also the beginning of the message."""
     described: dict[str, Json] = {"class": error.name} if error.name else {}
-    if error.name in GENERIC or not error.name:
-        line = error.first_line
-        # Up to what differs from run to run: numbers, plans and paths.
-        if said := _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip()):
-            described["message"] = said
+    # Up to what differs from run to run: numbers, plans and paths.
+    fixed = _CHANGING.split(error.first_line, maxsplit=1)[0].strip()
+    if fixed and (error.name in GENERIC or not error.name):
+        described["message"] = _SPECIAL.sub(r"\\\g<0>", fixed)
     return {**described, "stage": error.stage}
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool) -> Iterator[_Edit]:
-    present = _value(node, "expect")
-    if present is not None:
+    if (present := _value(node, "expect")) is not None:
         if replace:
             yield _Edit(present.start_mark.index, _end(present), expectation)
         return
@@ -107,8 +105,7 @@ def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool)
 
 
 def _strength(text: str, top: yaml.MappingNode) -> Iterator[_Edit]:
-    present = _value(top, "strength")
-    if present is not None:
+    if (present := _value(top, "strength")) is not None:
         yield _Edit(present.start_mark.index, present.end_mark.index, "observed")
         return
     title = _value(top, "title")

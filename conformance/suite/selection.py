@@ -19,8 +19,10 @@ _RESTART = 3
 """Stopping a query and starting it again takes about as long as this many micro-batches."""
 
 
-def estimated_batches(case: Case) -> int:
-    """The duration of a case, estimated as a number of micro-batches."""
+def estimated_batches(case: Case | PolicyCase) -> int:
+    """The duration of a case, estimated as a number of micro-batches; none run for a policy case."""
+    if not isinstance(case, Case):
+        return 0
 
     def batches(step: Step) -> int:
         match step.action:
@@ -93,7 +95,7 @@ class Shard:
 
     def among(self, cases: Sequence[C]) -> tuple[C, ...]:
         """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one part."""
-        mine = {case.id for case in sorted(cases, key=_duration, reverse=True)[self.number - 1 :: self.of]}
+        mine = {case.id for case in sorted(cases, key=estimated_batches, reverse=True)[self.number - 1 :: self.of]}
         return tuple(case for case in cases if case.id in mine)
 
     def __str__(self) -> str:
@@ -153,10 +155,6 @@ def _affects_all(path: Path) -> bool:
     return settings or path.name == ".gitattributes" or any(path.is_relative_to(part) for part in _AFFECTS_ALL)
 
 
-def _duration(case: Case | PolicyCase) -> int:
-    return estimated_batches(case) if isinstance(case, Case) else 0
-
-
 def _top(folder: Path, revision: str) -> Path:
     """The working tree of a folder: the nearest folder above with a ``.git``. Git itself would take a checked-out folder that is shaped
     like a bare repository for one, and obey its ``config``."""
@@ -177,13 +175,11 @@ def _changed(top: Path, revision: str) -> set[Path]:
 
 
 def _listed(top: Path, revision: str, *arguments: str) -> list[str]:
-    """What a command of git lists, separated by zero bytes."""
     return [line for line in _git(top, revision, *arguments).split("\0") if line]
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> str:
-    program = which("git", os.environ)
-    if program is None:
+    if (program := which("git", os.environ)) is None:
         raise _no_history(revision, folder, "git is not on the PATH")
     command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
     done = run(command, cwd=folder, environ=os.environ, errors="surrogateescape")

@@ -104,17 +104,17 @@ def spread_rows(_: str, rows: Partitioned) -> Partitioned:
 def rearranged(how: Arrangement, case: Case) -> Iterator[VariantOutput]:
     """The case with all arriving rows rearranged, if that changes it."""
 
-    def of(arrival: Arrival) -> Arrival:
+    def arranged(arrival: Arrival) -> Arrival:
         return {stream: how(stream, rows) for stream, rows in arrival.items()}
 
     def action_of(step: Step) -> Action:
         match step.action:
             case Add(streams=arrival):
-                return Add(streams=of(arrival))
+                return Add(streams=arranged(arrival))
             case Backlog(entries=entries):
-                return Backlog(entries=tuple(map(of, entries)))
+                return Backlog(entries=tuple(map(arranged, entries)))
             case Restart(add=arrival) as restart if arrival:
-                return restart.model_copy(update={"add": of(arrival)})
+                return restart.model_copy(update={"add": arranged(arrival)})
             case other:
                 return other
 
@@ -142,7 +142,6 @@ def from_kafka(case: Case) -> Iterator[VariantOutput]:
 
 
 def from_table(format: TableFormat, case: Case) -> Iterator[VariantOutput]:
-    """Every stream is read from a table."""
     if _reads_only_files_one_by_one(case):
         yield VariantOutput(case.model_copy(update={"tables": dict.fromkeys(case.streams, format)}))
 
@@ -221,7 +220,7 @@ def _over_rows(operation: Operation) -> Operation:
 
 
 @dataclass(frozen=True)
-class Settings:
+class WithSettings:
     """The same case with these settings.
 
     Does not apply to a case that sets one of them to something else or all of them to the same, that damages checkpoint files, whose
@@ -230,7 +229,6 @@ class Settings:
 
     conf: Mapping[str, str]
     spark: VersionRange | None = None
-    """The versions that have the settings."""
     default: bool = False
     """Whether these are the default settings, so that the variant applies only to cases that set them."""
     only: str | None = None
@@ -289,8 +287,8 @@ def shifted_epoch(case: Case) -> Iterator[VariantOutput]:
         return
 
     def later(stream: str, rows: Partitioned) -> Partitioned:
-        of = case.streams[stream].struct
-        partitions = tuple(tuple(moved(row, of, SHIFT_US) for row in partition) for partition in rows.partitions)
+        columns = case.streams[stream].struct
+        partitions = tuple(tuple(moved(row, columns, SHIFT_US) for row in partition) for partition in rows.partitions)
         return Partitioned.model_validate({"partitions": partitions})
 
     for output in rearranged(later, case):
@@ -316,12 +314,12 @@ def moved(value: object, type: DataType, micros: int) -> object:
 
 
 def _earlier(observation: Observation) -> Observation:
-    def of(step: StepSeen) -> StepSeen:
+    def shifted_back(step: StepSeen) -> StepSeen:
         types = [parse_type(column.type) for column in observation.columns_of(step)]
         batches = tuple(_batch(batch, types) for batch in step.batches)
         return step.model_copy(update={"batches": batches, "watermark": _watermark(step.watermark)})
 
-    return observation.model_copy(update={"steps": tuple(map(of, observation.steps))})
+    return observation.model_copy(update={"steps": tuple(map(shifted_back, observation.steps))})
 
 
 def _batch(batch: BatchSeen, types: Sequence[DataType]) -> BatchSeen:
@@ -329,16 +327,9 @@ def _batch(batch: BatchSeen, types: Sequence[DataType]) -> BatchSeen:
         tuple(moved(value, type, -SHIFT_US) for value, type in zip(row, types, strict=True)) for row in batch.rows
     )
     times = batch.event_time
-    return batch.model_copy(
-        update={
-            "rows": rows,
-            "watermark": _watermark(batch.watermark),
-            "logged": _watermark(batch.logged),
-            "next_watermark": _watermark(batch.next_watermark),
-            "event_time": times
-            and EventTime(min=times.min - SHIFT_MS, max=times.max - SHIFT_MS, avg=times.avg - SHIFT_MS),
-        }
-    )
+    shifted = times and EventTime(min=times.min - SHIFT_MS, max=times.max - SHIFT_MS, avg=times.avg - SHIFT_MS)
+    marks = {name: _watermark(getattr(batch, name)) for name in ("watermark", "logged", "next_watermark")}
+    return batch.model_copy(update={"rows": rows, **marks, "event_time": shifted})
 
 
 def _watermark(ms: int | None) -> int | None:
@@ -359,26 +350,26 @@ def variants() -> Mapping[str, Variant]:
     rocksdb = StateStore.named("rocksdb")
     shuffle = "spark.sql.shuffle.partitions"
 
-    def on_rocksdb(name: str, key: str, value: str, only: str | None = None) -> Settings:
-        return Settings({**rocksdb.conf, f"{_STORE}.{key}": value}, versions_of(name), only=only)
+    def on_rocksdb(name: str, key: str, value: str, only: str | None = None) -> WithSettings:
+        return WithSettings({**rocksdb.conf, f"{_STORE}.{key}": value}, versions_of(name), only=only)
 
     return {
         "reversed-rows": partial(rearranged, reversed_rows),
         "spread-rows": spread,
-        "one-shuffle-partition": Settings({shuffle: "1"}, default=True),
-        "four-shuffle-partitions": Settings({shuffle: "4"}),
-        "rocksdb": Settings(rocksdb.conf, rocksdb.versions),
+        "one-shuffle-partition": WithSettings({shuffle: "1"}, default=True),
+        "four-shuffle-partitions": WithSettings({shuffle: "4"}),
+        "rocksdb": WithSettings(rocksdb.conf, rocksdb.versions),
         "changelog-checkpoints": on_rocksdb("changelog-checkpoints", "rocksdb.changelogCheckpointing.enabled", "true"),
         "checkpoint-format-2": on_rocksdb("checkpoint-format-2", "checkpointFormatVersion", "2"),
         "avro-state": on_rocksdb("avro-state", "encodingFormat", "avro", only=TransformWithState.name),
-        "row-checksum": Settings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
+        "row-checksum": WithSettings({f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
         "rows-for-pandas": rows_for_pandas,
-        "no-codegen": Settings(
+        "no-codegen": WithSettings(
             {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         ),
-        "adaptive": Settings({"spark.sql.adaptive.enabled": "true"}),
+        "adaptive": WithSettings({"spark.sql.adaptive.enabled": "true"}),
         # UTC+05:45, not a whole number of hours.
-        "time-zone": Settings({"spark.sql.session.timeZone": "Asia/Kathmandu"}, without=_LOCAL_TIME),
+        "time-zone": WithSettings({"spark.sql.session.timeZone": "Asia/Kathmandu"}, without=_LOCAL_TIME),
         "shifted-epoch": shifted_epoch,
         KAFKA: from_kafka,
         **{format: partial(from_table, format) for format in TABLE_FORMATS},
@@ -387,13 +378,9 @@ def variants() -> Mapping[str, Variant]:
 
 
 def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...]:
-    """Every case as changed by each of these variants, except those that the case excludes.
+    """Every case as changed by these variants, unless it excludes them; without names by all but those of ``ELSEWHERE``.
 
-    Args:
-        names: of variants; empty means all but those of ``ELSEWHERE``.
-
-    Raises:
-        WrongUsage: one of the names is unknown.
+    Raises WrongUsage: one of the names is unknown.
     """
     for name in names:
         if name not in DESCRIPTIONS:

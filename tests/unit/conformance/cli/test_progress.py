@@ -52,11 +52,13 @@ def test_a_log_has_a_line_for_every_cell(capsys):
 
 def test_a_long_run_counts_its_steps(capsys):
     screen = io.StringIO()
-    with Answers("answers", 2, Console(file=screen, force_terminal=True, width=120), _line, steps=30) as display:
+    with Answers("steps", 0, Console(file=screen, force_terminal=True, width=120), _line) as display:
+        display.add(2, 30)
         display.step_done()
         display.judged(CELL, verdict("conforms"), 1.0)
         assert (display.progress.tasks[0].completed, display.progress.tasks[0].total) == (1, 30)
-    display = Answers("answers", 2, errors_console(), _line, steps=30)
+    display = Answers("steps", 0, errors_console(), _line)
+    display.add(2, 30)
     for _ in range(7):
         display.step_done()
     display.judged(CELL, verdict("conforms"), 1.0)

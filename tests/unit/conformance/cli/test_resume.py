@@ -61,7 +61,7 @@ def resumed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Json, list[str]]]:
     calls: list[tuple[Json, list[str]]] = []
 
     def resume(files: object, checkpoint: object, job: OwnQuery, samples: Sequence[Sample], *_: object) -> Resumption:
-        calls.append((job.called, [*job.reads([sample.stream for sample in samples])]))
+        calls.append((job.called, [*(job.only or (sample.stream for sample in samples))]))
         seen = Observation.of("case", (), [RAN])
         return Resumption(CHECKPOINT, TARGET, seen, resumed_at(1, seen), ())
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen
 from conformance.core.spark_types import parse_schema
-from conformance.own_job.job_run import JobRun, Outcome, next_cells, own_function, write_job
+from conformance.own_job.job_run import CellAnswer, JobRun, next_cells, own_function, write_job
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
@@ -39,8 +39,8 @@ def cost(case: Case, resumes: Resumes = lambda _: True) -> int:
             seen = observed(*rows) if takes else observed(*rows[: first - 1], step(first, error=REFUSES))
             steps += len(case.steps) - first + 1 if takes else 1
             kept = {cut: SavedCheckpoint(seen, "run", f"run.before-{cut}") for cut in cell.keep}
-            outcomes.append(Outcome(cell, CellRun(cell, (seen,), None, seconds=0.1, kept=kept)))
-        run = replace(run, outcomes=(*run.outcomes, *outcomes))
+            outcomes.append(CellAnswer(cell, CellRun(cell, (seen,), None, seconds=0.1, kept=kept)))
+        run = replace(run, answers=(*run.answers, *outcomes))
     return steps
 
 

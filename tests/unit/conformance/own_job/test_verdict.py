@@ -11,7 +11,7 @@ from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observ
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, Outcome, next_cells
+from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
 from conformance.own_job.records import record
 from conformance.own_job.statements import NOT_FIXED, statements, stress_statement, summary
 from conformance.own_job.verdict import (
@@ -74,11 +74,11 @@ REFUSED = observed(ROWS.steps[0], step(2, error=ErrorSeen(stage="run", classes=(
 AFTER = replace(SPARK_359, version=SparkVersion(4, 3, 0))
 
 
-def outcome(seen: Observation, *targets: Target, cut: int | None = None, **workaround: str) -> Outcome:
+def outcome(seen: Observation, *targets: Target, cut: int | None = None, **workaround: str) -> CellAnswer:
     conf = {f"spark.sql.{key.replace('__', '.')}": value for key, value in workaround.items()}
     task = CellTask(JOB, targets, cut, workaround=conf)
     kept = {2: SavedCheckpoint(seen, "run", "run.before-2")} if cut is None else {}
-    return Outcome(task, CellRun(task, (seen,), None, seconds=0.1, kept=kept))
+    return CellAnswer(task, CellRun(task, (seen,), None, seconds=0.1, kept=kept))
 
 
 JOB = case(expect(), expect())
@@ -89,7 +89,7 @@ def ran(
     after: Observation,
     restarted: Observation | None,
     resumed: Observation,
-    tried: tuple[Outcome, ...] = (),
+    tried: tuple[CellAnswer, ...] = (),
     *,
     on: Target = SPARK_359,
 ) -> JobRun:
@@ -131,16 +131,16 @@ def test_a_handoff_is_resumed_where_it_was_written_only_if_its_answer_differs_fr
 
 def test_nothing_more_runs_without_an_answer_to_compare() -> None:
     run = ran(ROWS, ROWS, None, OTHER_ROWS)
-    whole, *others = run.outcomes
+    whole, *others = run.answers
     for lost in ((replace(whole, run=None), *others), (whole, *(replace(other, run=None) for other in others))):
-        assert next_cells(replace(run, outcomes=lost)) == ()
+        assert next_cells(replace(run, answers=lost)) == ()
     assert next_cells(ran(NO_ROWS, NO_ROWS, None, NO_ROWS)) == ()
 
 
 def test_where_both_versions_do_the_same_the_job_runs_once_on_each() -> None:
-    run = replace(ran(ROWS, ROWS, None, ROWS), outcomes=ran(ROWS, OTHER_ROWS, None, ROWS).outcomes)
+    run = replace(ran(ROWS, ROWS, None, ROWS), answers=ran(ROWS, OTHER_ROWS, None, ROWS).answers)
     assert [cell.targets for cell in next_cells(run)] == [(SPARK_359,), (AFTER,)]
-    again = replace(run, outcomes=(*run.outcomes, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
+    again = replace(run, answers=(*run.answers, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
     assert next_cells(again) == ()
     assert again.on(AFTER).run is not None
     assert again.on(AFTER).run.observations == (OTHER_ROWS, OTHER_ROWS)
@@ -358,9 +358,9 @@ def test_without_a_watermark_no_row_is_late_and_none_leaves() -> None:
 
 def test_a_job_that_does_not_do_the_same_twice_is_not_comparable() -> None:
     run = ran(ROWS, ROWS, ROWS, ROWS)
-    first, *others = run.outcomes
+    first, *others = run.answers
     twice = replace(first, run=replace(first.run, observations=(ROWS, OTHER_ROWS)))
-    found = judge_job(replace(run, outcomes=(twice, *others)))
+    found = judge_job(replace(run, answers=(twice, *others)))
     assert (found.answer, found.exit_code, found.handoffs) == ("unknown", 3, ())
     assert [why for _, why in found.failures] == [NOT_COMPARABLE]
 
@@ -409,9 +409,9 @@ def test_the_query_is_read_from_the_plan_of_the_version_that_tells_it(side: str 
 
 def test_a_job_that_is_not_comparable_says_what_it_calls() -> None:
     run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
-    first, *others = run.outcomes
+    first, *others = run.answers
     twice = replace(first, run=replace(first.run, observations=(first.run.observations[0], OTHER_ROWS)))
-    verdict = judge_job(replace(run, outcomes=(twice, *others)))
+    verdict = judge_job(replace(run, answers=(twice, *others)))
     ((_, why),) = verdict.failures
     assert why.splitlines() == [
         NOT_COMPARABLE,

@@ -14,7 +14,7 @@ from conformance.runner.crash import (
     CrashPoint,
     CrashRequest,
     NoMicroBatch,
-    NotRecorded,
+    NotRecordable,
     Restarts,
     as_users_run,
     plan_crashes,
@@ -231,7 +231,7 @@ def test_a_case_that_fails_is_not_recorded(tmp_path):
             super().observe(request, step_timeout=step_timeout)
             return observations.observed(observations.failed(1, "AnalysisException"))
 
-    with pytest.raises(NotRecorded, match="step 1 ends with AnalysisException"):
+    with pytest.raises(NotRecordable, match="step 1 ends with AnalysisException"):
         Restarts(Failing, tmp_path, {}, 60).record(CrashPoint.of(CASE))
 
 
