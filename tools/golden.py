@@ -123,16 +123,8 @@ def others(folder: Path) -> None:
 PARTS: Mapping[str, Callable[[Path], None]] = {
     part.__name__: part
     for part in (
-        report,
-        gate,
-        exports,
-        specification,
-        validate,
-        predictions,
-        divergences,
-        observed,
-        checkpoints,
-        others,
+        *(report, gate, exports, specification, validate),
+        *(predictions, divergences, observed, checkpoints, others),
     )
 }
 

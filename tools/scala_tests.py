@@ -133,8 +133,8 @@ def _unquoted(literal: str) -> str:
 
 
 def _skip_space(source: str, at: int) -> int:
-    found = _SPACE.match(source, at)
-    return found.end() if found else at
+    space = _SPACE.match(source, at)
+    return space.end() if space else at
 
 
 def _end_of_call(code: str, opening: int, brackets: str = "({") -> int:
@@ -182,8 +182,8 @@ def _loops(source: str, code: str) -> Iterator[_Loop]:
     for match, names, values in (*foreach, *fors):
         opening = code.rfind("{", match.start(), match.end())
         if opening >= 0:
-            each = tuple(_parts(one) for one in _parts(values))
-            yield _Loop(opening, _closing(code, opening), tuple(name.split(":")[0] for name in _parts(names)), each)
+            listed = tuple(map(_parts, _parts(values)))
+            yield _Loop(opening, _closing(code, opening), tuple(name.split(":")[0] for name in _parts(names)), listed)
 
 
 def _loops_around(call: re.Match[str], loops: Sequence[_Loop]) -> list[_Loop]:

@@ -289,10 +289,7 @@ class MemoryArrivals(RecordArrivals):
         return any(read.get(stream, count) < count for stream, count in self._placed.items())
 
     def _source(self, session: Any) -> Any:
-        """
-        Raises:
-            MissingName: this release has no such source.
-        """
+        """Raise ``MissingName`` if this release has no such source."""
         from py4j.java_gateway import JavaClass
 
         source = getattr(self._jvm.org.apache.spark.sql.execution.streaming.sources, _SOURCE)

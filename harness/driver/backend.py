@@ -70,11 +70,7 @@ class Backend(Protocol):
         """Let the query run a micro-batch once it is planned, until its sink has the rows and before its commit is logged."""
 
     def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
-        """Divide the state of the stopped query with this checkpoint into this many partitions.
-
-        Raises:
-            MissingName: this release cannot do that.
-        """
+        """Divide the state of the stopped query with this checkpoint into partitions. Raises ``MissingName`` if this release cannot."""
 
     def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
         """The progress entries after the first ``seen``, and how many there are now."""

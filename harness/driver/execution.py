@@ -50,11 +50,7 @@ class QueryFailed(Exception):
 
 
 def check_trigger(name: str) -> None:
-    """Check the trigger before the query is built, because a release without real-time mode has no source for it either.
-
-    Raises:
-        MissingName: this release has no real-time trigger (Python before 4.2).
-    """
+    """Raise ``MissingName`` if this release has no real-time trigger (Python before 4.2), and so no source for such a query either."""
     if name == REAL_TIME:
         from pyspark.sql.streaming import DataStreamWriter
 
@@ -62,9 +58,7 @@ def check_trigger(name: str) -> None:
 
 
 def triggered(writer: Any, name: str, interval: int | None = None) -> Any:
-    """The ``DataStreamWriter`` with the trigger ``default``, ``once``, ``availableNow``, ``realTime`` or ``processingTime``.
-
-    ``interval``: of ``processingTime``, in ms.
+    """Give a ``DataStreamWriter`` a trigger of the protocol. ``interval``: of ``processingTime``, in ms.
 
     Raises:
         MissingName: this release does not have the trigger (``availableNow`` before 3.3).
@@ -91,10 +85,7 @@ def _failures(stage: str) -> Iterator[None]:
 
 
 class Execution:
-    """A case, or some of its steps, on a backend.
-
-    ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last.
-    """
+    """A case, or some of its steps, on a backend; a step with an error is the last."""
 
     def __init__(self, backend: Backend, request: CaseRequest, emitted: OnEmitted | None = None) -> None:
         prepare(request)
@@ -136,7 +127,8 @@ class Execution:
         self.columns: list[dict[str, str]] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
-        """
+        """Yield the fields of one ``StepSeen`` after another.
+
         Raises:
             KillPointReached: the process is to be killed and must not do anything anymore.
             DriverFailure: the machine or the engine failed.

@@ -21,11 +21,7 @@ class TopicRecord(NamedTuple):
 
 
 class Broker:
-    """``servers``: ``host:port``, or several, separated by commas. Its methods may be called from several threads.
-
-    Raises:
-        DriverFailure: the connector is missing, or the address is none.
-    """
+    """``servers``: ``host:port``, or several with commas; threads share it. Raises ``DriverFailure`` without a connector or an address."""
 
     def __init__(self, spark: Any, servers: str) -> None:
         self.servers = servers

@@ -14,10 +14,7 @@ class KillPointNotReached(Exception):
 
 
 class KillPointReached(Exception):
-    """This process is to be killed now.
-
-    ``step``: the fields of ``StepSeen`` up to this point; ``missed``: whether the engine has already gone past it.
-    """
+    """This process is to be killed now, after these fields of ``StepSeen``. ``missed``: whether the engine has gone past the point."""
 
     def __init__(self, step: dict[str, Any], missed: bool) -> None:
         super().__init__(step["number"])

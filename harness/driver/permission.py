@@ -94,11 +94,7 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
 
 
 def check_statement(session: Any, text: str) -> None:
-    """Check a SQL statement before it is executed: commands run at once.
-
-    Raises:
-        NotPermitted: it is no query.
-    """
+    """Check a SQL statement before it is executed: commands run at once. Raises ``NotPermitted`` if it is no query."""
     inner = getattr(session, "_jsparkSession", None)
     with _all_fields(session):
         if inner is None:
@@ -114,11 +110,7 @@ def check_statement(session: Any, text: str) -> None:
 
 
 def check_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> None:
-    """Check the analysed plan of a query before it starts; ``refused_plan`` says what the parameters are.
-
-    Raises:
-        NotPermitted: it does more than compute.
-    """
+    """Raise ``NotPermitted`` if a query does more than compute, by its analysed plan. The parameters are those of ``refused_plan``."""
     _refuse(refused_plan(plan, columns, written))
 
 

@@ -96,10 +96,7 @@ def reported(
 
 
 def at_rest(entries: list[ProgressEntry], behind: Callable[[ProgressEntry], bool]) -> bool:
-    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone.
-
-    ``entries``: of executed micro-batches; ``behind``: whether rows wait after that of an entry.
-    """
+    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone."""
     if len(entries) < 2 or behind(entries[-1]) or _is_data(entries[-1]):
         return False
     return _watermark(entries[-2]) == _watermark(entries[-1])

@@ -135,10 +135,9 @@ _CLOSING_SECONDS = 10.0
 
 
 class DriverConnection:
-    """Speaks the driver protocol over a transport.
+    """Speaks the driver protocol over a transport to a driver that was just started, which the connection owns from here on.
 
     Args:
-        transport: to a driver that was just started; owned by the connection from here on.
         start_timeout: seconds until the driver must have introduced itself.
         answers: parses the lines of the driver.
         master: what runs the driver's queries, for error messages.
@@ -175,10 +174,7 @@ class DriverConnection:
 
     @contextmanager
     def conversation(self, case: str, request: Message) -> Iterator[Mailbox]:
-        """Send a request; the mailbox receives its answers.
-
-        After an error other than ``DriverFailed`` the driver is ended.
-        """
+        """Send a request; the mailbox receives its answers. After an error other than ``DriverFailed`` the driver is ended."""
         try:
             with self._dispatcher.listening(case) as mailbox:
                 self._send(request)
@@ -194,7 +190,6 @@ class DriverConnection:
         """The next answer, unless it is ``Failed``.
 
         Args:
-            mailbox: of a conversation.
             timeout: seconds to wait.
             doing: what the driver is doing, for error messages.
             deadline: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers
@@ -292,15 +287,11 @@ ANSWERED_BEFORE_FINISH = 5
 
 
 class DriverEngine:
-    """An ``Engine``; ``observe`` may be called from several threads at once, each with another case.
+    """An ``Engine`` over a transport, as ``DriverConnection`` takes it, with the attributes of ``Engine`` that are given.
 
     Args:
-        transport: to a driver that was just started; owned by the engine from here on.
         work: the engine's directory on its own file system.
         cases: where cases get their directories; by default a directory in ``work``.
-        place: where it runs.
-        code: folders of the modules that ``call`` names; None if the user did not allow code.
-        kafka: the broker for topics, or why there is none; None if it was started for cases that read no topics.
         start_timeout: seconds until the driver must have introduced itself.
         redact: removes secrets from a text.
         finish: called once, before the driver is ended, if it has answered some cases and runs none.

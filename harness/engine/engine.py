@@ -59,9 +59,8 @@ class EngineNeeds:
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        # It may have more than they need of these.
-        more = replace(others, topics=self.topics or others.topics, main=self.main or others.main)
-        return self == more
+        # It may have topics and a debugger that they do not need.
+        return self == replace(others, topics=self.topics or others.topics, main=self.main or others.main)
 
 
 NOTHING_ELSE = EngineNeeds()
@@ -97,8 +96,7 @@ class Engine(Protocol):
         Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one.
 
         Args:
-            request: the case without its expectations.
-            step_timeout: seconds one step may take.
+            step_timeout: seconds that a step may take.
             on_step: called when a step has ended, in the thread that calls.
 
         Raises:
@@ -109,11 +107,7 @@ class Engine(Protocol):
         """
 
     def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
-        """See what a program of the author's does, within so many seconds.
-
-        Raises:
-            EngineFailed: there is no answer; an `EngineSilent` program did not end.
-        """
+        """See what a program of the author's does. Raises ``EngineFailed`` without an answer, ``EngineSilent`` if it did not end."""
 
     def kill(self) -> None:
         """End the engine's process at once by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""
@@ -131,7 +125,7 @@ class Runtime(Protocol):
         """Why its engines of the target cannot run the case, although their Spark may support it; None if they can."""
 
     def fingerprint(self, target: Target) -> str | None:
-        """Identifies the build and settings of its engines of the target without starting one; engines with the same one answer alike.
+        """The build and settings of its engines of the target: engines with the same ones answer alike.
 
         None if that is unknown, or nothing is installed yet.
         """
@@ -139,10 +133,7 @@ class Runtime(Protocol):
     def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
         """Start an engine of the target, installing what is missing.
 
-        Args:
-            target: the Spark.
-            on_progress: is called with a line about what takes long.
-            needs: what its cases need; a runtime that cannot give it says so in ``unsupported``.
+        ``needs``: what its cases need; a runtime that cannot give it says so in ``unsupported``.
 
         Raises:
             HarnessError: this machine cannot run it; the error says why and what to do.
@@ -155,17 +146,16 @@ class Runtime(Protocol):
 class EngineFailed(HarnessError):
     """The engine gave no observation, so the cell is broken."""
 
-    def __init__(
-        self, message: str, *, log: str = "", steps: tuple[StepSeen, ...] = (), emitted: tuple[Interrupted, ...] = ()
-    ) -> None:
+    steps: tuple[StepSeen, ...] = ()
+    """The steps observed before the failure."""
+    emitted: tuple[Interrupted, ...] = ()
+    """Micro-batches that were reported before their commit, if the request asked for it."""
+
+    def __init__(self, message: str, *, log: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.emitted = emitted
-        """Micro-batches that were reported before their commit, if the request asked for it."""
         self.log = log
         """The end of what the engine wrote to standard error."""
-        self.steps = steps
-        """The steps observed before the failure."""
 
     def __str__(self) -> str:
         return self.message + (f"\nThe last lines of its log:\n{self.log}" if self.log else "")

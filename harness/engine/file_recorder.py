@@ -105,11 +105,7 @@ class FileRecorder:
             os.close(descriptor)
 
     def operations(self) -> tuple[FileOperation, ...]:
-        """What was recorded, once the context has ended.
-
-        Raises:
-            RecordingIncomplete: events were lost, or a file was gone before its content could be kept.
-        """
+        """Return what was recorded, once the context has ended. Raises ``RecordingIncomplete`` if events or a content were lost."""
         if self._lost is not None:
             raise RecordingIncomplete(self._lost)
         return tuple(self._finished())

@@ -43,10 +43,7 @@ class ClassArchive:
     def of(
         cls, environment: Environment, settings: Mapping[str, str], environ: Mapping[str, str] = os.environ
     ) -> ClassArchive | None:
-        """The archive of engines with these settings.
-
-        None for the installed target, whose directories are not ours, and for a Java that writes none.
-        """
+        """The archive of engines with these settings; None for the installed target, whose directories are not ours, and an old Java."""
         if environment.root is None or major(environment.java_version) < _WRITTEN_AT_EXIT_SINCE:
             return None
         try:
@@ -77,8 +74,7 @@ class ClassArchive:
     def record(self) -> ArchiveRecording | None:
         """Let an engine write the archive.
 
-        None for the first engine of the environment, while another one is at it, and if the directory cannot be written or everyone may
-        write it: ``file`` would not give what it holds.
+        None for the first engine of the environment, while another one is at it, and if ``file`` would not give what the directory holds.
         """
         try:
             if not self.directory.exists():

@@ -55,11 +55,7 @@ class Environment:
     """Directories and zips that PYTHONPATH must begin with to import pyspark."""
 
     def scala(self) -> str:
-        """The version of Scala that its Spark is built for, ``2.12``.
-
-        Raises:
-            HarnessError: its jars do not say it.
-        """
+        """The version of Scala that its Spark is built for, ``2.12``. Raises ``HarnessError`` if its jars do not say it."""
         for jar in (self.spark_home / "jars").glob("spark-core_*.jar"):
             return jar.name.removeprefix("spark-core_").partition("-")[0]
         raise HarnessError(f"{self.spark_home} has no spark-core among its jars, which tells the version of Scala")

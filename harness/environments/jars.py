@@ -76,7 +76,6 @@ def fetch_with_dependencies(
     """The jars of a module and of all that it needs, from the cache or from the repository.
 
     Args:
-        wanted: the module.
         name: of the folder in the cache.
         environment: whose Ivy is used, and whose Java if this machine has none of its own.
         known: the SHA-256 of jars by name. If that of the module is among them, no other jar is taken. Of the others, what was fetched

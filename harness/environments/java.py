@@ -105,11 +105,10 @@ def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java
 
 def candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """Possible Javas: the name of each place, and the binary there; each binary once."""
-    seen: set[Path] = set()
+    known: set[Path] = set()
     for place, binary in _places(environ):
-        real = binary.resolve()
-        if real not in seen:
-            seen.add(real)
+        if (real := binary.resolve()) not in known:
+            known.add(real)
             yield place, binary
 
 
@@ -204,12 +203,9 @@ def wrap(home: Path, jdk: Path, without: Sequence[str]) -> None:
         home: the directory to make: links to ``jdk``, except for its ``bin/java``.
     """
     (home / "bin").mkdir(parents=True)
-    for entry in jdk.iterdir():
-        if entry.name != "bin":
-            (home / entry.name).symlink_to(entry)
-    for tool in (jdk / "bin").iterdir():
-        if tool.name != "java":
-            (home / "bin" / tool.name).symlink_to(tool)
+    for entry in (*jdk.iterdir(), *(jdk / "bin").iterdir()):
+        if entry not in (jdk / "bin", jdk / "bin" / "java"):
+            (home / entry.relative_to(jdk)).symlink_to(entry)
     unwanted = "|".join(shlex.quote(f"--add-modules={module}") for module in without)
     java = home / "bin" / "java"
     java.write_text(

@@ -50,9 +50,7 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 class OwnBroker:
     """A broker that runs until it is closed, or until this process ends in whatever way.
 
-    Args:
-        environment: whose Java runs it.
-        on_progress: is told what takes long.
+    ``environment``: whose Java runs it.
 
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
@@ -120,10 +118,10 @@ def _known() -> Mapping[str, str]:
     return known_jars("harness.runtimes", "kafka_jars.sha256")
 
 
-def listens(host: str, port: int, seconds: float = 5.0) -> bool:
+def listens(host: str, port: int) -> bool:
     """Whether something accepts connections there."""
     try:
-        with socket.create_connection((host, port), seconds):
+        with socket.create_connection((host, port), timeout=5):
             return True
     except OSError:
         return False
@@ -188,8 +186,7 @@ def connector(
         HarnessError: the repository has none, or the Spark does not say its version of Scala.
         JarsNotFetched: the repository cannot be reached.
     """
-    scala = environment.scala()
-    artifact = f"{_ARTIFACT}_{scala}"
+    artifact = f"{_ARTIFACT}_{environment.scala()}"
     for wanted in _nearest(version):
         module, folder = Coordinate("org.apache.spark", artifact, wanted), f"{artifact}-for-{version}"
         try:
@@ -256,13 +253,9 @@ class Kafka:
     def access(
         self, version: SparkVersion, environment: Environment, given: str, on_progress: ProgressCallback
     ) -> KafkaAccess:
-        """The connector and the broker for an engine.
+        """Give an engine the connector and the broker, which runs on the Java of its environment.
 
-        Args:
-            version: of its Spark.
-            environment: of the engine; its Java runs the broker.
-            given: the user's own ``spark.jars``, which stay.
-            on_progress: is told what takes long.
+        ``given``: the user's own ``spark.jars``, which stay.
 
         Raises:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
@@ -294,11 +287,7 @@ class Kafka:
 
 
 def parse_servers(servers: str) -> tuple[tuple[str, int], ...]:
-    """Hosts and ports of ``host:port,host:port``.
-
-    Raises:
-        WrongUsage: it is none.
-    """
+    """Return the hosts and ports of ``host:port,host:port``; raises ``WrongUsage`` for another text."""
     addresses = [_SERVER.fullmatch(server.strip()) for server in servers.split(",")]
     if not all(address and 0 < int(address["port"]) < 65536 for address in addresses):
         raise WrongUsage(f"--kafka {servers!r} is not HOST:PORT of a Kafka broker, such as localhost:9092")

@@ -23,11 +23,9 @@ START_SECONDS = 180.0
 
 
 def stage(target: Target, root: Path, folders: Mapping[str, Path] = MappingProxyType({"driver": DRIVER})) -> Path:
-    """Make and return a directory for an engine, with folders of code in its ``engine``: no other code of the host is importable.
+    """Make and return a directory for an engine below ``root``, with folders of code in its ``engine``: no other code is importable.
 
-    Args:
-        root: holds the directories of engines.
-        folders: by their paths there; by default the driver.
+    ``folders``: by their paths there; by default the driver.
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
     for path, folder in folders.items():

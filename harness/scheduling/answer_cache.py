@@ -186,12 +186,7 @@ _STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
 
 
 def answer_key(question: str, engines: Iterable[str]) -> str:
-    """The key of the answer that engines give to a question.
-
-    Args:
-        question: ``question_digest``.
-        engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
-    """
+    """The key of the answer to a ``question_digest``. ``engines``: ``Runtime.fingerprint`` of each that takes part, in order."""
     return hashlib.sha256(json.dumps([_FORMAT, question, list(engines)]).encode()).hexdigest()
 
 
@@ -216,11 +211,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
 
 @cache
 def driver_digest(state_functions: bool) -> str:
-    """SHA-256 over the driver's program: another driver may observe something else.
-
-    Args:
-        state_functions: whether to include the named functions over state, which most cases do not run.
-    """
+    """SHA-256 over the driver's program, as another driver may observe something else; with the named functions over state, or without."""
     digest = hashlib.sha256()
     left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
     with as_file(files("harness.driver")) as driver:

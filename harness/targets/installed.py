@@ -49,13 +49,10 @@ class UnusablePyspark(HarnessError):
 
 
 def unpacked(home: Path) -> InstalledSpark:
-    """The pyspark of an unpacked Spark. As in Spark's own ``bin/pyspark``, it needs ``python`` and the py4j in it on PYTHONPATH.
-
-    Args:
-        home: the directory with its ``bin``, ``jars`` and ``python``.
+    """The pyspark of an unpacked Spark. As in its own ``bin/pyspark``, ``python`` and the py4j in it must be on PYTHONPATH.
 
     Raises:
-        HarnessError: one of them is missing, or its version is unknown.
+        HarnessError: a part is missing, or its version is unknown.
     """
     home = home.resolve()
     missing = [part for part in ("bin", "jars", "python/pyspark") if not (home / part).is_dir()]

@@ -186,11 +186,7 @@ class Debugger:
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
     def call(self, thread: int, this: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:
-        """Call a method in a stopped thread. ``this``: the object; None for a static method.
-
-        Raises:
-            DebuggerFailed: it throws.
-        """
+        """Call a method in a stopped thread. ``this``: the object; None for a static method. Raises ``DebuggerFailed`` if it throws."""
         called = (
             struct.pack(">QQ", method.owner, thread)
             if this is None

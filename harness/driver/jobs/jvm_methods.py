@@ -167,11 +167,7 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
 
 
 def check_main(named: str, session: Any) -> None:
-    """Find the main method of a class.
-
-    Raises:
-        NotCallable: there is none.
-    """
+    """Find the main method of a class. Raises ``NotCallable`` if there is none."""
     declaring = java_class(session._jvm, named)
     if declaring is None:
         raise NotCallable("there is no class {} in the jars".format(named))

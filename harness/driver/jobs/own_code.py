@@ -169,11 +169,7 @@ class AuthorCode:
         self._calls_methods = False
 
     def function(self, named: str) -> Callable[..., Any]:
-        """The function that ``module:function`` names.
-
-        Raises:
-            AuthorFailed: it cannot be imported.
-        """
+        """The function that ``module:function`` names. Raises ``AuthorFailed`` if it cannot be imported."""
         self.used = True
         guard_pyspark()
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
@@ -187,11 +183,7 @@ class AuthorCode:
         return function
 
     def sink(self, named: str) -> AuthorSink:
-        """The function that ``module:function`` names; it raises ``AuthorFailed`` for its own faults.
-
-        Raises:
-            AuthorFailed: it cannot be imported.
-        """
+        """The function that ``module:function`` names; it and this raise ``AuthorFailed`` for faults of its own."""
         function = self.function(named)
         write = self._guarded(function)
         return AuthorSink(batch=write) if _misfit(function, 2) is None else AuthorSink(whole=write)

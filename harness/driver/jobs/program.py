@@ -62,11 +62,7 @@ class ProgramCall:
     arguments: Tuple[str, ...] = ()
 
     def file(self, folders: Sequence[str]) -> Optional[str]:
-        """The file, if it is one.
-
-        Raises:
-            FileNotFoundError: it lies in none of the folders.
-        """
+        """The file, if it is one. Raises ``FileNotFoundError`` if it lies in none of the folders."""
         if not self.path.endswith(".py"):
             return None
         paths = [os.path.join(folder, self.path) for folder in folders]
