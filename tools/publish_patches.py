@@ -64,7 +64,9 @@ def releases(read: Iterable[Results], lines: Iterable[str]) -> tuple[RunOfReleas
         for target in results.header.targets:
             if target.apache and target.name not in lines:
                 earlier = known.get(target.name)
-                cells = {**(earlier.cells if earlier is not None else {}), **_answers(by_target[target.name])}
+                # A cell without an answer replaces no earlier answer.
+                answers = {id: cell for id, cell in by_target[target.name].items() if cell.status not in NO_RESULT}
+                cells = {**(earlier.cells if earlier is not None else {}), **answers}
                 met = target if target.met or earlier is None else earlier.target
                 known[target.name] = RunOfRelease(met, cells, results.header.started, results.footer.finished)
     return tuple(sorted(known.values(), key=lambda run: SparkVersion.parse(run.target.spark)))
@@ -111,11 +113,6 @@ def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
     if cell.status not in GREEN:
         print(f"not as the case says: {where}: {cell.status}", file=sys.stderr)
     return cell.model_copy(update={"observation": cell.observation and _slim(cell.observation)})
-
-
-def _answers(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Without those that say nothing, which replace no earlier answer."""
-    return {id: cell for id, cell in cells.items() if cell.status not in NO_RESULT}
 
 
 def _slim(observation: Observation) -> Observation:

@@ -75,8 +75,10 @@ def scala_tests(source: str) -> Iterator[ScalaTest]:
     starts_query = _starts_query(code)
     loops = tuple(_loops(source, code))
     made: dict[str, list[str]] = {}
-    declared = [(call, name, helper) for call, name in _calls(source, code) for helper in [_around(call, helpers)]]
-    for call, name, helper in declared:
+    declared = []
+    for call, name in _calls(source, code):
+        helper = next((helper for helper in helpers if helper.begin < call.start() < helper.end), None)
+        declared.append((call, name, helper))
         if helper is not None:
             made.setdefault(helper.name, []).extend(_templates(_written_out(name, _loops_around(call, loops)), helper))
     for call, name, helper in declared:
@@ -159,10 +161,6 @@ def _helpers(code: str) -> Iterator[_Helper]:
         body = code.find("{", _end_of_call(code, match.end(1), "("))
         if body >= 0:
             yield _Helper(match[1], match[2], body, _closing(code, body))
-
-
-def _around(call: re.Match[str], helpers: Sequence[_Helper]) -> _Helper | None:
-    return next((helper for helper in helpers if helper.begin < call.start() < helper.end), None)
 
 
 def _templates(names: Iterator[str], helper: _Helper) -> Iterator[str]:

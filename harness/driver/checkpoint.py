@@ -71,14 +71,11 @@ class CheckpointLogs:
                 self._writable.make_directory(posixpath.join(self.path, name))
 
     def damage(self, how: str, part: str) -> None:
-        """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might.
+        """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might. Raises ``NothingToDamage``.
 
         ``how``: ``gone``, ``empty`` (zero bytes) or ``truncated`` (half of it). ``part``: ``metadata``; the newest entry of the
         ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``snapshot``, the newest of them that is
         whole and not a change; ``state``, the directory of all stores.
-
-        Raises:
-            NothingToDamage: the checkpoint has no such part.
         """
         files = self._writable
         paths = self._parts(part)

@@ -23,13 +23,10 @@ from .tables import TableArrivals
 
 
 class Classic:
-    """A ``Backend`` in local mode, unless the settings name another master.
+    """A ``Backend`` in local mode, unless the settings name another master. Raises ``DriverFailure`` if the storage cannot be written.
 
     ``work``: a directory for scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that holds
     the directories of cases, None if they are on this machine; ``hidden``: more settings, which are secrets.
-
-    Raises:
-        DriverFailure: the storage cannot be written.
     """
 
     sends_functions = False

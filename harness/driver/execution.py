@@ -483,11 +483,7 @@ class Execution:
         """What happens while a micro-batch runs, before its rows are kept."""
         if self._native is not None:
             self._native |= self._backend.native(self._session) or set()
-        self._place_next()
-
-    def _place_next(self) -> None:
-        """Let the next rows of a backlog arrive, which the micro-batch that runs now does not read."""
-        if self._later:
+        if self._later:  # of a backlog, the next rows, which the micro-batch that runs now does not read
             self._arrivals.place(self._later.pop(0))
 
     # The observation.

@@ -82,7 +82,7 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
         node = _NODE.match(line)
         name = node.group(1) if node else ""
         depth = len(line) - len(line.lstrip(" :+-"))
-        above = [one for one in above if one[0] < depth]
+        above = [operator for operator in above if operator[0] < depth]
         renamed = bool(above) and above[-1][1]
         above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
         if name != "StreamingRelation" and not _KEYS.match(line) and _HIDDEN_COLUMN.search(line):

@@ -58,10 +58,7 @@ def batch_seen(
 
 
 def _source_read(source: ProgressEntry, arrivals: Arrivals) -> dict[str, Any]:
-    read = {
-        "stream": arrivals.stream_of(source) or source["description"],
-        "rows": source.get("numInputRows", 0),
-    }
+    read = {"stream": arrivals.stream_of(source) or source["description"], "rows": source.get("numInputRows", 0)}
     records = arrivals.records(source)
     if records is None:
         return {**read, "moved": source.get("startOffset") != source.get("endOffset")}

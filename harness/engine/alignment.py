@@ -62,13 +62,10 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
         if ran.error is not None or (killed and ran is observation.steps[-1]):
             # A micro-batch that does not finish is not reported, and none runs after it.
             meant = meant[: len(read)]
-        if arrivals.known and not _as_meant(read, meant, in_parts):
+        # Several micro-batches may share the records of one arrival, as many as Spark likes.
+        as_meant = _together(read) == _together(meant) if in_parts else read == meant
+        if arrivals.known and not as_meant:
             raise MisalignedBatches(ran.number, meant, data, "commits" if case.tables else "records")
-
-
-def _as_meant(read: Sequence[Moved], meant: Sequence[Moved], in_parts: bool) -> bool:
-    """``in_parts``: several micro-batches may share the records of one arrival, as many as Spark likes."""
-    return _together(read) == _together(meant) if in_parts else list(read) == list(meant)
 
 
 def _together(batches: Sequence[Moved]) -> Moved:

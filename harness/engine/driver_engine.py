@@ -52,11 +52,8 @@ _LIBRARIES = re.compile(r"/lib/(?=python3\.\d+/)")
 def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
     """Replace directories in a step's error and plan.
 
-    The path of a Python environment is removed from those of its modules, which then begin with ``python3.11/``.
-
-    Args:
-        step: as the driver sent it.
-        names: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent.
+    ``names``: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent. Paths of
+    modules of Python then begin with ``python3.11/``.
     """
 
     def redacted(text: str) -> str:
@@ -139,7 +136,6 @@ class DriverConnection:
 
     Args:
         start_timeout: seconds until the driver must have introduced itself.
-        answers: parses the lines of the driver.
         master: what runs the driver's queries, for error messages.
         redact: removes secrets from a text.
 
@@ -187,16 +183,10 @@ class DriverConnection:
     def next_answer(
         self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None
     ) -> Hello | DriverAnswer:
-        """The next answer, unless it is ``Failed``.
+        """The next answer, unless it is ``Failed``; else raises ``EngineFailed``.
 
-        Args:
-            timeout: seconds to wait.
-            doing: what the driver is doing, for error messages.
-            deadline: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers
-                share it, so that a driver that sends one after another does not run for ever.
-
-        Raises:
-            EngineFailed: there is none.
+        ``deadline``: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers share
+        it, so that a driver that sends one after another does not run for ever.
         """
         try:
             left = timeout if deadline is None else deadline - time.monotonic()
@@ -287,17 +277,12 @@ ANSWERED_BEFORE_FINISH = 5
 
 
 class DriverEngine:
-    """An ``Engine`` over a transport, as ``DriverConnection`` takes it, with the attributes of ``Engine`` that are given.
+    """An ``Engine`` over a transport; the parameters besides these are those of ``DriverConnection``, and attributes of ``Engine``.
 
     Args:
         work: the engine's directory on its own file system.
         cases: where cases get their directories; by default a directory in ``work``.
-        start_timeout: seconds until the driver must have introduced itself.
-        redact: removes secrets from a text.
         finish: called once, before the driver is ended, if it has answered some cases and runs none.
-
-    Raises:
-        EngineFailed: the driver did not introduce itself, or speaks another version of the protocol.
     """
 
     def __init__(

@@ -93,11 +93,8 @@ class Engine(Protocol):
     ) -> Observation:
         """Run one case, or some of its steps. If the last of them is ``kill``, the engine is killed there and then ``ended``.
 
-        Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one.
-
-        Args:
-            step_timeout: seconds that a step may take.
-            on_step: called when a step has ended, in the thread that calls.
+        Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one. ``on_step`` is
+        called in the same thread when a step has ended.
 
         Raises:
             KillMissed: the engine went past the point where it was to be killed.
@@ -131,9 +128,7 @@ class Runtime(Protocol):
         """
 
     def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
-        """Start an engine of the target, installing what is missing.
-
-        ``needs``: what its cases need; a runtime that cannot give it says so in ``unsupported``.
+        """Start an engine of the target, installing what is missing. What it cannot give of the ``needs``, ``unsupported`` says.
 
         Raises:
             HarnessError: this machine cannot run it; the error says why and what to do.

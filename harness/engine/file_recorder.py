@@ -57,15 +57,12 @@ class _Operation:
 
 
 class FileRecorder:
-    """Records from the start of the context to its end.
+    """Records from the start of the context to its end. Raises ``CannotRecord`` if there is no inotify.
 
     Args:
         root: the folder to watch, with everything below it; it exists.
         keep: an empty folder on the same file system, for links to new files: many are removed or renamed soon.
         loose: a folder in which the order of operations does not matter.
-
-    Raises:
-        CannotRecord: there is no inotify.
     """
 
     def __init__(self, root: Path, keep: Path, *, loose: str | None = None) -> None:

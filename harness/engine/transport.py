@@ -101,14 +101,7 @@ class SubprocessTransport:
         self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
-        """Close the input, and wait until the driver and the processes that it started have ended.
-
-        Args:
-            timeout: seconds to wait, while another thread reads the log.
-
-        Returns:
-            Whether they have ended: no process is left that could write to the log.
-        """
+        """Close the input, and wait, while another thread reads the log; return whether no process is left that could write to it."""
         self._end_input()
         return self._silent.wait(timeout)
 

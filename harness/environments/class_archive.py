@@ -152,13 +152,7 @@ def compile_imported(python: Path) -> str | None:
     """Compile what engines import, in all cores. Other modules work too; they are compiled each time they are imported.
 
     Engines do not write bytecode, and importing pandas and pyspark takes a Python worker 4 s from source and 1 s from bytecode, of the
-    10 s that Spark waits for it.
-
-    Args:
-        python: the interpreter of the environment.
-
-    Returns:
-        Why it failed, None if it did not. Files that are not valid in this Python are skipped.
+    10 s that Spark waits for it. Files that are not valid in this Python are skipped. Returns why it failed, None if it did not.
     """
     command = [str(python), "-I", "-c", _PROGRAM, _NEVER_IMPORTED]
     ended = run(command, cwd=OUTSIDE, environ=os.environ)

@@ -73,15 +73,13 @@ def fetch_with_dependencies(
     on_progress: ProgressCallback,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[Path, ...]:
-    """The jars of a module and of all that it needs, from the cache or from the repository.
+    """The jars of a module and of all that it needs, from the cache, in which ``name`` is their folder, or from the repository.
 
     Args:
-        name: of the folder in the cache.
         environment: whose Ivy is used, and whose Java if this machine has none of its own.
         known: the SHA-256 of jars by name. If that of the module is among them, no other jar is taken. Of the others, what was fetched
             first counts.
         shipped: whether Hadoop and Scala are left out, which Spark ships.
-        environ: the host's variables, by default this process's.
 
     Raises:
         JarsNotFetched: the repository lacks a module, has another file than the known one, or cannot be reached.

@@ -194,13 +194,10 @@ def can_wrap() -> bool:
 
 
 def wrap(home: Path, jdk: Path, without: Sequence[str]) -> None:
-    """Make a JAVA_HOME whose ``java`` ignores requests for modules that its JDK does not have.
+    """Make a JAVA_HOME of links to a JDK, whose ``java`` ignores requests for modules that the JDK does not have.
 
     Spark 4's launcher always asks for ``jdk.incubator.vector``, which only speeds up linear algebra. JDKs packaged for PyPI leave it
     out, and the JVM then refuses to start. The wrapper starts the same JVM without that argument.
-
-    Args:
-        home: the directory to make: links to ``jdk``, except for its ``bin/java``.
     """
     (home / "bin").mkdir(parents=True)
     for entry in (*jdk.iterdir(), *(jdk / "bin").iterdir()):

@@ -48,9 +48,7 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 
 
 class OwnBroker:
-    """A broker that runs until it is closed, or until this process ends in whatever way.
-
-    ``environment``: whose Java runs it.
+    """A broker that runs until it is closed, or until this process ends in whatever way, on the Java of an environment.
 
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
@@ -175,12 +173,9 @@ _LAST_PATCH = 9
 def connector(
     version: SparkVersion, environment: Environment, on_progress: ProgressCallback
 ) -> tuple[str, tuple[Path, ...]]:
-    """The connector for a Spark: that of its release or, where that has none, of the nearest one.
+    """The connector for a Spark, that of its release or the nearest: its version, and those of its jars that Spark does not ship.
 
     Nearest are earlier patches of its line, then later ones, then earlier lines of the same major version.
-
-    Returns:
-        Its version, in Spark's own numbering, and those of its jars that Spark does not ship.
 
     Raises:
         HarnessError: the repository has none, or the Spark does not say its version of Scala.
@@ -229,10 +224,7 @@ class KafkaAccess:
 
 
 class Kafka:
-    """Gives engines access to a broker; its methods may be called from several threads.
-
-    Args:
-        servers: the user's broker; None to start one.
+    """Gives engines access to the user's broker or, without ``servers``, to one that it starts; threads may share it.
 
     Raises:
         WrongUsage: ``servers`` is not an address.

@@ -21,7 +21,7 @@ RUNTIME_NAMES: tuple[str, ...] = get_args(RuntimeName)
 
 
 def variables_named(names: Iterable[str]) -> dict[str, str]:
-    """The environment variables with these names. Raises ``WrongUsage`` with only names, as values may be secret, if some have no value."""
+    """The environment variables with these names. Raises ``WrongUsage`` if some have no value; it shows names only, no secrets."""
     wanted = tuple(dict.fromkeys(names))
     if missing := [name for name in wanted if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"

@@ -43,12 +43,10 @@ def start(
     storage: StorageUrl | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> SubprocessTransport:
-    """Start ``python -m MODULE WORK KEY=VALUE …``; the storage and settings that are secrets go into variables.
+    """Start ``python -m MODULE WORK KEY=VALUE …``, a staged module; the storage and settings that are secrets go into variables.
 
     Args:
-        module: a staged module.
         work: the engine's directory, and its working directory.
-        cluster: provides executors; None for the process itself.
         storage: holds the files of cases; None for ``work``.
         variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.
     """

@@ -60,8 +60,7 @@ class AnswerCache:
     Attributes:
         problem: why the file is not used, or not any more; None if it is.
 
-    Args:
-        fresh: whether to ignore cached answers; new ones are stored all the same.
+    ``fresh``: whether to ignore cached answers; new ones are stored all the same.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
@@ -191,13 +190,9 @@ def answer_key(question: str, engines: Iterable[str]) -> str:
 
 
 def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: int | None = None) -> str:
-    """SHA-256 over what any engine is asked: every request, and the driver that executes it.
+    """SHA-256 over what any engine is asked: every request, and the driver that executes it; not the case's id, title and expectations.
 
-    The case's id, title and expectations do not change it.
-
-    Args:
-        conf: Spark settings for every case of the run.
-        cut: the step before which the case changes engines.
+    ``conf``: Spark settings for every case of the run; ``cut``: the step before which the case changes engines.
     """
     segments = segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
     requests = [

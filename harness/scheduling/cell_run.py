@@ -71,7 +71,6 @@ class EngineSlot:
     Args:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
-        needs: what its cases need of it.
         kept: where the engine may come from, and is left in the end; None to end it.
     """
 
@@ -411,10 +410,7 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
     """Use the engine of a slot until an attempt shows what was meant, at most ``ATTEMPTS`` times.
 
     If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine. Nor is
-    a case that has it after others: it runs again once, in an engine that no other case has used.
-
-    Args:
-        segments: what runs; if it kills its engine, no other case may run there meanwhile.
+    a case that has it after others: it runs again once, in an engine that no other case has used. A segment that kills runs alone, too.
 
     Raises:
         EngineFailed, MisalignedBatches: the last attempt failed, or one with no other possible cause.

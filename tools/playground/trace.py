@@ -44,14 +44,10 @@ def first() -> str:
 
 
 def drawn(state: str) -> str:
-    """The answer to a state.
+    """The answer to a state, JSON with the keys of ``STARTS_WITH``.
 
-    Args:
-        state: JSON with the keys of ``STARTS_WITH``. Each line of ``rows`` is a micro-batch: event times with an optional whole
-            number, separated by commas; an empty line is a micro-batch without rows.
-
-    Returns:
-        JSON: ``picture``, HTML; ``told``, what the model says, line by line; ``problem``, which is null if there is none.
+    Each line of ``rows`` is a micro-batch: event times with an optional whole number, separated by commas; an empty line has no rows.
+    Returns JSON: ``picture``, HTML; ``told``, what the model says, line by line; ``problem``, which is null if there is none.
     """
     try:
         picture, explanation = _answer(json.loads(state))

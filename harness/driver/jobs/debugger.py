@@ -53,7 +53,7 @@ class Method(NamedTuple):
     def parameters(self) -> List[str]:
         """The letters of their types; an array is an object."""
         types = _PARAMETER.findall(self.signature[1 : self.signature.index(")")])
-        return ["L" if of[0] == "[" else of[0] for of in types]
+        return ["L" if type[0] == "[" else type[0] for type in types]
 
     @property
     def returns(self) -> str:
@@ -131,12 +131,12 @@ class Debugger:
 
     def methods(self, name: str) -> List[Method]:
         """The methods that a class declares, which must be loaded; none of a class that is not."""
-        found = self._ask(1, 2, _text("L{};".format(name.replace(".", "/"))))
+        classes = self._ask(1, 2, _text("L{};".format(name.replace(".", "/"))))
         methods = []
-        for _ in range(found.take("I")):
-            found.take("B")
-            owner = found.take("Q")
-            found.take("I")
+        for _ in range(classes.take("I")):
+            classes.take("B")
+            owner = classes.take("Q")
+            classes.take("I")
             declared = self._ask(2, 5, struct.pack(">Q", owner))
             for _ in range(declared.take("I")):
                 methods.append(Method(owner, declared.take("Q"), declared.text(), declared.text(), declared.take("I")))

@@ -100,11 +100,11 @@ def _field(holder: Any, name: str, default: Any = None) -> Any:
 
 def _options(texts: Any) -> Dict[str, str]:
     """A Scala map of texts."""
-    items, found = texts.iterator(), {}
+    items, options = texts.iterator(), {}
     while items.hasNext():
         item = items.next()
-        found[str(item._1())] = str(item._2())
-    return found
+        options[str(item._1())] = str(item._2())
+    return options
 
 
 class _MainRun:
@@ -339,13 +339,11 @@ class _Holder:
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
-            loaded = [
-                loaded_name for loaded_name in names if jvm_methods.java_class(self._jvm, loaded_name) is not None
-            ]
+            loaded = [known for known in names if jvm_methods.java_class(self._jvm, known) is not None]
             missing = set(methods) - _NEWER
-            for loaded_name in loaded:
-                debugger.stop_at(loaded_name, list(methods))
-                missing -= {method.name for method in debugger.methods(loaded_name)}
+            for known in loaded:
+                debugger.stop_at(known, list(methods))
+                missing -= {method.name for method in debugger.methods(known)}
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
@@ -376,14 +374,15 @@ class _Holder:
         return bool(self._debugger.classes_on_stack(thread) & self._of_py4j)
 
     def _with_objects(self, stop: Stop) -> _Stopped:
-        of, arguments = self._debugger.arguments(stop)
-        objects = [of, ("L", stop.thread), *[value for value in arguments if value[0] == "L"]]
+        holder, arguments = self._debugger.arguments(stop)
+        objects = [holder, ("L", stop.thread), *[value for value in arguments if value[0] == "L"]]
         self._box.retainAll(self._nothing)  # `clear` of py4j 0.10 fails
         for value in objects:
             self._call(stop, "java.util.ArrayList", "add(Ljava/lang/Object;)Z", self._box_in(stop), value)
         this, thread, *others = [self._box.get(at) for at in range(len(objects))]
         taken = iter(others)
-        return _Stopped(this, thread, [next(taken) if of[0] == "L" else of[1] for of in arguments], stop.method)
+        values = [next(taken) if letter == "L" else value for letter, value in arguments]
+        return _Stopped(this, thread, values, stop.method)
 
     def _value(self, value: Any, stop: Stop) -> JavaValue:
         kind = stop.method.returns
@@ -403,10 +402,10 @@ class _Holder:
         if self._box_id is None:
             properties = self._jvm.java.lang.System.getProperties()
             properties.put(_KEY, self._box)
-            _, found = self._call(stop, "java.lang.System", "getProperties()Ljava/util/Properties;", None)
+            _, table = self._call(stop, "java.lang.System", "getProperties()Ljava/util/Properties;", None)
             key = self._debugger.string(_KEY)
             get = "get(Ljava/lang/Object;)Ljava/lang/Object;"
-            _, self._box_id = self._call(stop, "java.util.Hashtable", get, found, key)
+            _, self._box_id = self._call(stop, "java.util.Hashtable", get, table, key)
             properties.remove(_KEY)
         return self._box_id
 

@@ -187,15 +187,9 @@ class UnusableImage(HarnessError):
 
 
 class ContainerRuntime:
-    """Starts engines in containers.
+    """Starts engines in containers. Raises ``NoDaemon`` if no container engine is reachable.
 
-    Args:
-        keep: a folder for a copy of the working files when the runtime is closed; None for no copy.
-        plain: keep Spark's defaults instead of the settings of ``tuning.yaml``.
-        own_code: the modules that ``call`` may name; None if the user did not allow code.
-
-    Raises:
-        NoDaemon: no container engine is reachable.
+    ``keep``: a folder for a copy of the working files when the runtime is closed; ``plain`` and ``own_code``: as in ``EngineSettings``.
     """
 
     name = "container"
@@ -313,7 +307,9 @@ class ContainerRuntime:
             reason = error.reason if isinstance(error, EngineNotStarted) else None
             if reason is FailureReason.PYSPARK_MISSING:
                 raise UnusableImage(image, target, "its python3 finds no pyspark.") from error
-            if reason is FailureReason.PYTHON_UNSUPPORTED or _python_rejects_driver(error.log):
+            # An interpreter that cannot parse or import the driver ends before it can send a message of ours.
+            rejected = "No module named" in error.log or "SyntaxError" in error.log
+            if reason is FailureReason.PYTHON_UNSUPPORTED or rejected:
                 raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
             raise
 
@@ -401,8 +397,3 @@ def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
     if missing and "python3" in why:
         return UnusableImage(image, target, "it has no python3.")
     return DaemonRefused(f"to start a container of {image.reference}", error)
-
-
-def _python_rejects_driver(log: str) -> bool:
-    """Whether Python's own message says so: an interpreter that cannot parse or import the driver ends before it can send one of ours."""
-    return "No module named" in log or "SyntaxError" in log
