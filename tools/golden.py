@@ -66,7 +66,6 @@ def exports(folder: Path) -> None:
 
 
 def specification(folder: Path) -> None:
-    """The specification of the published results."""
     _keep(folder / "specification.txt", _without(folder, printed("specification", "-o", str(folder / "pages"))))
 
 

@@ -34,16 +34,12 @@ _STARTS_QUERY = re.compile(r"\.writeStream\b|\b(testStream|start|toTable|runStre
 
 @dataclass(frozen=True)
 class ScalaTest:
-    """One test of a suite."""
-
     suite: str
     """The class or trait that declares it."""
     name: str
     """The name that ScalaTest prints, where the file says it."""
     text: str
-    """The source of the call."""
     package: str = ""
-    """The package of its file."""
     starts_query: bool = False
     """Whether it starts a streaming query, itself or through methods of its file."""
 

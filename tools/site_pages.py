@@ -171,7 +171,6 @@ def with_ids(markdown: str) -> str:
 
 
 def commands_page() -> str:
-    """The help of every command."""
     from typer.testing import CliRunner
 
     from conformance.cli.commands import COMMANDS

@@ -71,7 +71,6 @@ def is_listed(test: ScalaTest) -> bool:
 
 
 def all_tests(jars: Iterable[Path]) -> Iterator[ScalaTest]:
-    """All tests in the Scala sources of the jars."""
     for jar in jars:
         with zipfile.ZipFile(jar) as opened:
             for name in sorted(opened.namelist()):

@@ -250,7 +250,6 @@ class MemoryArrivals(RecordArrivals):
         self._waiting: dict[str, list[str]] = {}
         """Rows that arrived before the source was made, which the first query does."""
         self._placed: dict[str, int] = {}
-        """How many rows each source was given."""
 
     def stream_of(self, source: dict[str, Any]) -> str | None:
         return next((name for name, own in self._sources.items() if own.toString() == source["description"]), None)

@@ -179,10 +179,9 @@ _OF_VARIABLES = "transformWithState"
 
 
 def stored_state(session: Any, checkpoint: str, batches: List[Dict[str, Any]]) -> Optional[List[Dict[str, Any]]]:
-    """The rows that the data source finds in the state of each stateful operator, in the order of their ids.
+    """The rows that the data source finds in the state of each operator, by id. ``batches``: those of the step, as ``BatchSeen``.
 
     None if there is nothing to compare: no micro-batch of these was committed, or Spark has no such data source yet.
-    ``batches``: those of the step, as ``BatchSeen``.
     """
     if int(session.version.split(".")[0]) < 4 or not batches or batches[-1]["next_watermark"] is None:
         return None

@@ -58,7 +58,7 @@ def check_trigger(name: str) -> None:
 
 
 def triggered(writer: Any, name: str, interval: int | None = None) -> Any:
-    """Give a ``DataStreamWriter`` a trigger of the protocol. ``interval``: of ``processingTime``, in ms.
+    """Give a ``DataStreamWriter`` a trigger. ``interval``: of ``processingTime``, in ms.
 
     Raises:
         MissingName: this release does not have the trigger (``availableNow`` before 3.3).

@@ -55,7 +55,6 @@ class Broker:
         self._wait_for(topic, partitions)
 
     def age_out(self, topic: str) -> None:
-        """Remove every record of a topic."""
         from py4j.java_gateway import JavaMember
 
         common = self._jvm.org.apache.kafka.common

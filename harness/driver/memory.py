@@ -24,10 +24,7 @@ class RecentMemory:
 
 
 def memory() -> int | None:
-    """Resident bytes of this process and all its descendants; None without ``/proc``.
-
-    Shared pages (Spark's Python workers are forks of one daemon) count once.
-    """
+    """Resident bytes of this process and its descendants, forks with shared pages counted once; None without ``/proc``."""
     try:
         children = _children()
         family = [os.getpid()]

@@ -57,10 +57,7 @@ def refused_statement(plan: str) -> Optional[str]:
 
 
 def refused_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> Optional[str]:
-    """Why a query must not be started, by its analysed plan; None if it only computes.
-
-    ``columns``: the names of the columns of its result. ``written``: all texts of the case that Spark may print in the plan.
-    """
+    """Why a query must not be started; None if it only computes. ``columns``: of its result; ``written``: texts that its plan may have."""
     refused = refused_statement(plan)
     if refused is not None:
         return refused

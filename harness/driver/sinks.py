@@ -34,9 +34,7 @@ class DirectorySink:
 
     format: str
     log: str
-    """The folder of its log, in the directory."""
     file = "input_file_name()"
-    """The expression for the file of a row."""
 
     def __init__(self, path: str, files: WritableFiles, session: Any) -> None:
         self.path = path

@@ -114,9 +114,7 @@ def latest_ms(frame: Any) -> int:
 
 STATE_FUNCTIONS = {
     "count_until_watermark": NamedStateFunction(
-        count_until_watermark,
-        emits="key STRING, count BIGINT, watermark BIGINT",
-        keeps="count BIGINT, latest BIGINT",
+        count_until_watermark, emits="key STRING, count BIGINT, watermark BIGINT", keeps="count BIGINT, latest BIGINT"
     ),
     "count_until_watermark_by_datetime": NamedStateFunction(
         count_until_watermark_by_datetime,

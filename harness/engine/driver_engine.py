@@ -100,7 +100,6 @@ class Dispatcher:
                 del self._mailboxes[case]
 
     def dispatch(self, line: str) -> None:
-        """Deliver a line."""
         try:
             message = self._answers.validate_json(line)
         except ValidationError as error:
@@ -217,7 +216,6 @@ class DriverConnection:
         self.transport.kill()
 
     def close(self) -> None:
-        """End the driver and everything it started."""
         self.ended = True
         self.transport.close()
         self._join()

@@ -16,8 +16,6 @@ from harness.targets.targets import Target
 
 @dataclass(frozen=True)
 class EngineLocation:
-    """Where an engine runs."""
-
     runtime: str
     """``local``, ``container`` …"""
     image: str | None = None
@@ -42,7 +40,6 @@ class EngineNeeds:
     """What cases need of their engine beyond their target."""
 
     topics: bool = False
-    """Whether some of them read topics of Kafka."""
     real_time: bool = False
     """Whether they are real-time queries, whose tasks run all at once."""
     tables: tuple[TableFormat, ...] = ()
@@ -122,17 +119,10 @@ class Runtime(Protocol):
         """Why its engines of the target cannot run the case, although their Spark may support it; None if they can."""
 
     def fingerprint(self, target: Target) -> str | None:
-        """The build and settings of its engines of the target: engines with the same ones answer alike.
-
-        None if that is unknown, or nothing is installed yet.
-        """
+        """The build and settings of its engines of the target: equal ones answer alike. None if unknown, or not installed yet."""
 
     def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
-        """Start an engine of the target, installing what is missing. What it cannot give of the ``needs``, ``unsupported`` says.
-
-        Raises:
-            HarnessError: this machine cannot run it; the error says why and what to do.
-        """
+        """Start an engine of the target for ``needs``, installing what is missing. Raises ``HarnessError`` if the machine cannot run it."""
 
     def close(self) -> None:
         """End all engines that are still running and release what they shared; may be called twice."""
@@ -142,7 +132,6 @@ class EngineFailed(HarnessError):
     """The engine gave no observation, so the cell is broken."""
 
     steps: tuple[StepSeen, ...] = ()
-    """The steps observed before the failure."""
     emitted: tuple[Interrupted, ...] = ()
     """Micro-batches that were reported before their commit, if the request asked for it."""
 

@@ -240,12 +240,9 @@ class FileRecorder:
         return len(self._operations) < before
 
     def _content(self, link: Path | None, path: str) -> FileContent | None:
-        for place in (link, self._root / path):
-            if place is not None:
-                try:
-                    return FileContent(place.read_bytes(), place.stat().st_mtime_ns)
-                except FileNotFoundError:
-                    continue
+        for place in filter(None, (link, self._root / path)):
+            with suppress(FileNotFoundError):
+                return FileContent(place.read_bytes(), place.stat().st_mtime_ns)
         return None
 
 

@@ -69,10 +69,7 @@ def kills_its_engine(case: Case) -> bool:
 
 
 def join_segments(observations: Sequence[Observation]) -> Observation:
-    """One observation from those of the segments of one run, in order.
-
-    Both halves of a step in which the engine was killed become one step with the micro-batches of both.
-    """
+    """Join the observations of the segments of one run; the halves of a step in which the engine was killed become one step."""
     steps: list[StepSeen] = []
     for observation in observations:
         for step in observation.steps:

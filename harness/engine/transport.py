@@ -66,7 +66,6 @@ class SubprocessTransport:
         self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
         self.pid = self._process.pid
-        """The leader of the process group."""
 
     def write(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -58,9 +58,9 @@ class ClassArchive:
         return cls(environment.root / "class-archives", digest[:12])
 
     def file(self) -> Path | None:
-        """The archive; None if there is none. A damaged one is removed: a JVM that maps half of a file crashes.
+        """The archive; None if there is none, or if every user of the machine may have put it there: a JVM runs what it holds.
 
-        None too if every user of the machine may have put it there: a JVM runs what an archive holds.
+        A damaged one is removed: a JVM that maps half of a file crashes.
         """
         if _all_may_write(self.directory):
             return None

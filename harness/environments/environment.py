@@ -42,7 +42,6 @@ class Environment:
     python: Path
     python_version: str
     pyspark: str
-    """The version of pyspark, as it reports it."""
     spark_home: Path
     """The directory with its ``jars`` and ``bin``."""
     java_home: Path

@@ -145,11 +145,7 @@ def find_uv(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def obtain_uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
-    """The same; else the version in ``hashes.txt`` is downloaded: 40 MB, which who runs no engine does not need.
-
-    Raises:
-        HarnessError: there is no pip, it failed, or the index has another file.
-    """
+    """The same; else it is downloaded, 40 MB: the version in ``hashes.txt``. Raises ``HarnessError`` if pip is missing or fails."""
     place = cache_dir(environ) / "uv"
     return make_once(place, lambda: find_uv(environ), lambda: _install_uv(place, environ, on_progress), on_progress)
 
@@ -186,8 +182,6 @@ def _install_uv(place: Path, environ: Mapping[str, str], on_progress: ProgressCa
 
 @dataclass(frozen=True)
 class Python:
-    """A CPython of this machine."""
-
     executable: Path
     version: Version
 

@@ -53,10 +53,7 @@ class Coordinate:
 
 
 class JarsNotFetched(HarnessError):
-    """A module, or one that it needs, cannot be had.
-
-    ``unreachable``: whether the repository did not answer, or with another file than it should, so that no other version is worth a try.
-    """
+    """A module, or one that it needs, cannot be had. ``unreachable``: the repository fails, so that no other version is worth a try."""
 
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")
@@ -106,8 +103,11 @@ def fetch_with_dependencies(
 
 def known_jars(package: str, file: str) -> Mapping[str, str]:
     """The SHA-256 of jars by name, as a file of a package of this project has them."""
-    lines = (files(package) / file).read_text(encoding="utf-8").splitlines()
-    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    return _by_name((files(package) / file).read_text(encoding="utf-8"))
+
+
+def _by_name(listed: str) -> dict[str, str]:
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in listed.splitlines())}
 
 
 def not_shipped(jars: Iterable[Path], environment: Environment) -> tuple[Path, ...]:
@@ -131,7 +131,7 @@ def _listed(folder: Path) -> str:
 
 def _others(listed: str, wanted: Coordinate, known: Mapping[str, str]) -> list[str]:
     """The jars that are not the known ones."""
-    jars = {name: sha256 for sha256, _, name in (line.partition("  ") for line in listed.splitlines())}
+    jars = _by_name(listed)
     all_known = any(name.startswith(f"{wanted.artifact}-") for name in jars.keys() & known.keys())
     return [name for name, sha256 in jars.items() if known.get(name, "" if all_known else sha256) != sha256]
 
@@ -139,11 +139,9 @@ def _others(listed: str, wanted: Coordinate, known: Mapping[str, str]) -> list[s
 def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
     """A Java of this machine, which trusts the certificates that the machine trusts; one from PyPI knows only its own."""
     for _, binary in candidates(environ):
-        try:
+        with suppress(NotAJava):
             inspect(binary)
-        except NotAJava:
-            continue
-        return binary
+            return binary
     return environment.java_home / "bin" / "java"
 
 

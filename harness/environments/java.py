@@ -31,8 +31,6 @@ _INSTALLED_UNDER = (
 
 @dataclass(frozen=True)
 class Java:
-    """A working Java."""
-
     home: Path
     version: str
     """What it reports: ``17.0.15``, ``1.8.0_392``."""

@@ -53,11 +53,7 @@ def prepare(
     environ: Mapping[str, str] = os.environ,
     installer: Uv | None = None,
 ) -> Environment:
-    """Return the environment of a target; make it if it is missing. An incomplete one is removed first.
-
-    Raises:
-        HarnessError: there is no Java or no Python, or the environment cannot be installed or does not work.
-    """
+    """Return the environment of a target; make it if it is missing or incomplete. Raises ``HarnessError`` if that is impossible."""
     if target.installed is not None:
         return _installed(target, environ)
     spec, java = _spec(target, environ)
@@ -208,7 +204,6 @@ class Readiness:
 
     target: Target
     prepared: Environment | None
-    """Its environment; None if it has to be made first."""
     python: Python | None
     """The interpreter for a new environment; None if uv would download one, or if the environment exists."""
     java: Java | None
@@ -216,7 +211,6 @@ class Readiness:
     embedded: str | None
     """The JDK from PyPI that it uses instead; None if it needs none, or if there is none."""
     obstacle: str | None
-    """Why it cannot run here; None if it can."""
 
 
 def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:

@@ -90,7 +90,6 @@ class ConnectRuntime:
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables of each client."""
 
     name = "connect"
 
@@ -180,7 +179,6 @@ class Beside:
     here: Runtime
     there: Runtime
     is_there: Callable[[Target], bool]
-    """Whether a target uses the second."""
 
     name = "local"
 

@@ -218,9 +218,7 @@ class KafkaAccess:
     servers: str
     """``host:port``; several are separated by commas."""
     settings: Mapping[str, str]
-    """What the engine is started with."""
     description: str
-    """The connector and the broker."""
 
 
 class Kafka:

@@ -60,9 +60,7 @@ class PackageAccess:
     """What an engine needs to have packages."""
 
     settings: Mapping[str, str]
-    """What the engine is started with."""
     description: str
-    """The packages with their versions."""
 
 
 def package_access(

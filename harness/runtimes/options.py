@@ -31,11 +31,7 @@ def variables_named(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeOptions(EngineSettings):
-    """The user's options for engines, wherever they run.
-
-    Containers use only ``plain`` and ``own_code`` of the settings, clients of a Connect server ``own_code``, ``requirements`` and
-    ``variables``.
-    """
+    """The user's options for engines. Containers use ``plain`` and ``own_code``, Connect ``own_code``, ``requirements``, ``variables``."""
 
     runtime: str = "local"
     """One of ``RUNTIME_NAMES``."""
@@ -44,7 +40,6 @@ class RuntimeOptions(EngineSettings):
     memory: str | None = None
     """The limit of a container, such as ``3g``."""
     cpus: float | None = None
-    """The limit of a container."""
     endpoint: Endpoint | None = None
     """The Connect server that runs the cases; None to start engines."""
     beside_connect: bool = False

@@ -106,8 +106,6 @@ _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
 @dataclass(frozen=True)
 class JarPackage:
-    """A Java package for some versions of Spark."""
-
     spark: str
     """A version, a line or ``all``."""
     coordinate: str
@@ -145,8 +143,6 @@ LOCAL_JARS = "spark.jars"
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar of the user's code."""
-
     path: Path
     """Absolute."""
     scala: str | None = None
@@ -171,11 +167,7 @@ class Jar:
 
 
 def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict[str, str]:
-    """The setting with which the JVM finds the jars for its Scala, beside the ``given`` value; nothing if there are none.
-
-    Raises:
-        WrongUsage: all are for other versions of Scala.
-    """
+    """The setting with the jars for this Scala, beside the ``given`` value; none without jars. Raises ``WrongUsage`` if no jar fits."""
     fitting = [jar.path for jar in jars if jar.scala in (None, scala)]
     if jars and not fitting:
         raise WrongUsage(

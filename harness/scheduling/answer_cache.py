@@ -47,7 +47,6 @@ class CachedAnswer(BaseModel):
     engines: tuple[tuple[Identity, EngineLocation], ...]
     """Each engine that took part, in order."""
     seconds: float
-    """How long it took."""
 
     def for_case(self, case: str) -> CachedAnswer:
         """The same answer for another case that asks the same."""

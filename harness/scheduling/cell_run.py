@@ -55,8 +55,6 @@ class SlotClosed(HarnessError):
 
 @dataclass(eq=False)
 class SlotUse:
-    """One use of the engine."""
-
     after_others: bool
     """Whether the engine had other users before."""
     shared: bool = False
@@ -276,13 +274,11 @@ class CellRun:
     task: CellTask
     observations: tuple[Observation, ...]
     failure: str | None
-    """Why the harness has no answer; None if it has one."""
     seconds: float
     """How long it took; with a cut, without the steps before it, unless those failed."""
     not_run: bool = False
     """Whether the case did not run, because it needs ``--allow-code``; ``failure`` says where and why."""
     reused: bool = False
-    """Whether the answer comes from an earlier run."""
     kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
     """The checkpoints that ``task.keep`` asks for, before the steps that the run has reached."""
 
@@ -300,7 +296,6 @@ class Limits:
     step_timeout: float
     """Seconds a step may take."""
     side_by_side: int = 1
-    """Cases at the same time in one engine."""
     most_side_by_side: int = 0
     """Cases at the same time in one engine that others leave room; never fewer than ``side_by_side``."""
     repeat: int = 1
@@ -449,10 +444,7 @@ def _run_segments(
     keep: Mapping[int, str] | None = None,
     files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Observation:
-    """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues.
-
-    ``earlier``: what the steps before these showed. Returns what all of them showed.
-    """
+    """Run segments in one directory, up to the first error or the end; return what they, and those ``earlier``, showed."""
     observations = [*earlier]
     for segment in segments:
         engine = slot.engine()

@@ -64,7 +64,6 @@ class SlotKey(NamedTuple):
     tables: tuple[TableFormat, ...] = ()
     """The formats of the tables that its cases read: the package of each changes the session."""
     jars: tuple[str, ...] = ()
-    """The jars that its cases name."""
 
 
 @dataclass(frozen=True)

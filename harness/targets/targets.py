@@ -24,8 +24,6 @@ from harness.targets.installed import InstalledSpark
 
 @dataclass(frozen=True)
 class JavaRequirement:
-    """The Java that a target needs."""
-
     majors: tuple[int, ...]
     """Major versions Spark supports: 8, 11, 17 …"""
     modules: tuple[str, ...] = ()
@@ -48,7 +46,6 @@ class Target:
 
     version: SparkVersion
     python: SpecifierSet
-    """The CPython versions it supports."""
     java: JavaRequirement
     packages: tuple[str, ...] = ()
     """PyPI requirements installed with it, for functions over pandas frames."""

@@ -44,7 +44,6 @@ class SoakStream(BaseModel):
     span_s: int = 600
     """How far event time advances in a micro-batch, in seconds."""
     delay_s: int = 600
-    """The delay of the watermark, in seconds."""
     window_s: int = 300
     sensors: int = 16
     """The number of keys in each window."""
@@ -56,7 +55,6 @@ class InvariantQuery(Message):
     name: str
     sql: str
     most: int = 1
-    """Maximum number of rows to return."""
 
 
 class _SoakRequest(Message):
@@ -133,11 +131,7 @@ class SoakEngine(DriverConnection):
     def start(
         cls, target: Target, root: Path, options: RuntimeOptions, patience: float, on_progress: ProgressCallback
     ) -> SoakEngine:
-        """Start an engine, by default with one thread per core. ``root``: holds its working directory; the caller removes it.
-
-        Raises:
-            HarnessError: this machine cannot run it, or it did not start.
-        """
+        """Start an engine, by default with a thread per core, below ``root``. Raises ``HarnessError`` if it does not start here."""
         if options.cluster is not None:
             options.cluster.check()
         environment = prepare(target, on_progress=on_progress)
@@ -189,8 +183,6 @@ _EARLIEST, _LATEST = 0.05, 0.9
 
 @dataclass(frozen=True)
 class KillMoment:
-    """When an engine is killed."""
-
     rows: int
     """How many rows are read before, at least."""
     when: Literal["emitted", "anywhere"]
@@ -229,11 +221,7 @@ class Watcher(ProgressCallback, Protocol):
 
 
 class Soak:
-    """
-    Args:
-        folder: holds its files: an absolute path, the same for every engine.
-        kills: how many engines to kill, at moments that follow from the stream's seed.
-    """
+    """``folder``: holds its files, at the same absolute path for every engine; ``kills``: how many engines to kill."""
 
     def __init__(
         self, start: Callable[[], SoakEngine], folder: str, stream: SoakStream, kills: int, watcher: Watcher

@@ -43,7 +43,6 @@ class DebuggerFailed(Exception):
 
 class Method(NamedTuple):
     owner: int
-    """The id of the class."""
     id: int
     name: str
     signature: str
@@ -126,7 +125,6 @@ class Debugger:
         return "-agentlib:jdwp=transport=dt_socket,server=n,suspend=n,address=" + address
 
     def next_stop(self) -> Stop:
-        """Wait for the next thread that stops."""
         return self._stops.get()
 
     def methods(self, name: str) -> List[Method]:
@@ -182,7 +180,6 @@ class Debugger:
         return values[0], values[1:]
 
     def string(self, text: str) -> JavaValue:
-        """A new string of the JVM."""
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
     def call(self, thread: int, this: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:

@@ -108,14 +108,11 @@ def _options(texts: Any) -> Dict[str, str]:
 
 
 class _MainRun:
-    """One run of a main method."""
-
     def __init__(
         self, named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]
     ) -> None:
         self.session = session
         self.thread = "main of {}, run {}".format(named, next(_numbers))
-        """The name of its thread in the JVM."""
         self._named = named
         self._arguments = arguments
         self._at: Optional[str] = None
@@ -327,7 +324,6 @@ class _Holder:
 
     def __init__(self, debugger: Debugger, session: Any) -> None:
         self.run: Optional[_MainRun] = None
-        """The program that runs."""
         self._debugger = debugger
         self._jvm = session._jvm
         self._box = self._jvm.java.util.ArrayList()

@@ -230,11 +230,7 @@ class AuthorCode:
         return frame
 
     def method(self, named: str, session: Any, frames: Dict[str, Any]) -> Any:
-        """The DataFrame that a method of the author's jars makes of the session and of DataFrames, by stream.
-
-        Raises:
-            AuthorFailed: there is none, or it fails by its own fault. What Spark refuses is raised as it is.
-        """
+        """The DataFrame that a method of the author's jars makes of these, by stream. Raises as ``frame`` does."""
         self.used = self._calls_methods = True
         with self._thrown(session):
             return jvm_methods.call(named, session, frames)
@@ -258,11 +254,7 @@ class AuthorCode:
         return mistake_in_text(message, self.folders)
 
     def program(self, called: Dict[str, Any], session: Any, read: Callable[[ProgramSource], Any]) -> ProgramRun:
-        """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.
-
-        Raises:
-            AuthorFailed: it fails by its own fault. What Spark refuses is raised as it is.
-        """
+        """What a program reads and would have started. ``called``: what ``call`` says. Raises as ``frame`` does."""
         self.used = True
         self._runs += 1
         if self._runs > 1:  # a program that is run again finds no views of its earlier run
@@ -308,7 +300,6 @@ class AuthorCode:
 
 
 def drop_views(session: Any) -> None:
-    """Drop the temporary views of a session."""
     for table in session.catalog.listTables():
         if table.isTemporary:
             session.catalog.dropTempView(table.name)

@@ -32,8 +32,6 @@ class NoDaemon(HarnessError):
 
 
 class DaemonRefused(HarnessError):
-    """The daemon refused a request."""
-
     def __init__(self, doing: str, error: Exception) -> None:
         super().__init__(f"The container engine refused {doing}: {explained(error)}")
 
@@ -80,7 +78,6 @@ class Owner:
     """The process that made a container or a volume."""
 
     run: str
-    """Different for every run."""
     host: str
     process: int
 

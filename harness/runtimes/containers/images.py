@@ -96,8 +96,6 @@ _SPARK_UID = "185"
 
 
 class NoImage(HarnessError):
-    """There is no image for a target."""
-
     def __init__(self, target: Target, why: str) -> None:
         super().__init__(
             f"{why}\n"
@@ -108,10 +106,7 @@ class NoImage(HarnessError):
 
 @dataclass(frozen=True)
 class Image:
-    """An image on the daemon."""
-
     reference: str
-    """What was asked for."""
     id: str
     """``sha256:…``"""
     digest: str

@@ -137,10 +137,7 @@ class Volume:
 
 
 def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> bytes:
-    """An archive of an engine's directory.
-
-    ``trees``: name of a directory in it, folder on this machine, and the files to copy from there.
-    """
+    """An archive of an engine's directory. ``trees``: name of a directory in it, folder of this machine, and files to copy from there."""
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w") as archive:
         archive.addfile(_folder(work))

@@ -91,11 +91,7 @@ def generate(spark: Any, folder: str, stream: SoakStream) -> None:
 
 
 def run(engine: Classic, folder: str, stream: SoakStream, attempt: int, send: Callable[..., None]) -> None:
-    """Run the query until it has read everything.
-
-    ``attempt``: number of this engine, from 0. ``send``: takes the kind and fields of a message: ``emitted`` when the rows of a
-    micro-batch are out, ``progressed`` when it is over.
-    """
+    """Run the query until it has read everything. ``attempt``: of this engine, from 0; ``send``: takes the kind and fields of a message."""
     from pyspark.sql.functions import col, window
 
     def sink(frame: Any, batch: int) -> None:
