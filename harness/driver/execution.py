@@ -34,7 +34,6 @@ _DURATION = "5 minutes"
 """The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
-_STATE_VIEW = "state"
 _START = StepRequest(action="start", batches=[])
 _LOOKS = 500
 """How often to look whether a micro-batch still runs before a checkpoint is copied."""
@@ -366,7 +365,7 @@ class Execution:
                 self._session.conf.set(key, value)
         with _failures("analysis"):
             if self._has_before:
-                state_as_constants(self._session, self._before).createOrReplaceTempView(_STATE_VIEW)
+                state_as_constants(self._session, self._before).createOrReplaceTempView("state")
             self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this

@@ -10,14 +10,13 @@ from typing import Dict, List, Optional
 class RecentMemory:
     """Remembers a measurement for some seconds: it takes 15 ms of CPU time, a hundredth of a case, and memory grows slowly."""
 
-    def __init__(self, seconds: float = 5.0) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._measured: Optional[float] = None
         self._bytes: Optional[int] = None
 
     def __call__(self) -> Optional[int]:
         now = time.monotonic()
-        if self._measured is None or now - self._measured > self._seconds:
+        if self._measured is None or now - self._measured > 5:
             self._measured = now
             self._bytes = memory()
         return self._bytes

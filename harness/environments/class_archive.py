@@ -28,7 +28,6 @@ _WRITTEN_AT_EXIT_SINCE = 13
 """The first Java with ``-XX:ArchiveClassesAtExit``. Source: JEP 350."""
 _CLASS_PATH = ("spark.driver.extraClassPath", "spark.conformance.firstJars")
 """The settings that say what the class path begins with."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class ClassArchive:
         """The name of an archive with the content of the file: it holds a checksum, so that one rename publishes both."""
         checksum = 0
         with file.open("rb") as content:
-            while chunk := content.read(_CHUNK):
+            while chunk := content.read(1 << 20):
                 checksum = zlib.crc32(chunk, checksum)
         return f"{self.key}-{checksum:08x}.jsa"
 

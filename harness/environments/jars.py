@@ -27,7 +27,6 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 CENTRAL = "https://repo1.maven.org/maven2"
-_SECONDS_WITHOUT_AN_ANSWER = 60
 _SECONDS = 900
 _UNREACHABLE = ("server access error", "unknown host", "unknownhost", "timed out", "connection refused", "bad gateway")
 _DAMAGED = ("invalid sha1", "invalid md5")

@@ -100,7 +100,6 @@ JARS = "spark.jars.packages"
 
 _COORDINATE = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.+-]+")
 _SCALA = re.compile(r"^(\d+\.\d+)=")
-_EVERY = "all"
 _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
 
@@ -123,7 +122,7 @@ class JarPackage:
         return cls(spark.strip(), coordinate.strip())
 
     def is_for(self, version: SparkVersion) -> bool:
-        return self.spark in (_EVERY, version.line, str(version))
+        return self.spark in ("all", version.line, str(version))
 
 
 def jar_settings(packages: Iterable[JarPackage], version: SparkVersion, given: str = "") -> dict[str, str]:
