@@ -72,8 +72,8 @@ class Backend(Protocol):
     def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
         """Divide the state of the stopped query with this checkpoint into partitions. Raises ``MissingName`` if this release cannot."""
 
-    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
-        """The progress entries after the first ``seen``, and how many there are now."""
+    def recent(self, query: Any, known: int) -> Tuple[List[Dict[str, Any]], int]:
+        """The progress entries after the first ``known``, and how many there are now."""
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""

@@ -139,9 +139,9 @@ class Classic:
         # A property since 4.2, "evolving and currently supported in Spark Classic".
         method(session, "_streamingCheckpointManager").repartition(checkpoint, partitions)
 
-    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
+    def recent(self, query: Any, known: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query._jsq.recentProgress()
-        return [json.loads(entries[i].json()) for i in range(seen, len(entries))], len(entries)
+        return [json.loads(entries[i].json()) for i in range(known, len(entries))], len(entries)
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         # An idle query reports progress too and has no physical plan yet, so progress entries do not tell.

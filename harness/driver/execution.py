@@ -152,19 +152,19 @@ class Execution:
                     with suppress(QueryFailed):
                         batches = self._batches(tolerant=True) if self._query is not None else []
                 self._executors |= self._backend.executors()
-                seen = self._step_seen(number, batches, error, started)
+                fields = self._step_seen(number, batches, error, started)
                 if error is None:
                     if self._written is not None and self._request.read_sink:
-                        seen["written"] = [
+                        fields["written"] = [
                             {"id": id, "rows": rows} for id, rows in sorted(self._written.content().items())
                         ]
                     if step.plan and self._query is not None:
-                        seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
+                        fields["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._native is not None:
-                        seen["native"], self._native = sorted(self._native), set()
+                        fields["native"], self._native = sorted(self._native), set()
                     if self._conf.get(ASKED) == "true":
-                        seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
-                yield seen
+                        fields["stored"] = stored_state(self._session, self._checkpoint.path, batches)
+                yield fields
                 if error is not None:
                     break
         except KillPointReached:
@@ -494,16 +494,16 @@ class Execution:
         if self._trigger == REAL_TIME or self._by_the_clock:
             entries, self._watermark = reported(entries, self._watermark, self._capture.rows)
         self._has_executed = self._has_executed or bool(entries)
-        seen = []
+        batches = []
         for entry in entries:
             try:
-                seen.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
+                batches.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
             except SinkUnreadable as unreadable:
                 raise QueryFailed("read", unreadable.cause) from unreadable
             except FileNotFoundError:
                 if not tolerant:
                     raise
-        return seen
+        return batches
 
     def _recent(self) -> tuple[list[dict[str, Any]], int]:
         return self._backend.recent(self._query, self._entries)

@@ -94,7 +94,7 @@ class _Arrivals:
         self._trigger = case.trigger
         self._query = case.query.streams()
         self._sources = _names(case.query)
-        self._seen = self._sources
+        self._ever_read = self._sources
         """The sources that some query of the case has read."""
         self._arrived: dict[str, list[Records]] = {name: [] for name in case.streams}
         self._waiting: dict[str, deque[Records]] = {name: deque() for name in case.streams}
@@ -150,11 +150,11 @@ class _Arrivals:
     def _renamed(self, names: ReadSources) -> None:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
         for stream, name in names - self._sources:
-            if name is not None and (stream, None) not in self._seen:
+            if name is not None and (stream, None) not in self._ever_read:
                 self._waiting[stream] = deque(self._arrived[stream])
                 # One that returns under its name goes on after its offset only if no micro-batch has run without it.
-                self.known = self.known and (stream, name) not in self._seen
-        self._sources, self._seen = names, self._seen | names
+                self.known = self.known and (stream, name) not in self._ever_read
+        self._sources, self._ever_read = names, self._ever_read | names
 
     def _killed(self, action: Restart) -> list[Moved]:
         """The data batches that were committed before the engine was killed."""

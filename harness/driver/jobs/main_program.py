@@ -116,7 +116,7 @@ class _MainRun:
         self._named = named
         self._arguments = arguments
         self._at: Optional[str] = None
-        self._seen = ProgramRun(session, read, lambda: self._at)
+        self._program = ProgramRun(session, read, lambda: self._at)
         self._ended: queue.Queue[Optional[BaseException]] = queue.Queue()
 
     def of(self, holder: _Holder) -> ProgramRun:
@@ -127,7 +127,7 @@ class _MainRun:
         holder.run = None
         if error is not None:
             raise error
-        return self._seen
+        return self._program
 
     def end(self, error: Optional[BaseException] = None) -> None:
         """What comes first counts."""
@@ -178,7 +178,7 @@ class _MainRun:
         name = stop.field("userProvidedSourceName")
         if name is not None and name.isDefined():
             noted["name"] = name.get()
-        return self._seen.load(noted, format, path, None)._jdf
+        return self._program.load(noted, format, path, None)._jdf
 
     def start(self, stop: _Stopped) -> Any:
         from pyspark.sql import DataFrame
@@ -198,14 +198,14 @@ class _MainRun:
             "format": str(stop.field("source")),
         }
         table = "table" if stop.method.name == "toTable" else None
-        return _JavaQuery(self, self._seen.start(SimpleNamespace(_df=wrapped), noted, table, {}))
+        return _JavaQuery(self, self._program.start(SimpleNamespace(_df=wrapped), noted, table, {}))
 
     def session_of(self, stop: _Stopped) -> Any:
         set_options(self.session, _options(stop.field("options")))
         return self.session._jsparkSession
 
     def wait(self, stop: _Stopped) -> Any:
-        return self._seen.waited(next(iter(stop.arguments), None))
+        return self._program.waited(next(iter(stop.arguments), None))
 
     def waited(self, query: EndedQuery, timeout: Optional[int]) -> Optional[bool]:
         try:

@@ -120,10 +120,10 @@ def run(engine: Classic, folder: str, stream: SoakStream, attempt: int, send: Ca
 
 def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None]) -> None:
     waiting = futures.ThreadPoolExecutor(1).submit(query.processAllAvailable)
-    seen = 0
+    known = 0
     while True:
         over = waiting.done()
-        entries, seen = engine.recent(query, seen)
+        entries, known = engine.recent(query, known)
         for entry in executed(entries):
             progress.write(json.dumps(entry) + "\n")
             progress.flush()
