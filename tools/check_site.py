@@ -42,12 +42,7 @@ class SitePage(HTMLParser):
 
 
 def problems(site: Path, base: str = "/") -> Iterator[str]:
-    """What is wrong with a site, a line each, by page.
-
-    Args:
-        site: the folder.
-        base: the path at which it is published.
-    """
+    """What is wrong with the site in a folder, a line each, by page. ``base``: the path at which it is published."""
     pages: dict[str, SitePage] = {}
     for path in sorted(site.rglob("*.html")):
         page = pages[path.relative_to(site).as_posix()] = SitePage(path.relative_to(site).as_posix())
@@ -80,11 +75,10 @@ def _leads_nowhere(page: SitePage, target: str, pages: Mapping[str, SitePage], s
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: 0 if all is well."""
-    found = list(problems(Path(arguments[0]), *arguments[1:2]))
-    for one in found:
-        print(one, file=sys.stderr)
-    return 1 if found else 0
+    """Print the problems; return the exit code, 0 if there are none."""
+    wrong = list(problems(Path(arguments[0]), *arguments[1:2]))
+    print(*(f"{problem}\n" for problem in wrong), sep="", end="", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

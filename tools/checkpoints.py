@@ -39,10 +39,8 @@ MADE = (
 
 def made_on(target: Target) -> Iterator[tuple[str, str]]:
     """The checkpoints that this version can write: (query, state store)."""
-    line = tuple(int(part) for part in target.version.line.split("."))
-    for one in MADE:
-        if line >= tuple(int(part) for part in SINCE.get(one, "0.0").split(".")):
-            yield one
+    line = [*map(int, target.version.line.split("."))]
+    return (made for made in MADE if line >= [*map(int, SINCE.get(made, "0.0").split("."))])
 
 
 def kept(path: PurePath, content: bytes) -> bytes:
@@ -64,7 +62,7 @@ def write_checkpoints(target: Target, names: Sequence[str], into: Path) -> None:
 
 
 def make(target: Target, into: Path) -> Path:
-    """Run the queries on one version and zip their checkpoints; returns the zip."""
+    """Run the queries on one version and zip their checkpoints; return the zip."""
     file = into / f"{target.version}.zip"
     with (
         tempfile.TemporaryDirectory() as scratch,

@@ -66,7 +66,6 @@ def exports(folder: Path) -> None:
 
 
 def specification(folder: Path) -> None:
-    """The specification of the published results."""
     _keep(folder / "specification.txt", _without(folder, printed("specification", "-o", str(folder / "pages"))))
 
 
@@ -123,16 +122,8 @@ def others(folder: Path) -> None:
 PARTS: Mapping[str, Callable[[Path], None]] = {
     part.__name__: part
     for part in (
-        report,
-        gate,
-        exports,
-        specification,
-        validate,
-        predictions,
-        divergences,
-        observed,
-        checkpoints,
-        others,
+        *(report, gate, exports, specification, validate),
+        *(predictions, divergences, observed, checkpoints, others),
     )
 }
 

@@ -61,8 +61,8 @@ def main(arguments: Sequence[str]) -> int:
 def joined(results: Results, new: Sequence[Results]) -> Results:
     """The results with the cells that ``new`` has for their targets."""
     targets = {target.name: place for place, target in enumerate(results.header.targets)}
-    found = {cell.key: cell for run in (results, *new) for cell in run.cells if cell.target in targets}
-    cells = tuple(sorted(found.values(), key=lambda cell: (cell.case, targets[cell.target])))
+    newest = {cell.key: cell for run in (results, *new) for cell in run.cells if cell.target in targets}
+    cells = tuple(sorted(newest.values(), key=lambda cell: (cell.case, targets[cell.target])))
     cases = tuple(sorted({*results.header.cases, *(cell.case for cell in cells)}))
     return replace(results, header=results.header.model_copy(update={"cases": cases}), cells=cells)
 

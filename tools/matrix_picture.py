@@ -16,7 +16,6 @@ from reports.analysis.matrix import Matrix
 from reports.results.reading import Results
 from reports.terminal.matrix import draw
 
-_COLUMNS = 116
 PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 
 
@@ -24,7 +23,7 @@ def picture(results: Results, families: Collection[str]) -> str:
     """The rows of these families as an SVG; equal results give equal bytes."""
     matrix = Matrix.of(results)
     chosen = tuple(case for family in families for case in matrix.families[family])
-    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(record=True, width=116, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     draw(replace(matrix, cases=chosen), console)
     drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
     # Every system has a monospaced font; the picture must not download one.

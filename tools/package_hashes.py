@@ -34,27 +34,15 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def ask(requirements: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:
-    """What uv says about the hashes of exact versions, as a requirements file with several lines for each.
-
-    Raises:
-        subprocess.CalledProcessError: the index cannot be reached, or lacks one of them.
-    """
+    """What uv says about the hashes of exact versions: a requirements file. Raises ``CalledProcessError`` if the index lacks one."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "uv.toml")
         settings.write_text(_SETTINGS, encoding="utf-8")
         # One answer cannot have two versions of a package, unless they are for different platforms.
-        text = "".join(f"{each} ; sys_platform == '{number}'\n" for number, each in enumerate(requirements))
+        text = "".join(f"{exact} ; sys_platform == '{number}'\n" for number, exact in enumerate(requirements))
         Path(folder, "wanted.in").write_text(text, encoding="utf-8")
-        command = [
-            str(installer.find_uv()),
-            "pip",
-            "compile",
-            "--quiet",
-            "--universal",
-            "--no-deps",
-            "--generate-hashes",
-        ]
-        command += ["--no-header", "--no-annotate", "--config-file", str(settings), "wanted.in"]
+        command = [str(installer.find_uv()), "pip", "compile", "--quiet", "--universal", "--no-deps"]
+        command += ["--generate-hashes", "--no-header", "--no-annotate", "--config-file", str(settings), "wanted.in"]
         environ = {**environ, **installer.for_uv(environ)}
         return subprocess.run(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
 

@@ -36,7 +36,7 @@ NOT_COVERED = "No published run covers the case as it is now."
 
 @dataclass(frozen=True)
 class RunOfRelease:
-    """One release, as one run found it."""
+    """The answers of a release."""
 
     target: Target
     cells: Mapping[str, Cell]
@@ -55,45 +55,43 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def releases(read: Iterable[Results], lines: Iterable[str]) -> tuple[RunOfRelease, ...]:
-    """The patch releases among the results, oldest first.
-
-    Args:
-        lines: names of the targets that are the newest of their lines.
-    """
-    found: dict[str, RunOfRelease] = {}
+    """The patch releases among the results, oldest first. ``lines``: names of the targets that are the newest of their lines."""
+    known: dict[str, RunOfRelease] = {}
     for results in read:
         by_target: dict[str, dict[str, Cell]] = defaultdict(dict)
         for cell in results.cells:
             by_target[cell.target][cell.case] = cell
         for target in results.header.targets:
             if target.apache and target.name not in lines:
-                earlier = found.get(target.name)
-                cells = {**(earlier.cells if earlier is not None else {}), **_answers(by_target[target.name])}
+                earlier = known.get(target.name)
+                # A cell without an answer replaces no earlier answer.
+                answers = {id: cell for id, cell in by_target[target.name].items() if cell.status not in NO_RESULT}
+                cells = {**(earlier.cells if earlier is not None else {}), **answers}
                 met = target if target.met or earlier is None else earlier.target
-                found[target.name] = RunOfRelease(met, cells, results.header.started, results.footer.finished)
-    return tuple(sorted(found.values(), key=lambda one: SparkVersion.parse(one.target.spark)))
+                known[target.name] = RunOfRelease(met, cells, results.header.started, results.footer.finished)
+    return tuple(sorted(known.values(), key=lambda run: SparkVersion.parse(run.target.spark)))
 
 
-def publish(found: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Iterator[Path]:
+def publish(releases: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Iterator[Path]:
     """Write a file for each major version, and yield its path."""
     by_file: dict[str, list[RunOfRelease]] = defaultdict(list)
-    for one in found:
-        by_file[patch_file(SparkVersion.parse(one.target.spark))].append(one)
+    for run in releases:
+        by_file[patch_file(SparkVersion.parse(run.target.spark))].append(run)
     cases = tuple(case.id for case in suite.cases)
     for name, runs in by_file.items():
         header = Header(
             suite=suite.digest,
             cases=cases,
-            targets=tuple(one.target for one in runs),
-            started=min(one.started for one in runs),
-            command=" ; ".join(f"conformance run --all --spark {one.target.spark}" for one in runs),
+            targets=tuple(run.target for run in runs),
+            started=min(run.started for run in runs),
+            command=" ; ".join(f"conformance run --all --spark {run.target.spark}" for run in runs),
         )
         path = folder / name
         with ResultsWriter(path, header) as writer:
             for case in suite.cases:
-                for one in runs:
-                    writer.write(of_today(case, one.target, one.cells.get(case.id)))
-            writer.finish(max(one.finished for one in runs))
+                for run in runs:
+                    writer.write(of_today(case, run.target, run.cells.get(case.id)))
+            writer.finish(max(run.finished for run in runs))
         yield path
 
 
@@ -106,30 +104,23 @@ def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
     unknown = Cell.of(case, target.name, no_answer(case, version, "not-run", NOT_COVERED))
     if known is None or known.observation is None:
         return unknown
-    found = cell_again(known, case, version)
+    cell = cell_again(known, case, version)
     where = f"{case.id} on {target.spark}"
-    if found is None or (found.status not in GREEN and known.case_digest != case.digest):
-        why = "too little of it is kept" if found is None else found.status
+    if cell is None or (cell.status not in GREEN and known.case_digest != case.digest):
+        why = "too little of it is kept" if cell is None else cell.status
         print(f"an answer to an earlier case, left out: {where}: {why}", file=sys.stderr)
         return unknown
-    if found.status not in GREEN:
-        print(f"not as the case says: {where}: {found.status}", file=sys.stderr)
-    return found.model_copy(update={"observation": found.observation and _slim(found.observation)})
+    if cell.status not in GREEN:
+        print(f"not as the case says: {where}: {cell.status}", file=sys.stderr)
+    return cell.model_copy(update={"observation": cell.observation and _slim(cell.observation)})
 
 
-def _answers(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Without those that say nothing, which replace no earlier answer."""
-    return {id: cell for id, cell in cells.items() if cell.status not in NO_RESULT}
-
-
-def _slim(seen: Observation) -> Observation:
-    steps = (
-        step.model_copy(
-            update={"wall_ms": 0, "batches": tuple(one.model_copy(update={"duration_ms": 0}) for one in step.batches)}
-        )
-        for step in seen.steps
-    )
-    return seen.model_copy(update={"steps": tuple(steps)})
+def _slim(observation: Observation) -> Observation:
+    steps = []
+    for step in observation.steps:
+        batches = tuple(batch.model_copy(update={"duration_ms": 0}) for batch in step.batches)
+        steps.append(step.model_copy(update={"wall_ms": 0, "batches": batches}))
+    return observation.model_copy(update={"steps": tuple(steps)})
 
 
 if __name__ == "__main__":

@@ -14,17 +14,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import (
-    CheckpointHandoff,
-    handoffs,
-    no_handoff,
-    not_applicable,
-)
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, handoffs, no_handoff, not_applicable
 from conformance.suite import discovery
 from reports.results.checkpoint_status import colour_of
 from reports.results.errors import CellKey
@@ -52,11 +48,11 @@ def main(arguments: Sequence[str]) -> None:
 
 def publish(cells: Iterable[Cell], runs: Sequence[Results], cases: Mapping[str, Case], suite: str, path: Path) -> None:
     """Write the cells, completed by those that did not run."""
-    found = {(cell.case, *cell.pair, cell.cut): cell for cell in cells if cell.cut is not None}
-    pairs = tuple(dict.fromkeys(cell.pair for cell in found.values()))
-    cuts: dict[str, tuple[int, ...]] = {}
-    for case, cut in (*((one.case.id, one.cut) for one in handoffs(cases.values())), *((at[0], at[3]) for at in found)):
-        cuts[case] = tuple(sorted({*cuts.get(case, ()), cut}))
+    known = {(cell.case, *cell.pair, cell.cut): cell for cell in cells if cell.cut is not None}
+    pairs = tuple(dict.fromkeys(cell.pair for cell in known.values()))
+    cuts: dict[str, set[int]] = defaultdict(set)
+    for case, cut in (*((to.case.id, to.cut) for to in handoffs(cases.values())), *((key[0], key[3]) for key in known)):
+        cuts[case].add(cut)
     targets: dict[str, Target] = {}
     for target in (target for run in runs for target in run.header.targets):
         if target.name not in targets or target.met:
@@ -68,13 +64,13 @@ def publish(cells: Iterable[Cell], runs: Sequence[Results], cases: Mapping[str, 
         started=min(run.header.started for run in runs),
         command="conformance upgrade",
         pairs=pairs,
-        cuts=dict(sorted(cuts.items())),
+        cuts={case: tuple(sorted(own)) for case, own in sorted(cuts.items())},
     )
     with ResultsWriter(path, header) as writer:
         for case, own in header.cuts.items():
             for cut in own:
                 for pair in pairs:
-                    writer.write(found.get((case, *pair, cut)) or _not_run(cases[case], pair, cut))
+                    writer.write(known.get((case, *pair, cut)) or _not_run(cases[case], pair, cut))
         writer.finish(max(run.footer.finished for run in runs))
 
 
@@ -88,18 +84,13 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Cel
                 continue
             if cell.status == "not-run":
                 continue
-            found = upgrade_again(cell, case)
-            if found is None:
-                print(
-                    f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.target}", file=sys.stderr
-                )
+            again, where = upgrade_again(cell, case), f"{cell.case}, {cell.origin} to {cell.target}"
+            if again is None:
+                print(f"left out, as the case has changed: {where}", file=sys.stderr)
                 continue
-            if found.status not in GREEN:
-                print(
-                    f"not as the case says: {cell.case}, {cell.origin} to {cell.target}: {found.status}",
-                    file=sys.stderr,
-                )
-            yield slim(found)
+            if again.status not in GREEN:
+                print(f"not as the case says: {where}: {again.status}", file=sys.stderr)
+            yield slim(again)
 
 
 def disproved(in_rocksdb: Iterable[Results]) -> set[CellKey]:

@@ -34,16 +34,12 @@ _STARTS_QUERY = re.compile(r"\.writeStream\b|\b(testStream|start|toTable|runStre
 
 @dataclass(frozen=True)
 class ScalaTest:
-    """One test of a suite."""
-
     suite: str
     """The class or trait that declares it."""
     name: str
     """The name that ScalaTest prints, where the file says it."""
     text: str
-    """The source of the call."""
     package: str = ""
-    """The package of its file."""
     starts_query: bool = False
     """Whether it starts a streaming query, itself or through methods of its file."""
 
@@ -75,8 +71,10 @@ def scala_tests(source: str) -> Iterator[ScalaTest]:
     starts_query = _starts_query(code)
     loops = tuple(_loops(source, code))
     made: dict[str, list[str]] = {}
-    declared = [(call, name, helper) for call, name in _calls(source, code) for helper in [_around(call, helpers)]]
-    for call, name, helper in declared:
+    declared = []
+    for call, name in _calls(source, code):
+        helper = next((helper for helper in helpers if helper.begin < call.start() < helper.end), None)
+        declared.append((call, name, helper))
         if helper is not None:
             made.setdefault(helper.name, []).extend(_templates(_written_out(name, _loops_around(call, loops)), helper))
     for call, name, helper in declared:
@@ -133,8 +131,8 @@ def _unquoted(literal: str) -> str:
 
 
 def _skip_space(source: str, at: int) -> int:
-    found = _SPACE.match(source, at)
-    return found.end() if found else at
+    space = _SPACE.match(source, at)
+    return space.end() if space else at
 
 
 def _end_of_call(code: str, opening: int, brackets: str = "({") -> int:
@@ -161,10 +159,6 @@ def _helpers(code: str) -> Iterator[_Helper]:
             yield _Helper(match[1], match[2], body, _closing(code, body))
 
 
-def _around(call: re.Match[str], helpers: Sequence[_Helper]) -> _Helper | None:
-    return next((helper for helper in helpers if helper.begin < call.start() < helper.end), None)
-
-
 def _templates(names: Iterator[str], helper: _Helper) -> Iterator[str]:
     """What the helper makes of a name ``{}``, where nothing else in it varies."""
     for name in names:
@@ -182,8 +176,8 @@ def _loops(source: str, code: str) -> Iterator[_Loop]:
     for match, names, values in (*foreach, *fors):
         opening = code.rfind("{", match.start(), match.end())
         if opening >= 0:
-            each = tuple(_parts(one) for one in _parts(values))
-            yield _Loop(opening, _closing(code, opening), tuple(name.split(":")[0] for name in _parts(names)), each)
+            listed = tuple(map(_parts, _parts(values)))
+            yield _Loop(opening, _closing(code, opening), tuple(name.split(":")[0] for name in _parts(names)), listed)
 
 
 def _loops_around(call: re.Match[str], loops: Sequence[_Loop]) -> list[_Loop]:

@@ -151,9 +151,7 @@ def made_pages() -> Mapping[str, str]:
 def links_on_the_site(markdown: str, origin: str) -> str:
     """A page of the repository with links that work on the site.
 
-    Args:
-        markdown: its text.
-        origin: its path in the repository. The page of a file in ``docs`` is where it is below it, others are at the top of the site.
+    ``origin``: its path. The page of a file in ``docs`` is where it is below it, others are at the top of the site.
     """
 
     folder = posixpath.dirname(origin.removeprefix("docs/")) or "."
@@ -173,7 +171,6 @@ def with_ids(markdown: str) -> str:
 
 
 def commands_page() -> str:
-    """The help of every command."""
     from typer.testing import CliRunner
 
     from conformance.cli.commands import COMMANDS

@@ -26,10 +26,7 @@ class Question:
 
 
 def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
-    """Return the questions of the suite's catalogue, in its order.
-
-    Raises WrongUsage: a question names a case without a result, or a behaviour that is not in the catalogue.
-    """
+    """Return the questions of the catalogue, in order. Raises ``WrongUsage`` if one names an unknown case or behaviour."""
     entries = report.catalogue.questions if report.catalogue is not None else None
     statements = {statement.id: statement for statement in specification.statements}
     return tuple(_question(report, statements, id, entry) for id, entry in (entries or {}).items())

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import urllib.request
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,6 @@ def is_listed(test: ScalaTest) -> bool:
 
 
 def all_tests(jars: Iterable[Path]) -> Iterator[ScalaTest]:
-    """All tests in the Scala sources of the jars."""
     for jar in jars:
         with zipfile.ZipFile(jar) as opened:
             for name in sorted(opened.namelist()):
@@ -88,22 +88,16 @@ def is_of(test: ScalaTest, entry: Mapping[str, str]) -> bool:
 
 def compare(tests: Iterable[ScalaTest], catalogue: TestEntries) -> CatalogueComparison:
     found = tuple(tests)
-    by_suite: dict[str, list[Mapping[str, str]]] = {}
+    by_suite: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for entry in catalogue.values():
-        by_suite.setdefault(entry["suite"], []).append(entry)
-    new = [
-        test
-        for test in found
-        if is_listed(test) and not any(is_of(test, entry) for entry in by_suite.get(test.suite, ()))
-    ]
-    tests_by_suite: dict[str, list[ScalaTest]] = {}
+        by_suite[entry["suite"]].append(entry)
+    listed = filter(is_listed, found)
+    new = [test for test in listed if not any(is_of(test, entry) for entry in by_suite[test.suite])]
+    tests_by_suite: dict[str, list[ScalaTest]] = defaultdict(list)
     for test in found:
-        tests_by_suite.setdefault(test.suite, []).append(test)
-    gone = [
-        id
-        for id, entry in catalogue.items()
-        if "source" not in entry and not any(is_of(test, entry) for test in tests_by_suite.get(entry["suite"], ()))
-    ]
+        tests_by_suite[test.suite].append(test)
+    ours = ((id, entry) for id, entry in catalogue.items() if "source" not in entry)
+    gone = [id for id, entry in ours if not any(is_of(test, entry) for test in tests_by_suite[entry["suite"]])]
     return CatalogueComparison(tuple(dict.fromkeys(new)), tuple(gone))
 
 
@@ -122,24 +116,14 @@ class NoSources(Exception):
 
 
 def newest_release(central: str = CENTRAL) -> str:
-    """The newest release on Maven Central; previews do not count.
-
-    Raises:
-        NoSources: Maven Central does not answer.
-    """
-    versions = [
-        found.text or ""
-        for found in ElementTree.fromstring(_get(f"{central}/{ARTIFACTS[0]}/maven-metadata.xml")).iter("version")
-    ]
+    """The newest release on Maven Central; previews do not count. Raises ``NoSources`` if Maven Central does not answer."""
+    metadata = ElementTree.fromstring(_get(f"{central}/{ARTIFACTS[0]}/maven-metadata.xml"))
+    versions = [version.text or "" for version in metadata.iter("version")]
     return max((version for version in versions if re.fullmatch(r"\d+\.\d+\.\d+", version)), key=Version)
 
 
 def download(version: str, folder: Path, central: str = CENTRAL) -> list[Path]:
-    """The jars with the test sources of a release, in this folder.
-
-    Raises:
-        NoSources: one of them is not there, or Maven Central does not answer.
-    """
+    """Download the jars with the test sources of a release into this folder; raises ``NoSources``."""
     jars = []
     for artifact in ARTIFACTS:
         jar = folder / f"{artifact}-{version}-test-sources.jar"

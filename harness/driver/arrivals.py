@@ -250,7 +250,6 @@ class MemoryArrivals(RecordArrivals):
         self._waiting: dict[str, list[str]] = {}
         """Rows that arrived before the source was made, which the first query does."""
         self._placed: dict[str, int] = {}
-        """How many rows each source was given."""
 
     def stream_of(self, source: dict[str, Any]) -> str | None:
         return next((name for name, own in self._sources.items() if own.toString() == source["description"]), None)
@@ -289,10 +288,7 @@ class MemoryArrivals(RecordArrivals):
         return any(read.get(stream, count) < count for stream, count in self._placed.items())
 
     def _source(self, session: Any) -> Any:
-        """
-        Raises:
-            MissingName: this release has no such source.
-        """
+        """Raise ``MissingName`` if this release has no such source."""
         from py4j.java_gateway import JavaClass
 
         source = getattr(self._jvm.org.apache.spark.sql.execution.streaming.sources, _SOURCE)

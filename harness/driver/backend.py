@@ -70,14 +70,10 @@ class Backend(Protocol):
         """Let the query run a micro-batch once it is planned, until its sink has the rows and before its commit is logged."""
 
     def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
-        """Divide the state of the stopped query with this checkpoint into this many partitions.
+        """Divide the state of the stopped query with this checkpoint into partitions. Raises ``MissingName`` if this release cannot."""
 
-        Raises:
-            MissingName: this release cannot do that.
-        """
-
-    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
-        """The progress entries after the first ``seen``, and how many there are now."""
+    def recent(self, query: Any, known: int) -> Tuple[List[Dict[str, Any]], int]:
+        """The progress entries after the first ``known``, and how many there are now."""
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""

@@ -101,10 +101,7 @@ def _unpickled(file: Path) -> Iterator[Any]:
 
 
 class LocalCapture(Capture):
-    """Collects the rows that ``foreachBatch`` is given in this process, in no-data batches too.
-
-    ``emitted``: called with each micro-batch and its rows before the engine can commit it.
-    """
+    """The rows that ``foreachBatch`` is given in this process, in no-data batches too. ``emitted``: called before the commit of each."""
 
     def __init__(self, emitted: Callable[[int, list[list[Any]]], None] | None = None) -> None:
         self._rows: dict[int, list[list[Any]]] = {}

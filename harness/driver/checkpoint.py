@@ -71,14 +71,11 @@ class CheckpointLogs:
                 self._writable.make_directory(posixpath.join(self.path, name))
 
     def damage(self, how: str, part: str) -> None:
-        """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might.
+        """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might. Raises ``NothingToDamage``.
 
         ``how``: ``gone``, ``empty`` (zero bytes) or ``truncated`` (half of it). ``part``: ``metadata``; the newest entry of the
         ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``snapshot``, the newest of them that is
         whole and not a change; ``state``, the directory of all stores.
-
-        Raises:
-            NothingToDamage: the checkpoint has no such part.
         """
         files = self._writable
         paths = self._parts(part)
@@ -182,10 +179,9 @@ _OF_VARIABLES = "transformWithState"
 
 
 def stored_state(session: Any, checkpoint: str, batches: List[Dict[str, Any]]) -> Optional[List[Dict[str, Any]]]:
-    """The rows that the data source finds in the state of each stateful operator, in the order of their ids.
+    """The rows that the data source finds in the state of each operator, by id. ``batches``: those of the step, as ``BatchSeen``.
 
     None if there is nothing to compare: no micro-batch of these was committed, or Spark has no such data source yet.
-    ``batches``: those of the step, as ``BatchSeen``.
     """
     if int(session.version.split(".")[0]) < 4 or not batches or batches[-1]["next_watermark"] is None:
         return None

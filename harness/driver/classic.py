@@ -23,13 +23,10 @@ from .tables import TableArrivals
 
 
 class Classic:
-    """A ``Backend`` in local mode, unless the settings name another master.
+    """A ``Backend`` in local mode, unless the settings name another master. Raises ``DriverFailure`` if the storage cannot be written.
 
     ``work``: a directory for scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that holds
     the directories of cases, None if they are on this machine; ``hidden``: more settings, which are secrets.
-
-    Raises:
-        DriverFailure: the storage cannot be written.
     """
 
     sends_functions = False
@@ -142,9 +139,9 @@ class Classic:
         # A property since 4.2, "evolving and currently supported in Spark Classic".
         method(session, "_streamingCheckpointManager").repartition(checkpoint, partitions)
 
-    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
+    def recent(self, query: Any, known: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query._jsq.recentProgress()
-        return [json.loads(entries[i].json()) for i in range(seen, len(entries))], len(entries)
+        return [json.loads(entries[i].json()) for i in range(known, len(entries))], len(entries)
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         # An idle query reports progress too and has no physical plan yet, so progress entries do not tell.

@@ -138,9 +138,9 @@ class Connect:
         """The host sends no case that asks for it."""
         raise DriverFailure("state can only be divided anew where the JVM can be reached")
 
-    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
+    def recent(self, query: Any, known: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query.recentProgress
-        new = [entry if type(entry) is dict else json.loads(entry.json) for entry in entries[seen:]]
+        new = [entry if type(entry) is dict else json.loads(entry.json) for entry in entries[known:]]
         for entry in new:
             # The server leaves out what Spark's progress derives from the sources.
             entry.setdefault("numInputRows", sum(source.get("numInputRows", 0) for source in entry.get("sources", [])))

@@ -30,11 +30,7 @@ Read = Callable[[str, Optional[str]], Any]
 
 
 def build(operations: list[Operation], read: Read, session: Any, code: AuthorCode | None = None) -> Any:
-    """Build a DataFrame from a pipeline.
-
-    ``read``: called once for a stream, however often the pipeline names it; ``code``: the modules that ``call`` names, None if calling
-    is not allowed.
-    """
+    """Build a DataFrame from a pipeline. ``read``: called once for a stream; ``code``: of ``call``, None if calling is not allowed."""
     return _Builder(read, session, code).pipeline(operations)
 
 

@@ -142,10 +142,8 @@ def _qualified_classes(message: str) -> Iterator[str]:
 def machine_failure(error: BaseException, directory: str) -> DriverFailure | None:
     """The failure of the machine that an error reports; None if the error says something about Spark's semantics.
 
-    The texts are those of the operating system, Hadoop and Spark, which give no other sign: in many places the exception is a plain
-    ``IOException`` or ``SparkException``.
-
-    ``directory``: where the case runs.
+    Only texts of the operating system, Hadoop and Spark tell: in many places the exception is a plain ``IOException`` or
+    ``SparkException``. ``directory``: where the case runs.
     """
     message = describe(error, "run")["message"]
 

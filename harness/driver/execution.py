@@ -34,7 +34,6 @@ _DURATION = "5 minutes"
 """The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
-_STATE_VIEW = "state"
 _START = StepRequest(action="start", batches=[])
 _LOOKS = 500
 """How often to look whether a micro-batch still runs before a checkpoint is copied."""
@@ -50,11 +49,7 @@ class QueryFailed(Exception):
 
 
 def check_trigger(name: str) -> None:
-    """Check the trigger before the query is built, because a release without real-time mode has no source for it either.
-
-    Raises:
-        MissingName: this release has no real-time trigger (Python before 4.2).
-    """
+    """Raise ``MissingName`` if this release has no real-time trigger (Python before 4.2), and so no source for such a query either."""
     if name == REAL_TIME:
         from pyspark.sql.streaming import DataStreamWriter
 
@@ -62,9 +57,7 @@ def check_trigger(name: str) -> None:
 
 
 def triggered(writer: Any, name: str, interval: int | None = None) -> Any:
-    """The ``DataStreamWriter`` with the trigger ``default``, ``once``, ``availableNow``, ``realTime`` or ``processingTime``.
-
-    ``interval``: of ``processingTime``, in ms.
+    """Give a ``DataStreamWriter`` a trigger. ``interval``: of ``processingTime``, in ms.
 
     Raises:
         MissingName: this release does not have the trigger (``availableNow`` before 3.3).
@@ -91,10 +84,7 @@ def _failures(stage: str) -> Iterator[None]:
 
 
 class Execution:
-    """A case, or some of its steps, on a backend.
-
-    ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last.
-    """
+    """A case, or some of its steps, on a backend; a step with an error is the last."""
 
     def __init__(self, backend: Backend, request: CaseRequest, emitted: OnEmitted | None = None) -> None:
         prepare(request)
@@ -136,7 +126,8 @@ class Execution:
         self.columns: list[dict[str, str]] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
-        """
+        """Yield the fields of one ``StepSeen`` after another.
+
         Raises:
             KillPointReached: the process is to be killed and must not do anything anymore.
             DriverFailure: the machine or the engine failed.
@@ -161,19 +152,19 @@ class Execution:
                     with suppress(QueryFailed):
                         batches = self._batches(tolerant=True) if self._query is not None else []
                 self._executors |= self._backend.executors()
-                seen = self._step_seen(number, batches, error, started)
+                fields = self._step_seen(number, batches, error, started)
                 if error is None:
                     if self._written is not None and self._request.read_sink:
-                        seen["written"] = [
+                        fields["written"] = [
                             {"id": id, "rows": rows} for id, rows in sorted(self._written.content().items())
                         ]
                     if step.plan and self._query is not None:
-                        seen["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
+                        fields["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._native is not None:
-                        seen["native"], self._native = sorted(self._native), set()
+                        fields["native"], self._native = sorted(self._native), set()
                     if self._conf.get(ASKED) == "true":
-                        seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
-                yield seen
+                        fields["stored"] = stored_state(self._session, self._checkpoint.path, batches)
+                yield fields
                 if error is not None:
                     break
         except KillPointReached:
@@ -374,7 +365,7 @@ class Execution:
                 self._session.conf.set(key, value)
         with _failures("analysis"):
             if self._has_before:
-                state_as_constants(self._session, self._before).createOrReplaceTempView(_STATE_VIEW)
+                state_as_constants(self._session, self._before).createOrReplaceTempView("state")
             self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
@@ -491,11 +482,7 @@ class Execution:
         """What happens while a micro-batch runs, before its rows are kept."""
         if self._native is not None:
             self._native |= self._backend.native(self._session) or set()
-        self._place_next()
-
-    def _place_next(self) -> None:
-        """Let the next rows of a backlog arrive, which the micro-batch that runs now does not read."""
-        if self._later:
+        if self._later:  # of a backlog, the next rows, which the micro-batch that runs now does not read
             self._arrivals.place(self._later.pop(0))
 
     # The observation.
@@ -507,16 +494,16 @@ class Execution:
         if self._trigger == REAL_TIME or self._by_the_clock:
             entries, self._watermark = reported(entries, self._watermark, self._capture.rows)
         self._has_executed = self._has_executed or bool(entries)
-        seen = []
+        batches = []
         for entry in entries:
             try:
-                seen.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
+                batches.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
             except SinkUnreadable as unreadable:
                 raise QueryFailed("read", unreadable.cause) from unreadable
             except FileNotFoundError:
                 if not tolerant:
                     raise
-        return seen
+        return batches
 
     def _recent(self) -> tuple[list[dict[str, Any]], int]:
         return self._backend.recent(self._query, self._entries)

@@ -155,12 +155,7 @@ class HadoopFiles:
     """
 
     def __init__(self, spark: Any, url: str) -> None:
-        """
-        ``spark``: the session whose Hadoop settings apply; ``url``: a directory of the file system, made if missing; others may use it too.
-
-        Raises:
-            DriverFailure: it cannot be written.
-        """
+        """``url``: a directory, made if missing; others may use it too. Raises ``DriverFailure`` if it cannot be written."""
         self._root = url
         jvm = spark.sparkContext._jvm
         # Look them up once: py4j searches all jars for each part of a name.
@@ -259,12 +254,7 @@ class SparkFiles:
     """``ReadableFiles`` for URLs that only the server behind a session of Spark Connect reaches: its jobs read and write them."""
 
     def __init__(self, session: Any, storage: str | None = None) -> None:
-        """
-        ``storage``: a directory to make; None if it exists.
-
-        Raises:
-            DriverFailure: it cannot be written.
-        """
+        """``storage``: a directory to make; None if it exists. Raises ``DriverFailure`` if it cannot be written."""
         self._session = session
         if storage is None:
             return

@@ -21,11 +21,7 @@ class TopicRecord(NamedTuple):
 
 
 class Broker:
-    """``servers``: ``host:port``, or several, separated by commas. Its methods may be called from several threads.
-
-    Raises:
-        DriverFailure: the connector is missing, or the address is none.
-    """
+    """``servers``: ``host:port``, or several with commas; threads share it. Raises ``DriverFailure`` without a connector or an address."""
 
     def __init__(self, spark: Any, servers: str) -> None:
         self.servers = servers
@@ -59,7 +55,6 @@ class Broker:
         self._wait_for(topic, partitions)
 
     def age_out(self, topic: str) -> None:
-        """Remove every record of a topic."""
         from py4j.java_gateway import JavaMember
 
         common = self._jvm.org.apache.kafka.common

@@ -14,10 +14,7 @@ class KillPointNotReached(Exception):
 
 
 class KillPointReached(Exception):
-    """This process is to be killed now.
-
-    ``step``: the fields of ``StepSeen`` up to this point; ``missed``: whether the engine has already gone past it.
-    """
+    """This process is to be killed now, after these fields of ``StepSeen``. ``missed``: whether the engine has gone past the point."""
 
     def __init__(self, step: dict[str, Any], missed: bool) -> None:
         super().__init__(step["number"])
@@ -92,10 +89,7 @@ def stop_after_commit(gateway: Any, lock: Any, resume: Callable[[], None], is_co
 def stop_before_commit(gateway: Any, lock: Any, is_planned: Callable[[], bool]) -> None:
     """Wait until the engine has planned a micro-batch, and keep it from committing: it queues for the lock once its sink has the rows.
 
-    ``gateway``, ``lock``: as in `stop_after_commit`; the lock is kept forever.
-
-    Raises:
-        LockNotTaken: the engine did not come to the commit.
+    The parameters are those of `stop_after_commit`. Raises ``LockNotTaken`` if the engine did not come to the commit.
     """
     while not is_planned():
         time.sleep(0.002)

@@ -10,24 +10,20 @@ from typing import Dict, List, Optional
 class RecentMemory:
     """Remembers a measurement for some seconds: it takes 15 ms of CPU time, a hundredth of a case, and memory grows slowly."""
 
-    def __init__(self, seconds: float = 5.0) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._measured: Optional[float] = None
         self._bytes: Optional[int] = None
 
     def __call__(self) -> Optional[int]:
         now = time.monotonic()
-        if self._measured is None or now - self._measured > self._seconds:
+        if self._measured is None or now - self._measured > 5:
             self._measured = now
             self._bytes = memory()
         return self._bytes
 
 
 def memory() -> int | None:
-    """Resident bytes of this process and all its descendants; None without ``/proc``.
-
-    Shared pages (Spark's Python workers are forks of one daemon) count once.
-    """
+    """Resident bytes of this process and its descendants, forks with shared pages counted once; None without ``/proc``."""
     try:
         children = _children()
         family = [os.getpid()]

@@ -30,11 +30,7 @@ class MissingName(Exception):
 
 
 def method(owner: Any, name: str) -> Any:
-    """A method that not every release has.
-
-    Raises:
-        MissingName: this release lacks it.
-    """
+    """A method that not every release has. Raises ``MissingName`` if this release lacks it."""
     try:
         return getattr(owner, name)
     except AttributeError as error:
@@ -42,10 +38,7 @@ def method(owner: Any, name: str) -> Any:
 
 
 def check_argument(called: Callable[..., Any], name: str) -> None:
-    """
-    Raises:
-        MissingName: in this release the method has no such argument.
-    """
+    """Raise ``MissingName`` if in this release the method has no such argument."""
     try:
         inspect.signature(called).bind(**{name: True})
     except TypeError as error:
@@ -53,10 +46,7 @@ def check_argument(called: Callable[..., Any], name: str) -> None:
 
 
 def raised_by_driver(error: BaseException) -> bool:
-    """Whether the innermost frame of an exception, apart from those of the standard library, lies in the driver.
-
-    An exception without frames was raised elsewhere: in the JVM, or by the server of Spark Connect.
-    """
+    """Whether the innermost frame of an exception, apart from the standard library's, is the driver's; one of the JVM has no frame."""
     innermost = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if not of_the_standard_library(frame.f_code.co_filename):

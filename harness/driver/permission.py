@@ -57,10 +57,7 @@ def refused_statement(plan: str) -> Optional[str]:
 
 
 def refused_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> Optional[str]:
-    """Why a query must not be started, by its analysed plan; None if it only computes.
-
-    ``columns``: the names of the columns of its result. ``written``: all texts of the case that Spark may print in the plan.
-    """
+    """Why a query must not be started; None if it only computes. ``columns``: of its result; ``written``: texts that its plan may have."""
     refused = refused_statement(plan)
     if refused is not None:
         return refused
@@ -82,7 +79,7 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
         node = _NODE.match(line)
         name = node.group(1) if node else ""
         depth = len(line) - len(line.lstrip(" :+-"))
-        above = [one for one in above if one[0] < depth]
+        above = [operator for operator in above if operator[0] < depth]
         renamed = bool(above) and above[-1][1]
         above.append((depth, name in _RENAMES or (renamed and name not in ("Project", "Aggregate"))))
         if name != "StreamingRelation" and not _KEYS.match(line) and _HIDDEN_COLUMN.search(line):
@@ -94,11 +91,7 @@ def _shows_paths(plan: str, columns: Iterable[str], written: Any) -> bool:
 
 
 def check_statement(session: Any, text: str) -> None:
-    """Check a SQL statement before it is executed: commands run at once.
-
-    Raises:
-        NotPermitted: it is no query.
-    """
+    """Check a SQL statement before it is executed: commands run at once. Raises ``NotPermitted`` if it is no query."""
     inner = getattr(session, "_jsparkSession", None)
     with _all_fields(session):
         if inner is None:
@@ -114,11 +107,7 @@ def check_statement(session: Any, text: str) -> None:
 
 
 def check_plan(plan: str, columns: Iterable[str] = (), written: Any = None) -> None:
-    """Check the analysed plan of a query before it starts; ``refused_plan`` says what the parameters are.
-
-    Raises:
-        NotPermitted: it does more than compute.
-    """
+    """Raise ``NotPermitted`` if a query does more than compute, by its analysed plan. The parameters are those of ``refused_plan``."""
     _refuse(refused_plan(plan, columns, written))
 
 

@@ -58,10 +58,7 @@ def batch_seen(
 
 
 def _source_read(source: ProgressEntry, arrivals: Arrivals) -> dict[str, Any]:
-    read = {
-        "stream": arrivals.stream_of(source) or source["description"],
-        "rows": source.get("numInputRows", 0),
-    }
+    read = {"stream": arrivals.stream_of(source) or source["description"], "rows": source.get("numInputRows", 0)}
     records = arrivals.records(source)
     if records is None:
         return {**read, "moved": source.get("startOffset") != source.get("endOffset")}
@@ -96,10 +93,7 @@ def reported(
 
 
 def at_rest(entries: list[ProgressEntry], behind: Callable[[ProgressEntry], bool]) -> bool:
-    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone.
-
-    ``entries``: of executed micro-batches; ``behind``: whether rows wait after that of an entry.
-    """
+    """Whether another micro-batch would do nothing: all rows are read, and the last micro-batch read none and left the watermark alone."""
     if len(entries) < 2 or behind(entries[-1]) or _is_data(entries[-1]):
         return False
     return _watermark(entries[-2]) == _watermark(entries[-1])

@@ -70,10 +70,7 @@ def serve(arguments: List[str], answer: Handler) -> int:
 def find_pyspark() -> None:
     """Make the pyspark of an unpacked Spark importable, as Spark's own ``bin/pyspark`` does, unless one is installed.
 
-    Images have Spark in ``SPARK_HOME`` or ``/opt/spark`` and set no ``PYTHONPATH``.
-
-    Raises:
-        DriverFailure: there is none.
+    Images have it in ``SPARK_HOME`` or ``/opt/spark`` and set no ``PYTHONPATH``. Raises ``DriverFailure`` if there is none.
     """
     if find_spec("pyspark") is not None:
         return

@@ -34,9 +34,7 @@ class DirectorySink:
 
     format: str
     log: str
-    """The folder of its log, in the directory."""
     file = "input_file_name()"
-    """The expression for the file of a row."""
 
     def __init__(self, path: str, files: WritableFiles, session: Any) -> None:
         self.path = path
@@ -63,19 +61,18 @@ class DirectorySink:
         if now == files:
             return before
         try:
-            found = self._found()
+            content = self._found()
         except Exception as error:
             raise SinkUnreadable(error) from error
-        if _NO_BATCH in found:
-            raise SinkUnreadable(
-                RowsChanged("a reader of the sink finds rows of no micro-batch: {}".format(found[_NO_BATCH]))
-            )
-        changed = [batch for batch, rows in before.items() if _sorted(rows) != _sorted(found.get(batch, []))]
+        if _NO_BATCH in content:
+            strange = "a reader of the sink finds rows of no micro-batch: {}".format(content[_NO_BATCH])
+            raise SinkUnreadable(RowsChanged(strange))
+        changed = [batch for batch, rows in before.items() if _sorted(rows) != _sorted(content.get(batch, []))]
         if self.appends and changed:
             first, text = changed[0], "micro-batch {} had the rows {} in the sink, and a reader now finds {}"
-            raise SinkUnreadable(RowsChanged(text.format(first, before[first], found.get(first, []))))
-        self._read = (now, found)
-        return found
+            raise SinkUnreadable(RowsChanged(text.format(first, before[first], content.get(first, []))))
+        self._read = (now, content)
+        return content
 
     def remove_log(self) -> None:
         self._files.remove(self.path + "/" + self.log)
@@ -93,13 +90,13 @@ class DirectorySink:
         from .values import encode_row
 
         of_file = self.batches()
-        found: Dict[int, List[List[Any]]] = {}
+        content: Dict[int, List[List[Any]]] = {}
         frame = self.reader().load(self.path)
         columns = [F.col("`{}`".format(field.name.replace("`", "``"))) for field in self._schema.fields]
         for row in frame.select(*columns, F.expr(self.file).alias(_FILE)).collect():
             batch = of_file.get(row[-1].rpartition("/")[2], _NO_BATCH)
-            found.setdefault(batch, []).append(encode_row(row[:-1], self._schema))
-        return found
+            content.setdefault(batch, []).append(encode_row(row[:-1], self._schema))
+        return content
 
     def _names(self) -> List[str]:
         folder = self.path + "/" + self.log

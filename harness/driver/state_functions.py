@@ -50,10 +50,7 @@ def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any
 
 @own_failures_marked
 def count_until_silent_for_ten_seconds(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Count a group's rows until none has come for ten seconds of processing time, then emit the count and forget the group.
-
-    Emits (key, count): the first grouping column as a string, and the number of rows.
-    """
+    """Emit (key, count) and forget a group once no row of it has come for ten seconds of processing time; the key as a string."""
     import pandas as pd
 
     if state.hasTimedOut:
@@ -67,10 +64,7 @@ def count_until_silent_for_ten_seconds(key: tuple[Any, ...], frames: Iterator[An
 
 @own_failures_marked
 def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Emit the running count of a group whenever rows of it arrive. Sets no timeout and does not read the watermark.
-
-    Emits (key, count): the first grouping column, which may be null, and the number of rows.
-    """
+    """Emit (key, running count) whenever rows of a group arrive; the key may be null. No timeout, and no look at the watermark."""
     import pandas as pd
 
     count = (state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames)
@@ -80,10 +74,7 @@ def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Itera
 
 @own_failures_marked
 def time_out_at_latest(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Set the timeout to the latest event time of the new rows, wherever the watermark is; emit when it fires.
-
-    Emits (key, watermark): the first grouping column as a string, and the watermark in ms.
-    """
+    """Set the timeout to the latest event time of the new rows, wherever the watermark is; when it fires, emit (key, watermark in ms)."""
     import pandas as pd
 
     if state.hasTimedOut:
@@ -123,9 +114,7 @@ def latest_ms(frame: Any) -> int:
 
 STATE_FUNCTIONS = {
     "count_until_watermark": NamedStateFunction(
-        count_until_watermark,
-        emits="key STRING, count BIGINT, watermark BIGINT",
-        keeps="count BIGINT, latest BIGINT",
+        count_until_watermark, emits="key STRING, count BIGINT, watermark BIGINT", keeps="count BIGINT, latest BIGINT"
     ),
     "count_until_watermark_by_datetime": NamedStateFunction(
         count_until_watermark_by_datetime,
@@ -143,10 +132,7 @@ STATE_FUNCTIONS = {
 
 
 def check_packages(*more: str) -> None:
-    """
-    Raises:
-        MissingPackages: pandas, pyarrow or one of ``more`` cannot be imported here.
-    """
+    """Raise ``MissingPackages`` if pandas, pyarrow or one of ``more`` cannot be imported here."""
     try:
         for name in ("pandas", "pyarrow", *more):
             importlib.import_module(name)

@@ -137,15 +137,16 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
             yield len(frame), [pd.DataFrame({"key": key, "event_time": times, "number": numbers})]
 
 
-STATEFUL_PROCESSORS: dict[str, Any] = {
-    "count_until_watermark": CountUntilWatermark(),
-    "number_rows": NumberRows(),
-    "number_rows_an_hour_back": NumberRows(hours_back=1),
-    "number_rows_for_a_day": NumberRows(ttl_ms=24 * 60 * 60 * 1000),
-    # Every micro-batch starts from 1.
-    "number_rows_for_a_millisecond": NumberRows(ttl_ms=1),
-}
-"""The processors over pandas frames, by the name in ``transformWithState: {with: …}``."""
+def _by_name(counts: type, numbers: type) -> dict[str, Any]:
+    """The processors by the name in ``transformWithState: {with: …}``."""
+    return {
+        "count_until_watermark": counts(),
+        "number_rows": numbers(),
+        "number_rows_an_hour_back": numbers(hours_back=1),
+        "number_rows_for_a_day": numbers(ttl_ms=24 * 60 * 60 * 1000),
+        # Every micro-batch starts from 1.
+        "number_rows_for_a_millisecond": numbers(ttl_ms=1),
+    }
 
 
 class CountUntilWatermarkByRows(CountUntilWatermark):
@@ -191,11 +192,7 @@ def _latest_ms(row: Any) -> int:
     return (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
 
 
-ROW_PROCESSORS: dict[str, Any] = {
-    "count_until_watermark": CountUntilWatermarkByRows(),
-    "number_rows": NumberRowsByRows(),
-    "number_rows_an_hour_back": NumberRowsByRows(hours_back=1),
-    "number_rows_for_a_day": NumberRowsByRows(ttl_ms=24 * 60 * 60 * 1000),
-    "number_rows_for_a_millisecond": NumberRowsByRows(ttl_ms=1),
-}
-"""The same over rows: ``inPandas: false``."""
+STATEFUL_PROCESSORS = _by_name(CountUntilWatermark, NumberRows)
+"""The processors over pandas frames."""
+ROW_PROCESSORS = _by_name(CountUntilWatermarkByRows, NumberRowsByRows)
+"""The processors over rows: ``inPandas: false``."""

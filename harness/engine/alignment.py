@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from conformance.core.case import Case, Partitioned, Restart, Step
-from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
+from conformance.core.observation import BatchSeen, Observation, TopicRead
 from conformance.core.operations import From, Pipeline
 from harness.engine.request import arrivals_of
 
@@ -33,11 +33,8 @@ class MisalignedBatches(Exception):
         ids = ", ".join(str(batch.id) for batch in batches) or "none"
         wanted = "; ".join(_shown(moved, unit) for moved in meant) or "nothing"
         read = [_moved(batch) for batch in batches]
-        of_topics = (
-            f", which read {'; '.join(_shown(moved, unit) for moved in read)}"
-            if any(any(moved.values()) for moved in read)
-            else ""
-        )
+        counted = any(any(moved.values()) for moved in read)
+        of_topics = f", which read {'; '.join(_shown(moved, unit) for moved in read)}" if counted else ""
         super().__init__(
             f"the rows of step {step} were not read as the case means: one data batch for each of: {wanted}; "
             f"data batches seen: {ids}{of_topics}"
@@ -49,32 +46,26 @@ class MisalignedBatches(Exception):
 def check_alignment(case: Case, observation: Observation, *, killed: bool = False) -> None:
     """Compare the streams that each data batch read with those that it was meant to read.
 
-    Args:
-        case: the case.
-        observation: of its steps, from the first on.
-        killed: whether the engine was killed in the last of these steps, and no other has continued it yet.
+    ``killed``: whether the engine was killed in the last step of the observation, and no other has continued it yet.
 
     Raises:
         MisalignedBatches: a step has more or fewer data batches than it was meant to have, or one of them read other streams.
     """
     arrivals = _Arrivals(case)
     in_parts = any(topic.max_offsets_per_trigger for topic in case.topics.values())
-    for step, seen in zip(case.steps, observation.steps, strict=False):
+    for step, ran in zip(case.steps, observation.steps, strict=False):
         data = [
-            batch for batch in seen.batches if any(read.moved and read.stream in case.streams for read in batch.sources)
+            batch for batch in ran.batches if any(read.moved and read.stream in case.streams for read in batch.sources)
         ]
         read = [_only(_moved(batch), case.streams) for batch in data]
-        meant = arrivals.data_batches(step, seen)
-        if seen.error is not None or (killed and seen is observation.steps[-1]):
+        meant = arrivals.data_batches(step, ran.batches)
+        if ran.error is not None or (killed and ran is observation.steps[-1]):
             # A micro-batch that does not finish is not reported, and none runs after it.
             meant = meant[: len(read)]
-        if arrivals.known and not _as_meant(read, meant, in_parts):
-            raise MisalignedBatches(seen.number, meant, data, "commits" if case.tables else "records")
-
-
-def _as_meant(read: Sequence[Moved], meant: Sequence[Moved], in_parts: bool) -> bool:
-    """``in_parts``: several micro-batches may share the records of one arrival, as many as Spark likes."""
-    return _together(read) == _together(meant) if in_parts else list(read) == list(meant)
+        # Several micro-batches may share the records of one arrival, as many as Spark likes.
+        as_meant = _together(read) == _together(meant) if in_parts else read == meant
+        if arrivals.known and not as_meant:
+            raise MisalignedBatches(ran.number, meant, data, "commits" if case.tables else "records")
 
 
 def _together(batches: Sequence[Moved]) -> Moved:
@@ -83,8 +74,8 @@ def _together(batches: Sequence[Moved]) -> Moved:
 
 
 def _sum(records: Iterable[Records]) -> Records:
-    of_topic = [counts for counts in records if counts is not None]
-    return tuple(map(sum, zip_longest(*of_topic, fillvalue=0))) if of_topic else None
+    known = [counts for counts in records if counts is not None]
+    return tuple(map(sum, zip_longest(*known, fillvalue=0))) if known else None
 
 
 class _Arrivals:
@@ -103,7 +94,7 @@ class _Arrivals:
         self._trigger = case.trigger
         self._query = case.query.streams()
         self._sources = _names(case.query)
-        self._seen = self._sources
+        self._ever_read = self._sources
         """The sources that some query of the case has read."""
         self._arrived: dict[str, list[Records]] = {name: [] for name in case.streams}
         self._waiting: dict[str, deque[Records]] = {name: deque() for name in case.streams}
@@ -113,13 +104,13 @@ class _Arrivals:
         self.known = True
         """Whether it can be said what the last step was meant to read."""
 
-    def data_batches(self, step: Step, seen: StepSeen) -> list[Moved]:
-        """What each data batch of the next step is meant to read."""
+    def data_batches(self, step: Step, batches: Sequence[BatchSeen]) -> list[Moved]:
+        """What each data batch of the next step is meant to read. ``batches``: all that ran."""
         case, action = self._case, step.action
         self.known = True
-        if seen.batches:
+        if batches:
             # What the query does not read, though the case says so, is left to the verdict.
-            self._query &= {read.stream for batch in seen.batches for read in batch.sources}
+            self._query &= {read.stream for batch in batches for read in batch.sources}
         for arrival in arrivals_of(action, self._waiting):
             for name, rows in arrival.items():
                 self._arrived[name].append(self._records(name, rows))
@@ -130,8 +121,8 @@ class _Arrivals:
         meant = []
         if case.triggers_in(step.number):
             meant = self._restarted(action) if isinstance(action, Restart) else self._run()
-        if seen.batches:
-            self._newest = _moved(seen.batches[-1])
+        if batches:
+            self._newest = _moved(batches[-1])
         return meant
 
     def _records(self, name: str, rows: Partitioned) -> Records:
@@ -159,11 +150,11 @@ class _Arrivals:
     def _renamed(self, names: ReadSources) -> None:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
         for stream, name in names - self._sources:
-            if name is not None and (stream, None) not in self._seen:
+            if name is not None and (stream, None) not in self._ever_read:
                 self._waiting[stream] = deque(self._arrived[stream])
                 # One that returns under its name goes on after its offset only if no micro-batch has run without it.
-                self.known = self.known and (stream, name) not in self._seen
-        self._sources, self._seen = names, self._seen | names
+                self.known = self.known and (stream, name) not in self._ever_read
+        self._sources, self._ever_read = names, self._ever_read | names
 
     def _killed(self, action: Restart) -> list[Moved]:
         """The data batches that were committed before the engine was killed."""
@@ -179,8 +170,8 @@ class _Arrivals:
         if self._uncommitted is not None:
             meant.append(_only(self._uncommitted, self._query))
             self._uncommitted = None
-        one = self._trigger in ("once", "processingTime")
-        while not (meant and one) and (waiting := [stream for stream in self._query if self._waiting.get(stream)]):
+        single = self._trigger in ("once", "processingTime")
+        while not (meant and single) and (waiting := [stream for stream in self._query if self._waiting.get(stream)]):
             meant.append({stream: self._next(self._waiting[stream]) for stream in waiting})
         return [moved for moved in meant if moved]
 

@@ -52,11 +52,8 @@ _LIBRARIES = re.compile(r"/lib/(?=python3\.\d+/)")
 def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
     """Replace directories in a step's error and plan.
 
-    The path of a Python environment is removed from those of its modules, which then begin with ``python3.11/``.
-
-    Args:
-        step: as the driver sent it.
-        names: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent.
+    ``names``: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent. Paths of
+    modules of Python then begin with ``python3.11/``.
     """
 
     def redacted(text: str) -> str:
@@ -103,7 +100,6 @@ class Dispatcher:
                 del self._mailboxes[case]
 
     def dispatch(self, line: str) -> None:
-        """Deliver a line."""
         try:
             message = self._answers.validate_json(line)
         except ValidationError as error:
@@ -135,12 +131,10 @@ _CLOSING_SECONDS = 10.0
 
 
 class DriverConnection:
-    """Speaks the driver protocol over a transport.
+    """Speaks the driver protocol over a transport to a driver that was just started, which the connection owns from here on.
 
     Args:
-        transport: to a driver that was just started; owned by the connection from here on.
         start_timeout: seconds until the driver must have introduced itself.
-        answers: parses the lines of the driver.
         master: what runs the driver's queries, for error messages.
         redact: removes secrets from a text.
 
@@ -175,10 +169,7 @@ class DriverConnection:
 
     @contextmanager
     def conversation(self, case: str, request: Message) -> Iterator[Mailbox]:
-        """Send a request; the mailbox receives its answers.
-
-        After an error other than ``DriverFailed`` the driver is ended.
-        """
+        """Send a request; the mailbox receives its answers. After an error other than ``DriverFailed`` the driver is ended."""
         try:
             with self._dispatcher.listening(case) as mailbox:
                 self._send(request)
@@ -191,17 +182,10 @@ class DriverConnection:
     def next_answer(
         self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None
     ) -> Hello | DriverAnswer:
-        """The next answer, unless it is ``Failed``.
+        """The next answer, unless it is ``Failed``; else raises ``EngineFailed``.
 
-        Args:
-            mailbox: of a conversation.
-            timeout: seconds to wait.
-            doing: what the driver is doing, for error messages.
-            deadline: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers
-                share it, so that a driver that sends one after another does not run for ever.
-
-        Raises:
-            EngineFailed: there is none.
+        ``deadline``: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers share
+        it, so that a driver that sends one after another does not run for ever.
         """
         try:
             left = timeout if deadline is None else deadline - time.monotonic()
@@ -232,7 +216,6 @@ class DriverConnection:
         self.transport.kill()
 
     def close(self) -> None:
-        """End the driver and everything it started."""
         self.ended = True
         self.transport.close()
         self._join()
@@ -292,21 +275,12 @@ ANSWERED_BEFORE_FINISH = 5
 
 
 class DriverEngine:
-    """An ``Engine``; ``observe`` may be called from several threads at once, each with another case.
+    """An ``Engine`` over a transport; the parameters besides these are those of ``DriverConnection``, and attributes of ``Engine``.
 
     Args:
-        transport: to a driver that was just started; owned by the engine from here on.
         work: the engine's directory on its own file system.
         cases: where cases get their directories; by default a directory in ``work``.
-        place: where it runs.
-        code: folders of the modules that ``call`` names; None if the user did not allow code.
-        kafka: the broker for topics, or why there is none; None if it was started for cases that read no topics.
-        start_timeout: seconds until the driver must have introduced itself.
-        redact: removes secrets from a text.
         finish: called once, before the driver is ended, if it has answered some cases and runs none.
-
-    Raises:
-        EngineFailed: the driver did not introduce itself, or speaks another version of the protocol.
     """
 
     def __init__(

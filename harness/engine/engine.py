@@ -16,8 +16,6 @@ from harness.targets.targets import Target
 
 @dataclass(frozen=True)
 class EngineLocation:
-    """Where an engine runs."""
-
     runtime: str
     """``local``, ``container`` …"""
     image: str | None = None
@@ -42,7 +40,6 @@ class EngineNeeds:
     """What cases need of their engine beyond their target."""
 
     topics: bool = False
-    """Whether some of them read topics of Kafka."""
     real_time: bool = False
     """Whether they are real-time queries, whose tasks run all at once."""
     tables: tuple[TableFormat, ...] = ()
@@ -59,9 +56,8 @@ class EngineNeeds:
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
-        # It may have more than they need of these.
-        more = replace(others, topics=self.topics or others.topics, main=self.main or others.main)
-        return self == more
+        # It may have topics and a debugger that they do not need.
+        return self == replace(others, topics=self.topics or others.topics, main=self.main or others.main)
 
 
 NOTHING_ELSE = EngineNeeds()
@@ -94,12 +90,8 @@ class Engine(Protocol):
     ) -> Observation:
         """Run one case, or some of its steps. If the last of them is ``kill``, the engine is killed there and then ``ended``.
 
-        Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one.
-
-        Args:
-            request: the case without its expectations.
-            step_timeout: seconds one step may take.
-            on_step: called when a step has ended, in the thread that calls.
+        Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one. ``on_step`` is
+        called in the same thread when a step has ended.
 
         Raises:
             KillMissed: the engine went past the point where it was to be killed.
@@ -109,11 +101,7 @@ class Engine(Protocol):
         """
 
     def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
-        """See what a program of the author's does, within so many seconds.
-
-        Raises:
-            EngineFailed: there is no answer; an `EngineSilent` program did not end.
-        """
+        """See what a program of the author's does. Raises ``EngineFailed`` without an answer, ``EngineSilent`` if it did not end."""
 
     def kill(self) -> None:
         """End the engine's process at once by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""
@@ -131,22 +119,10 @@ class Runtime(Protocol):
         """Why its engines of the target cannot run the case, although their Spark may support it; None if they can."""
 
     def fingerprint(self, target: Target) -> str | None:
-        """Identifies the build and settings of its engines of the target without starting one; engines with the same one answer alike.
-
-        None if that is unknown, or nothing is installed yet.
-        """
+        """The build and settings of its engines of the target: equal ones answer alike. None if unknown, or not installed yet."""
 
     def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
-        """Start an engine of the target, installing what is missing.
-
-        Args:
-            target: the Spark.
-            on_progress: is called with a line about what takes long.
-            needs: what its cases need; a runtime that cannot give it says so in ``unsupported``.
-
-        Raises:
-            HarnessError: this machine cannot run it; the error says why and what to do.
-        """
+        """Start an engine of the target for ``needs``, installing what is missing. Raises ``HarnessError`` if the machine cannot run it."""
 
     def close(self) -> None:
         """End all engines that are still running and release what they shared; may be called twice."""
@@ -155,17 +131,15 @@ class Runtime(Protocol):
 class EngineFailed(HarnessError):
     """The engine gave no observation, so the cell is broken."""
 
-    def __init__(
-        self, message: str, *, log: str = "", steps: tuple[StepSeen, ...] = (), emitted: tuple[Interrupted, ...] = ()
-    ) -> None:
+    steps: tuple[StepSeen, ...] = ()
+    emitted: tuple[Interrupted, ...] = ()
+    """Micro-batches that were reported before their commit, if the request asked for it."""
+
+    def __init__(self, message: str, *, log: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.emitted = emitted
-        """Micro-batches that were reported before their commit, if the request asked for it."""
         self.log = log
         """The end of what the engine wrote to standard error."""
-        self.steps = steps
-        """The steps observed before the failure."""
 
     def __str__(self) -> str:
         return self.message + (f"\nThe last lines of its log:\n{self.log}" if self.log else "")

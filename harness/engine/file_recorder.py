@@ -57,15 +57,12 @@ class _Operation:
 
 
 class FileRecorder:
-    """Records from the start of the context to its end.
+    """Records from the start of the context to its end. Raises ``CannotRecord`` if there is no inotify.
 
     Args:
         root: the folder to watch, with everything below it; it exists.
         keep: an empty folder on the same file system, for links to new files: many are removed or renamed soon.
         loose: a folder in which the order of operations does not matter.
-
-    Raises:
-        CannotRecord: there is no inotify.
     """
 
     def __init__(self, root: Path, keep: Path, *, loose: str | None = None) -> None:
@@ -105,11 +102,7 @@ class FileRecorder:
             os.close(descriptor)
 
     def operations(self) -> tuple[FileOperation, ...]:
-        """What was recorded, once the context has ended.
-
-        Raises:
-            RecordingIncomplete: events were lost, or a file was gone before its content could be kept.
-        """
+        """Return what was recorded, once the context has ended. Raises ``RecordingIncomplete`` if events or a content were lost."""
         if self._lost is not None:
             raise RecordingIncomplete(self._lost)
         return tuple(self._finished())
@@ -247,12 +240,9 @@ class FileRecorder:
         return len(self._operations) < before
 
     def _content(self, link: Path | None, path: str) -> FileContent | None:
-        for place in (link, self._root / path):
-            if place is not None:
-                try:
-                    return FileContent(place.read_bytes(), place.stat().st_mtime_ns)
-                except FileNotFoundError:
-                    continue
+        for place in filter(None, (link, self._root / path)):
+            with suppress(FileNotFoundError):
+                return FileContent(place.read_bytes(), place.stat().st_mtime_ns)
         return None
 
 

@@ -310,16 +310,5 @@ ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema; ``python -m tools.regenerate`` writes them."""
-    messages = (
-        CaseRequest,
-        ProgramRequest,
-        Hello,
-        StepAnswer,
-        Emitted,
-        Reached,
-        Done,
-        ProgramSeen,
-        Failed,
-    )
-    for message in messages:
+    for message in (CaseRequest, ProgramRequest, Hello, StepAnswer, Emitted, Reached, Done, ProgramSeen, Failed):
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}

@@ -69,20 +69,16 @@ def kills_its_engine(case: Case) -> bool:
 
 
 def join_segments(observations: Sequence[Observation]) -> Observation:
-    """One observation from those of the segments of one run, in order.
-
-    Both halves of a step in which the engine was killed become one step with the micro-batches of both.
-    """
+    """Join the observations of the segments of one run; the halves of a step in which the engine was killed become one step."""
     steps: list[StepSeen] = []
     for observation in observations:
-        for seen in observation.steps:
-            seen = seen.model_copy(update={"columns": observation.columns_of(seen)})
-            if steps and steps[-1].number == seen.number:
+        for step in observation.steps:
+            merged: dict[str, object] = {"columns": observation.columns_of(step)}
+            if steps and steps[-1].number == step.number:
                 before = steps.pop()
-                batches, wall_ms = (*before.batches, *seen.batches), before.wall_ms + seen.wall_ms
-                whole = {"batches": batches, "wall_ms": wall_ms, "interrupted": before.interrupted}
-                seen = seen.model_copy(update=whole)
-            steps.append(seen)
+                merged["batches"] = (*before.batches, *step.batches)
+                merged |= {"wall_ms": before.wall_ms + step.wall_ms, "interrupted": before.interrupted}
+            steps.append(step.model_copy(update=merged))
     columns = next((segment.columns for segment in reversed(observations) if segment.columns), ())
     return Observation.of(observations[0].case, columns, tuple(steps))
 
@@ -111,10 +107,9 @@ def request_for(
     keep: Mapping[int, str] | None = None,
     files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> CaseRequest:
-    """The request for a case.
+    """Make the request for a case.
 
     Args:
-        case: the case.
         directory: an absolute path on the engine's file system; it exists only if an earlier segment ran.
         code: folders of the modules that ``call`` names; None forbids calling.
         segment: which of its steps; by default all, if none of them kills the engine.
@@ -179,11 +174,7 @@ def _with_named_windows(operation: Operation) -> Operation:
 
 
 def broker_for(case: Case, engine: Engine) -> str | None:
-    """The broker for the topics of a case, if it has some.
-
-    Raises:
-        HarnessError: there is none.
-    """
+    """The broker for the topics of a case, if it has some. Raises ``HarnessError`` if there is none."""
     if not case.topics:
         return None
     if isinstance(engine.kafka, HarnessError):

@@ -25,11 +25,7 @@ class Transport(Protocol):
     """The standard input, output and error of a driver, wherever it runs."""
 
     def write(self, line: str) -> None:
-        """Send one line, without its newline.
-
-        Raises:
-            TransportClosed: the driver no longer reads.
-        """
+        """Send one line, without its newline. Raises ``TransportClosed`` if the driver no longer reads."""
 
     def answers(self) -> Iterator[str]:
         """The lines of standard output as they come, until it ends; read by one thread."""
@@ -64,19 +60,12 @@ _LONGEST_LOG_LINE = 1 << 16
 
 
 class SubprocessTransport:
-    """Starts a child process with a process group of its own, connected through pipes.
-
-    Args:
-        command: program and arguments.
-        cwd: its working directory, absolute.
-        env: its variables; by default this process's.
-    """
+    """Starts a child process with a process group of its own, connected through pipes, by default with the variables of this process."""
 
     def __init__(self, command: Sequence[str], *, cwd: Path = OUTSIDE, env: Mapping[str, str] = os.environ) -> None:
         self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
         self.pid = self._process.pid
-        """The leader of the process group."""
 
     def write(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -111,14 +100,7 @@ class SubprocessTransport:
         self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
-        """Close the input, and wait until the driver and the processes that it started have ended.
-
-        Args:
-            timeout: seconds to wait, while another thread reads the log.
-
-        Returns:
-            Whether they have ended: no process is left that could write to the log.
-        """
+        """Close the input, and wait, while another thread reads the log; return whether no process is left that could write to it."""
         self._end_input()
         return self._silent.wait(timeout)
 

@@ -23,22 +23,20 @@ Made = TypeVar("Made")
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """The absolute cache directory: ``CONFORMANCE_CACHE`` or the user's. It may not exist yet."""
-    if chosen := environ.get("CONFORMANCE_CACHE"):
-        return Path(chosen).expanduser().resolve()
-    return user_cache_path("watermark-conformance", appauthor=False)
+    chosen = environ.get("CONFORMANCE_CACHE")
+    return Path(chosen).expanduser().resolve() if chosen else user_cache_path("watermark-conformance", appauthor=False)
 
 
 def answers_file(environ: Mapping[str, str] = os.environ) -> Path:
     """The file with cached answers of engines: ``CONFORMANCE_ANSWERS`` or ``answers.sqlite`` in the cache directory."""
-    if chosen := environ.get("CONFORMANCE_ANSWERS"):
-        return Path(chosen).expanduser().resolve()
-    return cache_dir(environ) / "answers.sqlite"
+    chosen = environ.get("CONFORMANCE_ANSWERS")
+    return Path(chosen).expanduser().resolve() if chosen else cache_dir(environ) / "answers.sqlite"
 
 
 def make_once(
     path: Path, ready: Callable[[], Made | None], make: Callable[[], Made], on_progress: ProgressCallback
 ) -> Made:
-    """Return what is at a path of the cache. If it is not ready, one process makes it, and the others wait and say so.
+    """Return what is at a path of the cache. If it is not ready, one process makes it; the others say that they wait for it.
 
     Raises:
         HarnessError: the cache cannot be read or written, besides what ``make`` raises.
@@ -93,11 +91,7 @@ def stored_environments(cache: Path) -> Iterator[StoredEnvironment]:
 
 
 def remove_environment(environment: StoredEnvironment) -> str | None:
-    """Remove an environment and its class archives.
-
-    Returns:
-        Why it is kept, or a part of it: an engine runs in it, another process makes it, a file cannot be removed; None if it is gone.
-    """
+    """Remove an environment and its class archives; return why it, or a part, is kept: it is in use, or cannot be removed."""
     try:
         with FileLock(f"{environment.root}.lock", timeout=0):
             if (process := _user(environment.root)) is not None:

@@ -28,7 +28,6 @@ _WRITTEN_AT_EXIT_SINCE = 13
 """The first Java with ``-XX:ArchiveClassesAtExit``. Source: JEP 350."""
 _CLASS_PATH = ("spark.driver.extraClassPath", "spark.conformance.firstJars")
 """The settings that say what the class path begins with."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,7 @@ class ClassArchive:
     def of(
         cls, environment: Environment, settings: Mapping[str, str], environ: Mapping[str, str] = os.environ
     ) -> ClassArchive | None:
-        """The archive of engines with these settings.
-
-        None for the installed target, whose directories are not ours, and for a Java that writes none.
-        """
+        """The archive of engines with these settings; None for the installed target, whose directories are not ours, and an old Java."""
         if environment.root is None or major(environment.java_version) < _WRITTEN_AT_EXIT_SINCE:
             return None
         try:
@@ -61,9 +57,9 @@ class ClassArchive:
         return cls(environment.root / "class-archives", digest[:12])
 
     def file(self) -> Path | None:
-        """The archive; None if there is none. A damaged one is removed: a JVM that maps half of a file crashes.
+        """The archive; None if there is none, or if every user of the machine may have put it there: a JVM runs what it holds.
 
-        None too if every user of the machine may have put it there: a JVM runs what an archive holds.
+        A damaged one is removed: a JVM that maps half of a file crashes.
         """
         if _all_may_write(self.directory):
             return None
@@ -77,8 +73,7 @@ class ClassArchive:
     def record(self) -> ArchiveRecording | None:
         """Let an engine write the archive.
 
-        None for the first engine of the environment, while another one is at it, and if the directory cannot be written or everyone may
-        write it: ``file`` would not give what it holds.
+        None for the first engine of the environment, while another one is at it, and if ``file`` would not give what the directory holds.
         """
         try:
             if not self.directory.exists():
@@ -98,7 +93,7 @@ class ClassArchive:
         """The name of an archive with the content of the file: it holds a checksum, so that one rename publishes both."""
         checksum = 0
         with file.open("rb") as content:
-            while chunk := content.read(_CHUNK):
+            while chunk := content.read(1 << 20):
                 checksum = zlib.crc32(chunk, checksum)
         return f"{self.key}-{checksum:08x}.jsa"
 
@@ -156,13 +151,7 @@ def compile_imported(python: Path) -> str | None:
     """Compile what engines import, in all cores. Other modules work too; they are compiled each time they are imported.
 
     Engines do not write bytecode, and importing pandas and pyspark takes a Python worker 4 s from source and 1 s from bytecode, of the
-    10 s that Spark waits for it.
-
-    Args:
-        python: the interpreter of the environment.
-
-    Returns:
-        Why it failed, None if it did not. Files that are not valid in this Python are skipped.
+    10 s that Spark waits for it. Files that are not valid in this Python are skipped. Returns why it failed, None if it did not.
     """
     command = [str(python), "-I", "-c", _PROGRAM, _NEVER_IMPORTED]
     ended = run(command, cwd=OUTSIDE, environ=os.environ)

@@ -42,7 +42,6 @@ class Environment:
     python: Path
     python_version: str
     pyspark: str
-    """The version of pyspark, as it reports it."""
     spark_home: Path
     """The directory with its ``jars`` and ``bin``."""
     java_home: Path
@@ -55,11 +54,7 @@ class Environment:
     """Directories and zips that PYTHONPATH must begin with to import pyspark."""
 
     def scala(self) -> str:
-        """The version of Scala that its Spark is built for, ``2.12``.
-
-        Raises:
-            HarnessError: its jars do not say it.
-        """
+        """The version of Scala that its Spark is built for, ``2.12``. Raises ``HarnessError`` if its jars do not say it."""
         for jar in (self.spark_home / "jars").glob("spark-core_*.jar"):
             return jar.name.removeprefix("spark-core_").partition("-")[0]
         raise HarnessError(f"{self.spark_home} has no spark-core among its jars, which tells the version of Scala")

@@ -145,11 +145,7 @@ def find_uv(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def obtain_uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
-    """The same; if there is none, the version in ``hashes.txt`` is downloaded. It takes 40 MB, and who runs no engine needs none.
-
-    Raises:
-        HarnessError: there is no pip, it failed, or the index has another file.
-    """
+    """The same; else it is downloaded, 40 MB: the version in ``hashes.txt``. Raises ``HarnessError`` if pip is missing or fails."""
     place = cache_dir(environ) / "uv"
     return make_once(place, lambda: find_uv(environ), lambda: _install_uv(place, environ, on_progress), on_progress)
 
@@ -186,8 +182,6 @@ def _install_uv(place: Path, environ: Mapping[str, str], on_progress: ProgressCa
 
 @dataclass(frozen=True)
 class Python:
-    """A CPython of this machine."""
-
     executable: Path
     version: Version
 
@@ -253,11 +247,7 @@ class InstallFailed(HarnessError):
 
 
 class Uv:
-    """Makes environments with uv.
-
-    Args:
-        binary: its path, from ``find_uv`` or ``obtain_uv``.
-    """
+    """Makes environments with uv. ``binary``: its path, from ``find_uv`` or ``obtain_uv``."""
 
     def __init__(self, binary: str, environ: Mapping[str, str] = os.environ) -> None:
         self._binary = binary
@@ -274,11 +264,7 @@ class Uv:
         self._run("Making the environment", *command, on_progress=on_progress)
 
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
-        """Install into the environment of this interpreter.
-
-        Raises:
-            InstallFailed: it cannot be installed, or has another sha256 than the known one.
-        """
+        """Install into the environment of this interpreter. Raises ``InstallFailed``, also for another sha256 than the known one."""
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
         command = ["pip", "install", "--no-cache", "--verify-hashes", "--python", str(python)]
@@ -300,11 +286,7 @@ class Uv:
             )
 
     def pythons(self) -> tuple[Python, ...]:
-        """The CPythons on PATH, of pyenv and of uv.
-
-        Raises:
-            InstallFailed: uv does not list them: it rejects its settings, for example.
-        """
+        """The CPythons on PATH, of pyenv and of uv. Raises ``InstallFailed`` if uv does not list them, as when it rejects its settings."""
         command = [self._binary, "python", "list", "--only-installed", "--output-format", "json"]
         answer = run(command, cwd=OUTSIDE, environ=self._environ | {"PATH": search_path(self._environ)})
         if answer.returncode:

@@ -27,7 +27,6 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 CENTRAL = "https://repo1.maven.org/maven2"
-_SECONDS_WITHOUT_AN_ANSWER = 60
 _SECONDS = 900
 _UNREACHABLE = ("server access error", "unknown host", "unknownhost", "timed out", "connection refused", "bad gateway")
 _DAMAGED = ("invalid sha1", "invalid md5")
@@ -53,10 +52,7 @@ class Coordinate:
 
 
 class JarsNotFetched(HarnessError):
-    """A module, or one that it needs, cannot be had.
-
-    ``unreachable``: whether the repository did not answer, or with another file than it should, so that no other version is worth a try.
-    """
+    """A module, or one that it needs, cannot be had. ``unreachable``: the repository fails, so that no other version is worth a try."""
 
     def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
         super().__init__(f"cannot fetch {wanted} from Maven: {why}")
@@ -73,16 +69,13 @@ def fetch_with_dependencies(
     on_progress: ProgressCallback,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[Path, ...]:
-    """The jars of a module and of all that it needs, from the cache or from the repository.
+    """The jars of a module and of all that it needs, from the cache, in which ``name`` is their folder, or from the repository.
 
     Args:
-        wanted: the module.
-        name: of the folder in the cache.
         environment: whose Ivy is used, and whose Java if this machine has none of its own.
         known: the SHA-256 of jars by name. If that of the module is among them, no other jar is taken. Of the others, what was fetched
             first counts.
         shipped: whether Hadoop and Scala are left out, which Spark ships.
-        environ: the host's variables, by default this process's.
 
     Raises:
         JarsNotFetched: the repository lacks a module, has another file than the known one, or cannot be reached.
@@ -109,8 +102,11 @@ def fetch_with_dependencies(
 
 def known_jars(package: str, file: str) -> Mapping[str, str]:
     """The SHA-256 of jars by name, as a file of a package of this project has them."""
-    lines = (files(package) / file).read_text(encoding="utf-8").splitlines()
-    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    return _by_name((files(package) / file).read_text(encoding="utf-8"))
+
+
+def _by_name(listed: str) -> dict[str, str]:
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in listed.splitlines())}
 
 
 def not_shipped(jars: Iterable[Path], environment: Environment) -> tuple[Path, ...]:
@@ -134,7 +130,7 @@ def _listed(folder: Path) -> str:
 
 def _others(listed: str, wanted: Coordinate, known: Mapping[str, str]) -> list[str]:
     """The jars that are not the known ones."""
-    jars = {name: sha256 for sha256, _, name in (line.partition("  ") for line in listed.splitlines())}
+    jars = _by_name(listed)
     all_known = any(name.startswith(f"{wanted.artifact}-") for name in jars.keys() & known.keys())
     return [name for name, sha256 in jars.items() if known.get(name, "" if all_known else sha256) != sha256]
 
@@ -142,11 +138,9 @@ def _others(listed: str, wanted: Coordinate, known: Mapping[str, str]) -> list[s
 def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
     """A Java of this machine, which trusts the certificates that the machine trusts; one from PyPI knows only its own."""
     for _, binary in candidates(environ):
-        try:
+        with suppress(NotAJava):
             inspect(binary)
-        except NotAJava:
-            continue
-        return binary
+            return binary
     return environment.java_home / "bin" / "java"
 
 

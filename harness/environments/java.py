@@ -31,8 +31,6 @@ _INSTALLED_UNDER = (
 
 @dataclass(frozen=True)
 class Java:
-    """A working Java."""
-
     home: Path
     version: str
     """What it reports: ``17.0.15``, ``1.8.0_392``."""
@@ -105,11 +103,10 @@ def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java
 
 def candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """Possible Javas: the name of each place, and the binary there; each binary once."""
-    seen: set[Path] = set()
+    known: set[Path] = set()
     for place, binary in _places(environ):
-        real = binary.resolve()
-        if real not in seen:
-            seen.add(real)
+        if (real := binary.resolve()) not in known:
+            known.add(real)
             yield place, binary
 
 
@@ -195,21 +192,15 @@ def can_wrap() -> bool:
 
 
 def wrap(home: Path, jdk: Path, without: Sequence[str]) -> None:
-    """Make a JAVA_HOME whose ``java`` ignores requests for modules that its JDK does not have.
+    """Make a JAVA_HOME of links to a JDK, whose ``java`` ignores requests for modules that the JDK does not have.
 
     Spark 4's launcher always asks for ``jdk.incubator.vector``, which only speeds up linear algebra. JDKs packaged for PyPI leave it
     out, and the JVM then refuses to start. The wrapper starts the same JVM without that argument.
-
-    Args:
-        home: the directory to make: links to ``jdk``, except for its ``bin/java``.
     """
     (home / "bin").mkdir(parents=True)
-    for entry in jdk.iterdir():
-        if entry.name != "bin":
-            (home / entry.name).symlink_to(entry)
-    for tool in (jdk / "bin").iterdir():
-        if tool.name != "java":
-            (home / "bin" / tool.name).symlink_to(tool)
+    for entry in (*jdk.iterdir(), *(jdk / "bin").iterdir()):
+        if entry not in (jdk / "bin", jdk / "bin" / "java"):
+            (home / entry.relative_to(jdk)).symlink_to(entry)
     unwanted = "|".join(shlex.quote(f"--add-modules={module}") for module in without)
     java = home / "bin" / "java"
     java.write_text(

@@ -53,15 +53,7 @@ def prepare(
     environ: Mapping[str, str] = os.environ,
     installer: Uv | None = None,
 ) -> Environment:
-    """The environment of a target; it is made if missing. An incomplete one is removed first.
-
-    Args:
-        environ: the host's variables, by default this process's.
-        installer: by default uv.
-
-    Raises:
-        HarnessError: there is no Java or no Python, or the environment cannot be installed or does not work.
-    """
+    """Return the environment of a target; make it if it is missing or incomplete. Raises ``HarnessError`` if that is impossible."""
     if target.installed is not None:
         return _installed(target, environ)
     spec, java = _spec(target, environ)
@@ -87,11 +79,7 @@ def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Envi
 
 
 def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None]:
-    """The Java of the host or, if it has no suitable one, the JDK from PyPI that replaces it.
-
-    Raises:
-        NoSuchJava: there is neither.
-    """
+    """The Java of the host or, if it has no suitable one, the JDK from PyPI that replaces it. Raises ``NoSuchJava`` if there is neither."""
     need = target.java
     try:
         return javas.find(need, environ), None
@@ -151,11 +139,7 @@ def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Uv)
 
 
 def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) -> Manifest:
-    """Ask the new environment about its contents.
-
-    Raises:
-        HarnessError: it does not answer.
-    """
+    """Ask the new environment about its contents. Raises ``HarnessError`` if it does not answer."""
     command = [str(manifest.interpreter(root)), "-I", "-c", _INSPECTION]
     answer = run(command, cwd=OUTSIDE, environ=os.environ)
     if answer.returncode:
@@ -220,7 +204,6 @@ class Readiness:
 
     target: Target
     prepared: Environment | None
-    """Its environment; None if it has to be made first."""
     python: Python | None
     """The interpreter for a new environment; None if uv would download one, or if the environment exists."""
     java: Java | None
@@ -228,7 +211,6 @@ class Readiness:
     embedded: str | None
     """The JDK from PyPI that it uses instead; None if it needs none, or if there is none."""
     obstacle: str | None
-    """Why it cannot run here; None if it can."""
 
 
 def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
@@ -248,10 +230,7 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
 
 
 def obstacle(target: Target) -> str | None:
-    """Why the target cannot run on this machine; None if it can.
-
-    A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
-    """
+    """Why the target cannot run on this machine: it has no Java, and none from PyPI; None if it can. uv downloads a missing Python."""
     try:
         _java(target, os.environ)
     except NoSuchJava as error:
@@ -260,11 +239,7 @@ def obstacle(target: Target) -> str | None:
 
 
 def check_those_by_name(targets: Iterable[Target]) -> None:
-    """Before anything runs: few machines can run a target that is chosen by name.
-
-    Raises:
-        HarnessError: this one cannot.
-    """
+    """Before anything runs: few machines can run a target that is chosen by name. Raises ``HarnessError`` if this one cannot."""
     for target in targets:
         if target.by_name and obstacle(target) is not None:
             major = target.java.majors[-1]

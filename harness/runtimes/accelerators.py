@@ -10,7 +10,6 @@ from conformance.core.versions import SparkVersion
 from conformance.language.source import unknown
 from harness.runtimes.line_packages import LinePackage, entries
 
-_DATA = "accelerators.yaml"
 NATIVE = "spark.conformance.native"
 """The setting of an engine with which the driver reports native operators: a regular expression for their names."""
 
@@ -41,11 +40,8 @@ class Accelerator:
 
 
 def accelerator(name: str) -> Accelerator:
-    """
-    Raises:
-        WrongUsage: there is none of this name, or it needs what the suite does not set up.
-    """
-    known = entries(_DATA)
+    """The accelerator of this name; raises ``WrongUsage`` if there is none, or it needs what the suite does not set up."""
+    known = entries("accelerators.yaml")
     if name not in known:
         raise WrongUsage(f"--with: {unknown('accelerator', name, known)}")
     entry = known[name]

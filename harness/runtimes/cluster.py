@@ -32,10 +32,7 @@ class Cluster:
 
     @classmethod
     def parse(cls, master: str) -> Cluster:
-        """
-        Raises:
-            WrongUsage: the text is not the master URL of a cluster.
-        """
+        """Parse the master URL of a cluster; raises ``WrongUsage`` for another text."""
         if not _MASTERS.fullmatch(master.strip()):
             raise WrongUsage(
                 f"{redact(master)!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or "
@@ -70,11 +67,7 @@ class Cluster:
         return settings
 
     def check(self) -> None:
-        """Check that the master is reachable; Spark itself would retry for a minute before it fails.
-
-        Raises:
-            HarnessError: it is not.
-        """
+        """Raise ``HarnessError`` if the master is not reachable; Spark itself would retry for a minute before it fails."""
         if not self.master.startswith("spark://"):
             return
         errors = []
@@ -100,11 +93,7 @@ class Cluster:
 
 
 def settings_of(texts: Iterable[str]) -> dict[str, str]:
-    """``spark.executor.memory=2g`` → name and value.
-
-    Raises:
-        WrongUsage: a text has another form.
-    """
+    """``spark.executor.memory=2g`` → name and value; raises ``WrongUsage`` for a text of another form."""
     settings = {}
     for text in texts:
         if not (setting := re.fullmatch(r"(spark\.[^=\s]+)=(.*)", text)):
@@ -114,11 +103,7 @@ def settings_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def settings_in(file: Path) -> dict[str, str]:
-    """The settings in a file of the form of ``spark-defaults.conf``: a key and a value on each line, ``#`` before a comment.
-
-    Raises:
-        WrongUsage: it cannot be read, or a line is not a setting.
-    """
+    """The settings in a file like ``spark-defaults.conf``. Raises ``WrongUsage`` if it cannot be read, or a line is not a setting."""
     try:
         with file.open("rb") as stream:
             read = stream.read(_LONGEST_FILE + 1)

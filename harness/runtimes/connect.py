@@ -46,10 +46,7 @@ class Endpoint:
 
     @classmethod
     def parse(cls, url: str) -> Endpoint:
-        """
-        Raises:
-            WrongUsage: it is not the address of a Connect server.
-        """
+        """Parse the address of a Connect server; raises ``WrongUsage`` for another text."""
         if not _URL.fullmatch(url.strip()):
             # The text itself may hold a token.
             raise WrongUsage(
@@ -93,7 +90,6 @@ class ConnectRuntime:
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables of each client."""
 
     name = "connect"
 
@@ -101,40 +97,40 @@ class ConnectRuntime:
         """Unknown: a client cannot identify the server's build."""
 
     def unsupported(self, case: Case, target: Target) -> str | None:
-        if kills_its_engine(case):
-            return "the engine's process cannot be killed through Connect"
-        if case.tables:
-            return "its rows come from a table, which the driver writes through the engine's JVM, which Connect hides"
-        if case.written:
-            return "its rows are read from a sink that only the server's machine and its packages may reach"
-        if case.topics:
-            return (
-                "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"
-            )
-        if case.in_real_time:
-            return "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach"
-        if case.interval_ms is not None:
-            return "the clock of a query is exchanged in the engine's JVM, which Connect hides"
-        if runs_a_sink(case):
-            return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
-        if case.jars:
-            return "its jar belongs on the class path of the server, which Connect does not change"
-        if case.calls_main:
-            return "its main method runs in the JVM of the engine, which Connect hides"
-        if looks_at_plans(case):
-            return "Connect does not return the plan of a micro-batch"
+        jvm = "the engine's JVM, which Connect hides"
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
-        if any(restart.repartition is not None for restart in restarts):
-            return "repartitioning of state runs in the JVM, which Connect does not reach"
-        for operation, ticket in target.connect_unsupported:
-            if any(part.name == operation for part in case.operations()):
-                return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
         altered = any(
             restart.how == "crash-before-commit" or restart.damage or restart.checkpoint for restart in restarts
         )
-        if self.storage is not None and altered:
-            return "a checkpoint on a storage behind Connect cannot be changed"
-        return None
+        names = {operation.name for operation in case.operations()}
+        obstacles = (
+            (kills_its_engine(case), "the engine's process cannot be killed through Connect"),
+            (case.tables, f"its rows come from a table, which the driver writes through {jvm}"),
+            (case.written, "its rows are read from a sink that only the server's machine and its packages may reach"),
+            (case.topics, f"its rows come from Kafka, whose records the driver sends through {jvm}"),
+            (
+                case.in_real_time,
+                "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach",
+            ),
+            (case.interval_ms is not None, f"the clock of a query is exchanged in {jvm}"),
+            (
+                runs_a_sink(case),
+                "a sink of the case's author runs in the driver's process, which is a server's through Connect",
+            ),
+            (case.jars, "its jar belongs on the class path of the server, which Connect does not change"),
+            (case.calls_main, "its main method runs in the JVM of the engine, which Connect hides"),
+            (looks_at_plans(case), "Connect does not return the plan of a micro-batch"),
+            (
+                any(restart.repartition is not None for restart in restarts),
+                "repartitioning of state runs in the JVM, which Connect does not reach",
+            ),
+            *(
+                (name in names, f"Connect of this version does not support `{name}` on a stream ({ticket})")
+                for name, ticket in target.connect_unsupported
+            ),
+            (self.storage is not None and altered, "a checkpoint on a storage behind Connect cannot be changed"),
+        )
+        return next((why for applies, why in obstacles if applies), None)
 
     def start(
         self,
@@ -164,11 +160,10 @@ class ConnectRuntime:
             if error.reason is FailureReason.CONNECT_REFUSED:
                 raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
-        spark = engine.identity.spark
-        number: SparkVersion | str = spark
+        spark = number = engine.identity.spark
         with suppress(NotAVersion):
-            number = SparkVersion.parse(spark)
-        if number != target.version:
+            number = str(SparkVersion.parse(spark))
+        if number != str(target.version):
             engine.close()
             raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
@@ -184,7 +179,6 @@ class Beside:
     here: Runtime
     there: Runtime
     is_there: Callable[[Target], bool]
-    """Whether a target uses the second."""
 
     name = "local"
 

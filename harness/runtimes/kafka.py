@@ -48,11 +48,7 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 
 
 class OwnBroker:
-    """A broker that runs until it is closed, or until this process ends in whatever way.
-
-    Args:
-        environment: whose Java runs it.
-        on_progress: is told what takes long.
+    """A broker that runs until it is closed, or until this process ends in whatever way, on the Java of an environment.
 
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
@@ -120,10 +116,10 @@ def _known() -> Mapping[str, str]:
     return known_jars("harness.runtimes", "kafka_jars.sha256")
 
 
-def listens(host: str, port: int, seconds: float = 5.0) -> bool:
+def listens(host: str, port: int) -> bool:
     """Whether something accepts connections there."""
     try:
-        with socket.create_connection((host, port), seconds):
+        with socket.create_connection((host, port), timeout=5):
             return True
     except OSError:
         return False
@@ -177,19 +173,15 @@ _LAST_PATCH = 9
 def connector(
     version: SparkVersion, environment: Environment, on_progress: ProgressCallback
 ) -> tuple[str, tuple[Path, ...]]:
-    """The connector for a Spark: that of its release or, where that has none, of the nearest one.
+    """The connector for a Spark, that of its release or the nearest: its version, and those of its jars that Spark does not ship.
 
     Nearest are earlier patches of its line, then later ones, then earlier lines of the same major version.
-
-    Returns:
-        Its version, in Spark's own numbering, and those of its jars that Spark does not ship.
 
     Raises:
         HarnessError: the repository has none, or the Spark does not say its version of Scala.
         JarsNotFetched: the repository cannot be reached.
     """
-    scala = environment.scala()
-    artifact = f"{_ARTIFACT}_{scala}"
+    artifact = f"{_ARTIFACT}_{environment.scala()}"
     for wanted in _nearest(version):
         module, folder = Coordinate("org.apache.spark", artifact, wanted), f"{artifact}-for-{version}"
         try:
@@ -226,16 +218,11 @@ class KafkaAccess:
     servers: str
     """``host:port``; several are separated by commas."""
     settings: Mapping[str, str]
-    """What the engine is started with."""
     description: str
-    """The connector and the broker."""
 
 
 class Kafka:
-    """Gives engines access to a broker; its methods may be called from several threads.
-
-    Args:
-        servers: the user's broker; None to start one.
+    """Gives engines access to the user's broker or, without ``servers``, to one that it starts; threads may share it.
 
     Raises:
         WrongUsage: ``servers`` is not an address.
@@ -256,13 +243,9 @@ class Kafka:
     def access(
         self, version: SparkVersion, environment: Environment, given: str, on_progress: ProgressCallback
     ) -> KafkaAccess:
-        """The connector and the broker for an engine.
+        """Give an engine the connector and the broker, which runs on the Java of its environment.
 
-        Args:
-            version: of its Spark.
-            environment: of the engine; its Java runs the broker.
-            given: the user's own ``spark.jars``, which stay.
-            on_progress: is told what takes long.
+        ``given``: the user's own ``spark.jars``, which stay.
 
         Raises:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
@@ -294,11 +277,7 @@ class Kafka:
 
 
 def parse_servers(servers: str) -> tuple[tuple[str, int], ...]:
-    """Hosts and ports of ``host:port,host:port``.
-
-    Raises:
-        WrongUsage: it is none.
-    """
+    """Return the hosts and ports of ``host:port,host:port``; raises ``WrongUsage`` for another text."""
     addresses = [_SERVER.fullmatch(server.strip()) for server in servers.split(",")]
     if not all(address and 0 < int(address["port"]) < 65536 for address in addresses):
         raise WrongUsage(f"--kafka {servers!r} is not HOST:PORT of a Kafka broker, such as localhost:9092")

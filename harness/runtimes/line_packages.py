@@ -60,9 +60,7 @@ class PackageAccess:
     """What an engine needs to have packages."""
 
     settings: Mapping[str, str]
-    """What the engine is started with."""
     description: str
-    """The packages with their versions."""
 
 
 def package_access(
@@ -72,13 +70,9 @@ def package_access(
     given: Mapping[str, str],
     on_progress: ProgressCallback,
 ) -> PackageAccess:
-    """The packages for an engine, fetched if they are not in the cache.
+    """Give an engine packages, fetched if they are not in the cache.
 
-    Args:
-        version: of its Spark.
-        environment: of the engine.
-        given: the settings that it has without them; the user's own jars, extensions and plugins stay.
-        on_progress: is told what takes long.
+    ``given``: the settings that it has without them; the user's own jars, extensions and plugins stay.
 
     Raises:
         HarnessError: no package fits this Spark, or its version of Scala is unknown.
@@ -106,5 +100,5 @@ def package_access(
 @cache
 def entries(file: str) -> Mapping[str, Mapping[str, Any]]:
     """The entries of a file of data beside this module, by name."""
-    found: Mapping[str, Mapping[str, Any]] = read_data(_HERE, file)
-    return found
+    content: Mapping[str, Mapping[str, Any]] = read_data(_HERE, file)
+    return content

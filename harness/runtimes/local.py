@@ -57,19 +57,14 @@ class EngineSettings:
     own_code: OwnCode | None = None
     """The modules that ``call`` may name; None if the user did not allow code."""
     requirements: Sequence[str] = ()
-    """Python packages of the user's code."""
     packages: Sequence[JarPackage] = ()
-    """Java packages of the user's code."""
     jars: Sequence[Jar] = ()
-    """Jars of the user's code."""
     accelerator: Accelerator | None = None
-    """Runs operators of Spark's plans itself."""
     cluster: Cluster | None = None
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine; they override the suite's own."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables of each engine."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,7 @@ RUNTIME_NAMES: tuple[str, ...] = get_args(RuntimeName)
 
 
 def variables_named(names: Iterable[str]) -> dict[str, str]:
-    """The environment variables with these names, for engines.
-
-    Raises:
-        WrongUsage: some have no value; the message contains only names, because values may be secret.
-    """
+    """The environment variables with these names. Raises ``WrongUsage`` if some have no value; it shows names only, no secrets."""
     wanted = tuple(dict.fromkeys(names))
     if missing := [name for name in wanted if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"
@@ -35,11 +31,7 @@ def variables_named(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeOptions(EngineSettings):
-    """The user's options for engines, wherever they run.
-
-    Containers use only ``plain`` and ``own_code`` of the settings, clients of a Connect server ``own_code``, ``requirements`` and
-    ``variables``.
-    """
+    """The user's options for engines. Containers use ``plain`` and ``own_code``, Connect ``own_code``, ``requirements``, ``variables``."""
 
     runtime: str = "local"
     """One of ``RUNTIME_NAMES``."""
@@ -48,7 +40,6 @@ class RuntimeOptions(EngineSettings):
     memory: str | None = None
     """The limit of a container, such as ``3g``."""
     cpus: float | None = None
-    """The limit of a container."""
     endpoint: Endpoint | None = None
     """The Connect server that runs the cases; None to start engines."""
     beside_connect: bool = False
@@ -72,10 +63,9 @@ class RuntimeOptions(EngineSettings):
 
 
 def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
-    """The runtime for the options.
+    """Make the runtime for the options.
 
     Args:
-        options: the user's.
         root: a folder of this machine for working files.
         keep: whether to copy the working files to ``root`` when the runtime is closed, wherever engines ran.
 
@@ -99,10 +89,9 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         engines_here = replace(options, endpoint=None, beside_connect=False)
         return Beside(runtime(engines_here, root, keep=keep), connect, lambda target: target.through_connect)
     if options.cluster is not None and options.cluster_of is not None:
-        here, there = replace(options, cluster=None, cluster_of=None), replace(options, cluster_of=None)
-        only = options.cluster_of
-        both = runtime(here, root, keep=keep), runtime(there, root, keep=keep)
-        return Beside(both[0], both[1], lambda target: target.name == only)
+        only, of_all = options.cluster_of, replace(options, cluster_of=None)
+        here = runtime(replace(of_all, cluster=None), root, keep=keep)
+        return Beside(here, runtime(of_all, root, keep=keep), lambda target: target.name == only)
     if options.runtime == "local":
         settings = {setting.name: getattr(options, setting.name) for setting in fields(EngineSettings)}
         return LocalRuntime(root, storage=cases, kafka=Kafka(options.kafka), **settings)

@@ -32,20 +32,13 @@ class OwnCode:
 
     @classmethod
     def at(cls, folders: Iterable[Path], where: str = "--code") -> OwnCode:
-        """The code in these folders.
-
-        Args:
-            folders: relative to the working directory, or absolute.
-            where: what names them, for the error.
-
-        Raises:
-            WrongUsage: one is not a folder.
-        """
+        """The code in these folders; raises ``WrongUsage`` if one is not a folder. ``where``: what names them, for the error."""
         named = tuple(folders)
         for folder in named:
             if not folder.is_dir():
-                hint = "name the folder that holds your modules, such as src"
-                raise WrongUsage(f"{where}: {folder} is not a folder; {hint}")
+                raise WrongUsage(
+                    f"{where}: {folder} is not a folder; name the folder that holds your modules, such as src"
+                )
         return cls(tuple(dict.fromkeys(folder.resolve() for folder in named)))
 
     @classmethod
@@ -57,11 +50,7 @@ class OwnCode:
         return tuple(map(str, self.folders))
 
     def jar(self, text: str) -> Jar:
-        """A jar that a case names, ``jobs.jar`` or ``2.12=jobs.jar``, in the first folder that has it.
-
-        Raises:
-            WrongUsage: no folder contains the file, or the file is not a jar.
-        """
+        """A jar that a case names, ``jobs.jar`` or ``2.12=jobs.jar``, in the first folder that has it. Raises ``WrongUsage``."""
         name = _SCALA.sub("", text)
         root = next((folder for folder in self.folders if (folder / name).is_file()), None)
         if root is None:
@@ -77,11 +66,7 @@ class OwnCode:
             yield f"code/{number}", folder, tuple(modules(folder))
 
     def zipped(self, into: Path) -> Path:
-        """A zip of all modules, which Python imports from; the first folder wins.
-
-        Args:
-            into: a folder for it.
-        """
+        """Write a zip of all modules into a folder, for Python to import from; the first folder of the code wins."""
         path = into / "own_code.zip"
         entries = [(file.relative_to(folder).as_posix(), file) for _, folder, files in self.files() for file in files]
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -115,14 +100,11 @@ JARS = "spark.jars.packages"
 
 _COORDINATE = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.+-]+")
 _SCALA = re.compile(r"^(\d+\.\d+)=")
-_EVERY = "all"
 _SPARK = frozenset({"pyspark", "pyspark-client", "pyspark-connect"})
 
 
 @dataclass(frozen=True)
 class JarPackage:
-    """A Java package for some versions of Spark."""
-
     spark: str
     """A version, a line or ``all``."""
     coordinate: str
@@ -130,10 +112,7 @@ class JarPackage:
 
     @classmethod
     def parse(cls, text: str, where: str = "--package") -> JarPackage:
-        """
-        Raises:
-            WrongUsage: the text has another form.
-        """
+        """Parse ``3.5=io.delta:delta-spark_2.12:3.2.0``; raises ``WrongUsage`` for a text of another form."""
         spark, _, coordinate = text.partition("=")
         if not re.fullmatch(r"\d+\.\d+(\.\d+)?|all", spark.strip()) or not _COORDINATE.fullmatch(coordinate.strip()):
             raise WrongUsage(
@@ -143,17 +122,11 @@ class JarPackage:
         return cls(spark.strip(), coordinate.strip())
 
     def is_for(self, version: SparkVersion) -> bool:
-        return self.spark in (_EVERY, version.line, str(version))
+        return self.spark in ("all", version.line, str(version))
 
 
 def jar_settings(packages: Iterable[JarPackage], version: SparkVersion, given: str = "") -> dict[str, str]:
-    """The setting with which Spark fetches the packages of a version; nothing if there are none.
-
-    Args:
-        packages: for any versions.
-        version: of Spark.
-        given: the value that the user gives the setting, which stays in it.
-    """
+    """The setting with which Spark fetches the packages for its version, beside the ``given`` value; nothing if there are none."""
     wanted = [package.coordinate for package in packages if package.is_for(version)]
     return {JARS: with_jars(given, wanted)} if wanted else {}
 
@@ -169,8 +142,6 @@ LOCAL_JARS = "spark.jars"
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar of the user's code."""
-
     path: Path
     """Absolute."""
     scala: str | None = None
@@ -178,14 +149,7 @@ class Jar:
 
     @classmethod
     def parse(cls, text: str, where: str = "--jar", root: Path = Path()) -> Jar:
-        """
-        Args:
-            text: ``jobs.jar`` or ``2.12=jobs.jar``.
-            root: the folder that a relative path starts from.
-
-        Raises:
-            WrongUsage: there is no such jar.
-        """
+        """Parse ``jobs.jar`` or ``2.12=jobs.jar``, relative to ``root``; raises ``WrongUsage`` if there is no such jar."""
         scala = _SCALA.match(text)
         path = root / (text[scala.end() :] if scala else text)
         if not path.is_file():
@@ -202,14 +166,7 @@ class Jar:
 
 
 def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict[str, str]:
-    """The setting with which the JVM finds the jars for its version of Scala; nothing if there are none.
-
-    Args:
-        given: the value that the user gives the setting, which stays in it.
-
-    Raises:
-        WrongUsage: all are for other versions of Scala.
-    """
+    """The setting with the jars for this Scala, beside the ``given`` value; none without jars. Raises ``WrongUsage`` if no jar fits."""
     fitting = [jar.path for jar in jars if jar.scala in (None, scala)]
     if jars and not fitting:
         raise WrongUsage(
@@ -220,11 +177,7 @@ def local_jar_settings(jars: Sequence[Jar], scala: str, given: str = "") -> dict
 
 
 def requirements_in(file: Path) -> tuple[str, ...]:
-    """The requirements in a file, in order; without pyspark itself, which is that of each version.
-
-    Raises:
-        WrongUsage: it cannot be read, or a line is not a requirement.
-    """
+    """The requirements in a file, in order; without pyspark itself. Raises ``WrongUsage`` if it cannot be read or a line is none."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

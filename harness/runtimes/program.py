@@ -23,11 +23,9 @@ START_SECONDS = 180.0
 
 
 def stage(target: Target, root: Path, folders: Mapping[str, Path] = MappingProxyType({"driver": DRIVER})) -> Path:
-    """Make and return a directory for an engine, with folders of code in its ``engine``: no other code of the host is importable.
+    """Make and return a directory for an engine below ``root``, with folders of code in its ``engine``: no other code is importable.
 
-    Args:
-        root: holds the directories of engines.
-        folders: by their paths there; by default the driver.
+    ``folders``: by their paths there; by default the driver.
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
     for path, folder in folders.items():
@@ -45,12 +43,10 @@ def start(
     storage: StorageUrl | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> SubprocessTransport:
-    """Start ``python -m MODULE WORK KEY=VALUE …``; the storage and settings that are secrets go into variables.
+    """Start ``python -m MODULE WORK KEY=VALUE …``, a staged module; the storage and settings that are secrets go into variables.
 
     Args:
-        module: a staged module.
         work: the engine's directory, and its working directory.
-        cluster: provides executors; None for the process itself.
         storage: holds the files of cases; None for ``work``.
         variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.
     """

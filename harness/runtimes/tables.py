@@ -17,10 +17,10 @@ def package_of(format: TableFormat) -> LinePackage:
 
 def how_to_load(message: str, version: SparkVersion) -> str | None:
     """The option that loads what an error of Spark does not find, the package of a data source; None if that is not what it says."""
-    found = _NO_SOURCE.search(message)
-    if found is None:
+    lacking = _NO_SOURCE.search(message)
+    if lacking is None:
         return None
-    source = found[1].lower()
+    source = lacking[1].lower()
     if source not in TABLE_FORMATS:
         return f"no package of {source} is loaded: add --package '{version.line}=GROUP:ARTIFACT:VERSION'"
     package = package_of(source)

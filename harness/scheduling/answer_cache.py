@@ -47,7 +47,6 @@ class CachedAnswer(BaseModel):
     engines: tuple[tuple[Identity, EngineLocation], ...]
     """Each engine that took part, in order."""
     seconds: float
-    """How long it took."""
 
     def for_case(self, case: str) -> CachedAnswer:
         """The same answer for another case that asks the same."""
@@ -60,8 +59,7 @@ class AnswerCache:
     Attributes:
         problem: why the file is not used, or not any more; None if it is.
 
-    Args:
-        fresh: whether to ignore cached answers; new ones are stored all the same.
+    ``fresh``: whether to ignore cached answers; new ones are stored all the same.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
@@ -186,23 +184,14 @@ _STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
 
 
 def answer_key(question: str, engines: Iterable[str]) -> str:
-    """The key of the answer that engines give to a question.
-
-    Args:
-        question: ``question_digest``.
-        engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
-    """
+    """The key of the answer to a ``question_digest``. ``engines``: ``Runtime.fingerprint`` of each that takes part, in order."""
     return hashlib.sha256(json.dumps([_FORMAT, question, list(engines)]).encode()).hexdigest()
 
 
 def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: int | None = None) -> str:
-    """SHA-256 over what any engine is asked: every request, and the driver that executes it.
+    """SHA-256 over what any engine is asked: every request, and the driver that executes it; not the case's id, title and expectations.
 
-    The case's id, title and expectations do not change it.
-
-    Args:
-        conf: Spark settings for every case of the run.
-        cut: the step before which the case changes engines.
+    ``conf``: Spark settings for every case of the run; ``cut``: the step before which the case changes engines.
     """
     segments = segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
     requests = [
@@ -216,11 +205,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
 
 @cache
 def driver_digest(state_functions: bool) -> str:
-    """SHA-256 over the driver's program: another driver may observe something else.
-
-    Args:
-        state_functions: whether to include the named functions over state, which most cases do not run.
-    """
+    """SHA-256 over the driver's program, as another driver may observe something else; with the named functions over state, or without."""
     digest = hashlib.sha256()
     left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
     with as_file(files("harness.driver")) as driver:

@@ -25,7 +25,6 @@ MAX_IN_A_CLUSTER = 64
 _CASES_A_CORE = 2
 """A query spends about half of its time waiting for its files and its one task."""
 
-
 _LIMITS = (
     # cgroup v2, then v1: the memory limit of a container and its usage, in bytes.
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
@@ -59,16 +58,10 @@ class Budget:
 
 
 def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
-    """Divide the machine among engines.
+    """Divide the machine among the engines that have work, as many and with as many cases each as requested, if so.
 
     Two engines on two cores: while one starts, or runs a case that must be alone, the other works. Never more engines than fit into
     memory, even on request: an engine killed for lack of memory takes its cases with it.
-
-    Args:
-        machine: what is free.
-        engines: how many engines have work.
-        jobs: the requested number of engines; None to choose one.
-        side_by_side: the requested number of cases per engine, likewise.
     """
     fitting = max(1, machine.memory // ENGINE_MEMORY)
     at_once = max(1, min(jobs or machine.cores // 2 + 1, fitting, engines))

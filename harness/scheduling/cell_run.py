@@ -55,8 +55,6 @@ class SlotClosed(HarnessError):
 
 @dataclass(eq=False)
 class SlotUse:
-    """One use of the engine."""
-
     after_others: bool
     """Whether the engine had other users before."""
     shared: bool = False
@@ -71,7 +69,6 @@ class EngineSlot:
     Args:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
-        needs: what its cases need of it.
         kept: where the engine may come from, and is left in the end; None to end it.
     """
 
@@ -107,11 +104,7 @@ class EngineSlot:
 
     @contextmanager
     def use(self, *, alone: bool = False) -> Iterator[SlotUse]:
-        """Use the engine, together with others or ``alone``; waits until that is possible.
-
-        Raises:
-            SlotClosed: the run was stopped meanwhile.
-        """
+        """Use the engine, together with others or ``alone``, once that is possible. Raises ``SlotClosed`` if the run was stopped."""
         with self._changed:
             self._waiting_to_be_alone += alone
             self._changed.wait_for(lambda: self._closed or self._has_room(alone))
@@ -136,11 +129,7 @@ class EngineSlot:
                 self._changed.notify_all()
 
     def engine(self) -> Engine:
-        """The engine, started if needed; only within ``use``.
-
-        Raises:
-            HarnessError: it cannot be started here.
-        """
+        """The engine, started if needed; only within ``use``. Raises ``HarnessError`` if it cannot be started here."""
         with self._starting:
             self._check_open()
             if self._start_error is not None:
@@ -169,7 +158,7 @@ class EngineSlot:
 
     def _left_by_another_run(self) -> Engine | None:
         engine = self._kept.take(self.target, self.needs) if self._kept is not None else None
-        self._was_used = self._was_used or engine is not None
+        self._was_used |= engine is not None
         return engine
 
     def _start(self) -> Engine:
@@ -280,21 +269,16 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellRun:
-    """The result of running a cell: an observation per repetition, or the reason why there is none.
-
-    A cell with a workaround has two: without and with it.
-    """
+    """The observations of a cell, or why there are none: one for each repetition; with a workaround two, without and with it."""
 
     task: CellTask
     observations: tuple[Observation, ...]
     failure: str | None
-    """Why the harness has no answer; None if it has one."""
     seconds: float
     """How long it took; with a cut, without the steps before it, unless those failed."""
     not_run: bool = False
     """Whether the case did not run, because it needs ``--allow-code``; ``failure`` says where and why."""
     reused: bool = False
-    """Whether the answer comes from an earlier run."""
     kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
     """The checkpoints that ``task.keep`` asks for, before the steps that the run has reached."""
 
@@ -312,7 +296,6 @@ class Limits:
     step_timeout: float
     """Seconds a step may take."""
     side_by_side: int = 1
-    """Cases at the same time in one engine."""
     most_side_by_side: int = 0
     """Cases at the same time in one engine that others leave room; never fewer than ``side_by_side``."""
     repeat: int = 1
@@ -362,34 +345,29 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
 
 
 def run_and_keep(task: CellTask, slot: EngineSlot, limits: Limits) -> tuple[Observation, Mapping[int, SavedCheckpoint]]:
-    """Run every step of a case, and keep its checkpoint before the steps that ``task.keep`` names, as far as the case comes.
-
-    Raises:
-        HarnessError, MisalignedBatches: see ``with_retries``.
-    """
+    """Run every step of a case, and keep its checkpoint before the steps that ``task.keep`` names. Raises as ``with_retries`` does."""
     case, segments = task.case, segments_of(task.case)
 
     def run() -> tuple[Observation, Mapping[int, SavedCheckpoint]]:
         directory = slot.engine().new_directory(case.id)
         keep = {step: f"{directory}.before-{step}" for step in task.keep}
-        seen = _run_segments(case, segments, directory, slot, limits, restore=task.resumes, keep=keep, files=task.files)
+        whole = _run_segments(
+            case, segments, directory, slot, limits, restore=task.resumes, keep=keep, files=task.files
+        )
         kept = {
-            step: SavedCheckpoint(seen.model_copy(update={"steps": seen.steps[: step - 1]}), directory, saved)
+            step: SavedCheckpoint(whole.model_copy(update={"steps": whole.steps[: step - 1]}), directory, saved)
             for step, saved in keep.items()
-            if len(seen.steps) >= step
+            if len(whole.steps) >= step
         }
-        return seen, kept
+        return whole, kept
 
     return with_retries(slot, segments, run)
 
 
 def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> SavedCheckpoint:
-    """Run the steps before the cut and save what they leave.
+    """Run the steps before the cut and save what they leave. Raises as ``with_retries`` does.
 
     If the case kills its engine in the step of the cut, this target's engine is the one killed.
-
-    Raises:
-        HarnessError, MisalignedBatches: see ``with_retries``.
     """
     segments = segments_of(case, 1, cut)
     killed = any(segment.killed and segment.last == cut for segment in segments)
@@ -412,19 +390,9 @@ def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> Sa
 def run_after_cut(
     task: CellTask, before: SavedCheckpoint, slot: EngineSlot, limits: Limits, discard: tuple[str, ...] = ()
 ) -> Observation:
-    """Run the steps after the cut on a copy of a saved checkpoint.
+    """Run the steps after the cut on a copy of a saved checkpoint. Raises as ``with_retries`` does.
 
-    Args:
-        task: a cell with a cut.
-        before: what the steps before the cut left.
-        slot: of the engine that resumes.
-        discard: saved checkpoints that the engine removes first.
-
-    Returns:
-        What the whole case showed, including the steps before the cut.
-
-    Raises:
-        HarnessError, MisalignedBatches: see ``with_retries``.
+    ``discard``: saved checkpoints that the engine removes first. Returns what the whole case showed, including the steps before the cut.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
     resume = partial(
@@ -437,10 +405,7 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
     """Use the engine of a slot until an attempt shows what was meant, at most ``ATTEMPTS`` times.
 
     If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine. Nor is
-    a case that has it after others: it runs again once, in an engine that no other case has used.
-
-    Args:
-        segments: what runs; if it kills its engine, no other case may run there meanwhile.
+    a case that has it after others: it runs again once, in an engine that no other case has used. A segment that kills runs alone, too.
 
     Raises:
         EngineFailed, MisalignedBatches: the last attempt failed, or one with no other possible cause.
@@ -479,26 +444,23 @@ def _run_segments(
     keep: Mapping[int, str] | None = None,
     files: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Observation:
-    """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues.
-
-    ``earlier``: what the steps before these showed. Returns what all of them showed.
-    """
-    seen = [*earlier]
+    """Run segments in one directory, up to the first error or the end; return what they, and those ``earlier``, showed."""
+    observations = [*earlier]
     for segment in segments:
         engine = slot.engine()
-        first, last = segment is segments[0], segment is segments[-1]
         kafka = broker_for(case, engine)
         request = request_for(
             case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep, files=files
         )
-        around = {"restore": restore, "discard": discard} if first else {}
-        around |= {"save": save} if last else {}
-        request = request.model_copy(update=around)
+        if segment is segments[0]:
+            request = request.model_copy(update={"restore": restore, "discard": discard})
+        if segment is segments[-1]:
+            request = request.model_copy(update={"save": save})
         on_step = slot.step_done if files else None
-        seen.append(engine.observe(request, step_timeout=limits.step_timeout, on_step=on_step))
-        check_alignment(case, join_segments(seen), killed=segment.killed)
-        if seen[-1].steps[-1].error is not None:
+        observations.append(engine.observe(request, step_timeout=limits.step_timeout, on_step=on_step))
+        whole = join_segments(observations)
+        check_alignment(case, whole, killed=segment.killed)
+        if observations[-1].steps[-1].error is not None:
             break
-    whole = join_segments(seen)
     # While nothing arrives, as many empty micro-batches run in real time as the machine is fast.
     return whole.with_consecutive_ids() if case.in_real_time else whole

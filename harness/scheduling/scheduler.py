@@ -64,7 +64,6 @@ class SlotKey(NamedTuple):
     tables: tuple[TableFormat, ...] = ()
     """The formats of the tables that its cases read: the package of each changes the session."""
     jars: tuple[str, ...] = ()
-    """The jars that its cases name."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,9 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
 
 
 class Scheduler:
-    """Runs cells.
+    """Runs cells, ``jobs × side_by_side`` at the same time; several threads tell the listener about every event.
 
     Args:
-        limits: ``jobs × side_by_side`` cells run at the same time.
-        listener: is told about every event; its methods are called from several threads.
         allow_code: whether cases may do what needs ``--allow-code``.
         kept: where engines come from and are left; None to start and end them.
     """
@@ -197,11 +194,7 @@ class Scheduler:
             self._resume(batch, before)
 
     def _start(self, batch: CellBatch) -> SavedCheckpoint | None:
-        """Run the whole case, or the steps before its cut.
-
-        Returns:
-            What the other targets resume; None if the cells are done.
-        """
+        """Run the whole case, or the steps before its cut. Returns what the other targets resume; None if the cells are done."""
         for cell in batch.cells:
             self._listener.cell_started(cell)
         if batch.first.before is not None:
@@ -237,12 +230,10 @@ class Scheduler:
             key = _resuming(cell)
             slot, discard = self._engines.slot(key), self._engines.take_discarded()
             saved, limits = cell.before or before, self._limits
-            runs = (
-                [] if cell.before and cell.workaround else [partial(run_after_cut, cell, saved, slot, limits, discard)]
-            )
-            if cell.workaround:
-                with_it = replace(limits, conf={**limits.conf, **cell.workaround})
-                runs.append(partial(run_after_cut, cell, saved, slot, with_it))
+            with_it = replace(limits, conf={**limits.conf, **cell.workaround})
+            runs = [partial(run_after_cut, cell, saved, slot, with_it)] if cell.workaround else []
+            if not (cell.before and cell.workaround):
+                runs.insert(0, partial(run_after_cut, cell, saved, slot, limits, discard))
             try:
                 self._done(completed(cell, runs, allow_code=self._allow_code))
             finally:

@@ -32,8 +32,6 @@ class InstalledSpark:
 
 
 class NoPyspark(HarnessError):
-    """No pyspark can be imported."""
-
     def __init__(self) -> None:
         super().__init__(
             f"{sys.executable} cannot import pyspark, so there is no `installed` target.\n"
@@ -49,14 +47,7 @@ class UnusablePyspark(HarnessError):
 
 
 def unpacked(home: Path) -> InstalledSpark:
-    """The pyspark of an unpacked Spark. As in Spark's own ``bin/pyspark``, it needs ``python`` and the py4j in it on PYTHONPATH.
-
-    Args:
-        home: the directory with its ``bin``, ``jars`` and ``python``.
-
-    Raises:
-        HarnessError: one of them is missing, or its version is unknown.
-    """
+    """The pyspark of an unpacked Spark, with what it needs on PYTHONPATH. Raises ``HarnessError`` if a part is missing."""
     home = home.resolve()
     missing = [part for part in ("bin", "jars", "python/pyspark") if not (home / part).is_dir()]
     py4j = sorted((home / "python" / "lib").glob("py4j-*-src.zip"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, permutations, product
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from packaging.specifiers import SpecifierSet
 
@@ -24,8 +24,6 @@ from harness.targets.installed import InstalledSpark
 
 @dataclass(frozen=True)
 class JavaRequirement:
-    """The Java that a target needs."""
-
     majors: tuple[int, ...]
     """Major versions Spark supports: 8, 11, 17 …"""
     modules: tuple[str, ...] = ()
@@ -48,7 +46,6 @@ class Target:
 
     version: SparkVersion
     python: SpecifierSet
-    """The CPython versions it supports."""
     java: JavaRequirement
     packages: tuple[str, ...] = ()
     """PyPI requirements installed with it, for functions over pandas frames."""
@@ -145,7 +142,7 @@ class Targets:
         return cls(tuple(sorted(entries, key=lambda target: target.version)))
 
     def select(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> list[Target]:
-        """The targets of the specs, oldest first, each once: `choose` without its notes."""
+        """The targets that ``choose`` gives, without its notes."""
         return list(self.choose(specs, obstacle=obstacle).targets)
 
     def choose(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> TargetChoice:
@@ -185,11 +182,7 @@ class Targets:
         return replace(self.nearest(version), version=version, image=None)
 
     def installed(self) -> Target:
-        """The installed pyspark, or that of ``spark_home``, with the needs of its line.
-
-        Raises:
-            HarnessError: see `harness.targets.installed`.
-        """
+        """The installed pyspark, or that of ``spark_home``, with the needs of its line. Raises as `harness.targets.installed` does."""
         spark = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
         try:
             version = SparkVersion.parse(spark.version)
@@ -252,11 +245,7 @@ class Targets:
 
 
 def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
-    """The targets that have this state store provider, in the same order.
-
-    Raises:
-        HarnessError: none has it.
-    """
+    """The targets that have this state store provider, in the same order. Raises ``HarnessError`` if none has it."""
     if having := tuple(target for target in targets if store.on(target.version)):
         return having
     raise HarnessError(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
@@ -316,7 +305,6 @@ def _tuning_entries() -> tuple[dict[str, Any], ...]:
 
 
 PairPolicy: TypeAlias = Literal["neighbours", "lts", "all"]
-PAIR_POLICIES: tuple[str, ...] = get_args(PairPolicy)
 TargetPair: TypeAlias = tuple[Target, Target]
 """The version that writes the checkpoint, and the one that resumes from it."""
 
@@ -327,7 +315,6 @@ def pairs(
     """The pairs of a policy, each once; by default those that users ask for most.
 
     Args:
-        targets: the catalogue.
         policy: ``neighbours``: each line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: each line and every other.
         obstacle: why a target cannot run here, None if it can. A line that is chosen by name is in a pair only where it runs.
     """

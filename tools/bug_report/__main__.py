@@ -46,11 +46,7 @@ def main(case: str, folder: str) -> None:
 def bug_report_files(case: Case, results: Sequence[Results]) -> dict[str, str]:
     """Return each file of a bug report by its name; the report says why a program or a test is missing.
 
-    Args:
-        results: the published results, those of the newest releases first.
-
-    Raises:
-        WrongUsage: nothing is known of the cause of a bug of the case.
+    ``results``: the published ones, of the newest releases first. Raises ``WrongUsage`` if nothing is known of the cause of a bug.
     """
     report = BugReport.of(case, results)
     if report is None:

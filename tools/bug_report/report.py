@@ -26,10 +26,7 @@ class BugReport:
 
     @classmethod
     def of(cls, case: Case, results: Iterable[Results]) -> BugReport | None:
-        """Return the report of the newest bug that the case shows; None if the catalogue reports no bug with it.
-
-        ``results``: those whose answers say which releases have it.
-        """
+        """Return the report of the newest bug that the case shows, from the answers in ``results``; None if the catalogue has none."""
         listed = next((bug for bug in listed_bugs().values() if bug.cause is not None and bug.case == case.id), None)
         if listed is None:
             return None

@@ -69,14 +69,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def build(site: Path) -> Path:
-    """Add the page and the folder ``playground`` to a report, and show the link to it.
-
-    Returns:
-        The page.
-
-    Raises:
-        NotBuilt: the folder is no report, or Pyodide or a wheel cannot be had.
-    """
+    """Add the page and the folder ``playground`` to a report, show the link to it, and return the page. Raises ``NotBuilt``."""
     understand = site / "understand.html"
     text = understand.read_text(encoding="utf-8") if understand.is_file() else ""
     if PLACE not in text and LINK not in text:

@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,24 +40,20 @@ class NotATrace(ValueError):
 
 def first() -> str:
     """What the page needs at first, as JSON: the state to start with, and the versions, newest first."""
-    return json.dumps({"starts_with": STARTS_WITH, "versions": [str(one) for one in reversed(releases())]})
+    return json.dumps({"starts_with": STARTS_WITH, "versions": [*map(str, reversed(releases()))]})
 
 
 def drawn(state: str) -> str:
-    """The answer to a state.
+    """The answer to a state, JSON with the keys of ``STARTS_WITH``.
 
-    Args:
-        state: JSON with the keys of ``STARTS_WITH``. Each line of ``rows`` is a micro-batch: event times with an optional whole
-            number, separated by commas; an empty line is a micro-batch without rows.
-
-    Returns:
-        JSON: ``picture``, HTML; ``told``, what the model says, line by line; ``problem``, which is null if there is none.
+    Each line of ``rows`` is a micro-batch: event times with an optional whole number, separated by commas; an empty line has no rows.
+    Returns JSON: ``picture``, HTML; ``told``, what the model says, line by line; ``problem``, which is null if there is none.
     """
     try:
-        picture, told = _answer(json.loads(state))
+        picture, explanation = _answer(json.loads(state))
     except NotATrace as problem:
         return json.dumps({"picture": "", "told": [], "problem": str(problem)})
-    return json.dumps({"picture": picture, "told": told, "problem": None})
+    return json.dumps({"picture": picture, "told": explanation, "problem": None})
 
 
 def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
@@ -65,24 +62,21 @@ def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
     version = _version(state["version"])
     case = _case(state)
     try:
-        found = predict(case, version)
+        prediction = predict(case, version)
     except Unpredictable as problem:
         raise NotATrace(f"the reference model does not predict this: {problem}") from None
-    error = found.observation.error
-    if error is not None and not any(step.batches for step in found.observation.steps):
+    error = prediction.observation.error
+    if error is not None and not any(step.batches for step in prediction.observation.steps):
         raise NotATrace(f"Spark {version} refuses this query: {error.name or error.message}")
-    line = timeline(case, batches_of(account(case, version, found.observation, found)))
+    line = timeline(case, batches_of(account(case, version, prediction.observation, prediction)))
     if line is None:
         raise NotATrace("no micro-batch runs")
     section = SimpleNamespace(targets=[SimpleNamespace(title=str(version))], difference=None)
     named = f"{state['mode'].capitalize()} mode on Spark {version}"
-    picture = (
-        templates()
-        .get_template("timeline.html")
-        .render(line=line, section=section, uid="playground", named=named, counts=COUNTS, fates=FATES)
-    )
+    template = templates().get_template("timeline.html")
+    picture = template.render(line=line, section=section, uid="playground", named=named, counts=COUNTS, fates=FATES)
     # Without the id and the title of the case.
-    return picture, [str(one) for one in list(explanation_lines(case, found))[3:]]
+    return picture, [*map(str, islice(explanation_lines(case, prediction), 3, None))]
 
 
 def _version(text: str) -> SparkVersion:
@@ -122,7 +116,7 @@ def _case(state: dict[str, str]) -> Case:
 
 
 def _duration(text: str) -> str:
-    if not all(one.isalnum() or one == " " for one in text):
+    if not all(letter.isalnum() or letter == " " for letter in text):
         raise NotATrace(f"{text!r} is no duration such as 10 minutes")
     return text
 
@@ -132,12 +126,11 @@ def _steps(rows: str) -> Iterator[dict[str, Any]]:
     if sum(len(line.split(",")) for line in lines) > MOST_ROWS:
         raise NotATrace(f"at most {MOST_ROWS} rows")
     for number, line in enumerate(lines, 1):
-        written = [one.split() for one in line.split(",") if one.strip()]
-        yield {"add": {"events": [_row(number, one) for one in written]}}
+        yield {"add": {"events": [_row(number, row.split()) for row in line.split(",") if row.strip()]}}
 
 
 def _row(line: int, words: list[str]) -> list[str | int]:
     time, *rest = words
-    if len(rest) > 1 or not all(re.fullmatch(r"-?\d{1,10}", one) for one in rest):
+    if len(rest) > 1 or not all(re.fullmatch(r"-?\d{1,10}", word) for word in rest):
         raise NotATrace(f"line {line}: {' '.join(words)!r} is no row: write a time and, if you like, a whole number")
     return [time, int(rest[0]) if rest else 1]

@@ -44,7 +44,6 @@ class SoakStream(BaseModel):
     span_s: int = 600
     """How far event time advances in a micro-batch, in seconds."""
     delay_s: int = 600
-    """The delay of the watermark, in seconds."""
     window_s: int = 300
     sensors: int = 16
     """The number of keys in each window."""
@@ -56,7 +55,6 @@ class InvariantQuery(Message):
     name: str
     sql: str
     most: int = 1
-    """Maximum number of rows to return."""
 
 
 class _SoakRequest(Message):
@@ -122,11 +120,7 @@ _ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
 
 
 class SoakEngine(DriverConnection):
-    """Sends one engine a request at a time.
-
-    Args:
-        patience: seconds without a message that says something new after which it counts as lost.
-    """
+    """Sends one engine a request at a time. ``patience``: seconds without new messages after which it counts as lost."""
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
         super().__init__(transport, answers=_ANSWERS, start_timeout=program.START_SECONDS, redact=redact)
@@ -137,15 +131,7 @@ class SoakEngine(DriverConnection):
     def start(
         cls, target: Target, root: Path, options: RuntimeOptions, patience: float, on_progress: ProgressCallback
     ) -> SoakEngine:
-        """Start an engine, installing what is missing.
-
-        Args:
-            root: holds its working directory; the caller removes it.
-            options: its cluster, by default one thread per core of this machine, its settings and its variables.
-
-        Raises:
-            HarnessError: this machine cannot run it, or it did not start.
-        """
+        """Start an engine, by default with a thread per core, below ``root``. Raises ``HarnessError`` if it does not start here."""
         if options.cluster is not None:
             options.cluster.check()
         environment = prepare(target, on_progress=on_progress)
@@ -183,11 +169,7 @@ class SoakEngine(DriverConnection):
                     yield answer
 
     def rows(self, request: Ask) -> dict[str, RowsAnswer]:
-        """The answer to each question, by its name.
-
-        Raises:
-            EngineFailed: as `ask`, or a question has no answer.
-        """
+        """The answer to each question, by its name. Raises ``EngineFailed``: as `ask`, or a question has no answer."""
         answers = {answer.name: answer for answer in self.ask(request) if isinstance(answer, RowsAnswer)}
         missing = [question.name for question in request.questions if question.name not in answers]
         if missing:
@@ -201,8 +183,6 @@ _EARLIEST, _LATEST = 0.05, 0.9
 
 @dataclass(frozen=True)
 class KillMoment:
-    """When an engine is killed."""
-
     rows: int
     """How many rows are read before, at least."""
     when: Literal["emitted", "anywhere"]
@@ -212,10 +192,7 @@ class KillMoment:
 
 
 def kill_moments(kills: int, rows: int, seed: int) -> tuple[KillMoment, ...]:
-    """Random moments in the reading of a stream, in order, the same for the same seed.
-
-    The first is before a commit, which is the riskiest.
-    """
+    """Random moments in the reading of a stream, in order, from the seed; the first is before a commit, which is the riskiest."""
     chance = random.Random(seed)
     shares = sorted(chance.uniform(_EARLIEST, _LATEST) for _ in range(kills))
     return tuple(
@@ -244,11 +221,7 @@ class Watcher(ProgressCallback, Protocol):
 
 
 class Soak:
-    """
-    Args:
-        folder: holds its files: an absolute path, the same for every engine.
-        kills: how many engines to kill, at moments that follow from the stream's seed.
-    """
+    """``folder``: holds its files, at the same absolute path for every engine; ``kills``: how many engines to kill."""
 
     def __init__(
         self, start: Callable[[], SoakEngine], folder: str, stream: SoakStream, kills: int, watcher: Watcher
@@ -261,11 +234,7 @@ class Soak:
         self._started = 0.0
 
     def run(self) -> SoakRun:
-        """Generate the stream and read it to its end. No engine keeps running.
-
-        Raises:
-            HarnessError: an engine did not start, or failed without having been killed.
-        """
+        """Generate the stream and read it to its end. Raises ``HarnessError`` if an engine fails without having been killed."""
         engine = self._start()
         try:
             self._watcher(f"generating {self._stream.rows:,} rows, seed {self._stream.seed}")

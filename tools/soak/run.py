@@ -35,13 +35,7 @@ NEEDED: Mapping[str, str] = {
 
 
 def stream(rows: int, seed: int, files: int) -> SoakStream:
-    """A stream for a soak.
-
-    Args:
-        rows: how many, at least 100.
-        seed: of everything random in it.
-        files: per micro-batch; also the number of state partitions.
-    """
+    """A stream of at least 100 rows for a soak. ``files``: per micro-batch; also the number of state partitions."""
     batches = max(_MIN_BATCHES, min(_MAX_BATCHES, rows // _ROWS_PER_BATCH))
     return SoakStream(rows=rows, seed=seed, batches=batches, files=files)
 

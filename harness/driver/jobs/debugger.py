@@ -43,7 +43,6 @@ class DebuggerFailed(Exception):
 
 class Method(NamedTuple):
     owner: int
-    """The id of the class."""
     id: int
     name: str
     signature: str
@@ -53,7 +52,7 @@ class Method(NamedTuple):
     def parameters(self) -> List[str]:
         """The letters of their types; an array is an object."""
         types = _PARAMETER.findall(self.signature[1 : self.signature.index(")")])
-        return ["L" if of[0] == "[" else of[0] for of in types]
+        return ["L" if type[0] == "[" else type[0] for type in types]
 
     @property
     def returns(self) -> str:
@@ -126,17 +125,16 @@ class Debugger:
         return "-agentlib:jdwp=transport=dt_socket,server=n,suspend=n,address=" + address
 
     def next_stop(self) -> Stop:
-        """Wait for the next thread that stops."""
         return self._stops.get()
 
     def methods(self, name: str) -> List[Method]:
         """The methods that a class declares, which must be loaded; none of a class that is not."""
-        found = self._ask(1, 2, _text("L{};".format(name.replace(".", "/"))))
+        classes = self._ask(1, 2, _text("L{};".format(name.replace(".", "/"))))
         methods = []
-        for _ in range(found.take("I")):
-            found.take("B")
-            owner = found.take("Q")
-            found.take("I")
+        for _ in range(classes.take("I")):
+            classes.take("B")
+            owner = classes.take("Q")
+            classes.take("I")
             declared = self._ask(2, 5, struct.pack(">Q", owner))
             for _ in range(declared.take("I")):
                 methods.append(Method(owner, declared.take("Q"), declared.text(), declared.text(), declared.take("I")))
@@ -182,15 +180,10 @@ class Debugger:
         return values[0], values[1:]
 
     def string(self, text: str) -> JavaValue:
-        """A new string of the JVM."""
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
     def call(self, thread: int, this: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:
-        """Call a method in a stopped thread. ``this``: the object; None for a static method.
-
-        Raises:
-            DebuggerFailed: it throws.
-        """
+        """Call a method in a stopped thread. ``this``: the object; None for a static method. Raises ``DebuggerFailed`` if it throws."""
         called = (
             struct.pack(">QQ", method.owner, thread)
             if this is None

@@ -66,10 +66,8 @@ class _Method(NamedTuple):
 def call(named: str, session: Any, frames: Dict[str, Any]) -> Any:
     """The DataFrame that ``package.Class.method`` makes of these, by stream. It gets the session if it has a parameter for it.
 
-    The frames go to the parameters of their names, if the class file tells those of all, else each to that in its place.
-
-    Raises:
-        NotCallable: there is no such method, or it returned null.
+    The frames go to the parameters of their names, if the class file tells those of all, else each to that in its place. Raises
+    ``NotCallable`` if there is no such method, or it returned null.
     """
     if getattr(session, "_jsparkSession", None) is None:
         raise NotCallable("through Connect no method of a jar can be called")
@@ -167,11 +165,7 @@ def _methods(holder: str, session: Any, frame: Any) -> List[_Method]:
 
 
 def check_main(named: str, session: Any) -> None:
-    """Find the main method of a class.
-
-    Raises:
-        NotCallable: there is none.
-    """
+    """Find the main method of a class. Raises ``NotCallable`` if there is none."""
     declaring = java_class(session._jvm, named)
     if declaring is None:
         raise NotCallable("there is no class {} in the jars".format(named))

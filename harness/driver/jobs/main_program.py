@@ -100,26 +100,23 @@ def _field(holder: Any, name: str, default: Any = None) -> Any:
 
 def _options(texts: Any) -> Dict[str, str]:
     """A Scala map of texts."""
-    items, found = texts.iterator(), {}
+    items, options = texts.iterator(), {}
     while items.hasNext():
         item = items.next()
-        found[str(item._1())] = str(item._2())
-    return found
+        options[str(item._1())] = str(item._2())
+    return options
 
 
 class _MainRun:
-    """One run of a main method."""
-
     def __init__(
         self, named: str, arguments: Sequence[str], session: Any, read: Callable[[ProgramSource], Any]
     ) -> None:
         self.session = session
         self.thread = "main of {}, run {}".format(named, next(_numbers))
-        """The name of its thread in the JVM."""
         self._named = named
         self._arguments = arguments
         self._at: Optional[str] = None
-        self._seen = ProgramRun(session, read, lambda: self._at)
+        self._program = ProgramRun(session, read, lambda: self._at)
         self._ended: queue.Queue[Optional[BaseException]] = queue.Queue()
 
     def of(self, holder: _Holder) -> ProgramRun:
@@ -130,7 +127,7 @@ class _MainRun:
         holder.run = None
         if error is not None:
             raise error
-        return self._seen
+        return self._program
 
     def end(self, error: Optional[BaseException] = None) -> None:
         """What comes first counts."""
@@ -181,7 +178,7 @@ class _MainRun:
         name = stop.field("userProvidedSourceName")
         if name is not None and name.isDefined():
             noted["name"] = name.get()
-        return self._seen.load(noted, format, path, None)._jdf
+        return self._program.load(noted, format, path, None)._jdf
 
     def start(self, stop: _Stopped) -> Any:
         from pyspark.sql import DataFrame
@@ -201,14 +198,14 @@ class _MainRun:
             "format": str(stop.field("source")),
         }
         table = "table" if stop.method.name == "toTable" else None
-        return _JavaQuery(self, self._seen.start(SimpleNamespace(_df=wrapped), noted, table, {}))
+        return _JavaQuery(self, self._program.start(SimpleNamespace(_df=wrapped), noted, table, {}))
 
     def session_of(self, stop: _Stopped) -> Any:
         set_options(self.session, _options(stop.field("options")))
         return self.session._jsparkSession
 
     def wait(self, stop: _Stopped) -> Any:
-        return self._seen.waited(next(iter(stop.arguments), None))
+        return self._program.waited(next(iter(stop.arguments), None))
 
     def waited(self, query: EndedQuery, timeout: Optional[int]) -> Optional[bool]:
         try:
@@ -327,7 +324,6 @@ class _Holder:
 
     def __init__(self, debugger: Debugger, session: Any) -> None:
         self.run: Optional[_MainRun] = None
-        """The program that runs."""
         self._debugger = debugger
         self._jvm = session._jvm
         self._box = self._jvm.java.util.ArrayList()
@@ -339,13 +335,11 @@ class _Holder:
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
-            loaded = [
-                loaded_name for loaded_name in names if jvm_methods.java_class(self._jvm, loaded_name) is not None
-            ]
+            loaded = [known for known in names if jvm_methods.java_class(self._jvm, known) is not None]
             missing = set(methods) - _NEWER
-            for loaded_name in loaded:
-                debugger.stop_at(loaded_name, list(methods))
-                missing -= {method.name for method in debugger.methods(loaded_name)}
+            for known in loaded:
+                debugger.stop_at(known, list(methods))
+                missing -= {method.name for method in debugger.methods(known)}
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
@@ -376,14 +370,15 @@ class _Holder:
         return bool(self._debugger.classes_on_stack(thread) & self._of_py4j)
 
     def _with_objects(self, stop: Stop) -> _Stopped:
-        of, arguments = self._debugger.arguments(stop)
-        objects = [of, ("L", stop.thread), *[value for value in arguments if value[0] == "L"]]
+        holder, arguments = self._debugger.arguments(stop)
+        objects = [holder, ("L", stop.thread), *[value for value in arguments if value[0] == "L"]]
         self._box.retainAll(self._nothing)  # `clear` of py4j 0.10 fails
         for value in objects:
             self._call(stop, "java.util.ArrayList", "add(Ljava/lang/Object;)Z", self._box_in(stop), value)
         this, thread, *others = [self._box.get(at) for at in range(len(objects))]
         taken = iter(others)
-        return _Stopped(this, thread, [next(taken) if of[0] == "L" else of[1] for of in arguments], stop.method)
+        values = [next(taken) if letter == "L" else value for letter, value in arguments]
+        return _Stopped(this, thread, values, stop.method)
 
     def _value(self, value: Any, stop: Stop) -> JavaValue:
         kind = stop.method.returns
@@ -403,10 +398,10 @@ class _Holder:
         if self._box_id is None:
             properties = self._jvm.java.lang.System.getProperties()
             properties.put(_KEY, self._box)
-            _, found = self._call(stop, "java.lang.System", "getProperties()Ljava/util/Properties;", None)
+            _, table = self._call(stop, "java.lang.System", "getProperties()Ljava/util/Properties;", None)
             key = self._debugger.string(_KEY)
             get = "get(Ljava/lang/Object;)Ljava/lang/Object;"
-            _, self._box_id = self._call(stop, "java.util.Hashtable", get, found, key)
+            _, self._box_id = self._call(stop, "java.util.Hashtable", get, table, key)
             properties.remove(_KEY)
         return self._box_id
 

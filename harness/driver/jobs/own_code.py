@@ -169,11 +169,7 @@ class AuthorCode:
         self._calls_methods = False
 
     def function(self, named: str) -> Callable[..., Any]:
-        """The function that ``module:function`` names.
-
-        Raises:
-            AuthorFailed: it cannot be imported.
-        """
+        """The function that ``module:function`` names. Raises ``AuthorFailed`` if it cannot be imported."""
         self.used = True
         guard_pyspark()
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
@@ -187,11 +183,7 @@ class AuthorCode:
         return function
 
     def sink(self, named: str) -> AuthorSink:
-        """The function that ``module:function`` names; it raises ``AuthorFailed`` for its own faults.
-
-        Raises:
-            AuthorFailed: it cannot be imported.
-        """
+        """The function that ``module:function`` names; it and this raise ``AuthorFailed`` for faults of its own."""
         function = self.function(named)
         write = self._guarded(function)
         return AuthorSink(batch=write) if _misfit(function, 2) is None else AuthorSink(whole=write)
@@ -238,11 +230,7 @@ class AuthorCode:
         return frame
 
     def method(self, named: str, session: Any, frames: Dict[str, Any]) -> Any:
-        """The DataFrame that a method of the author's jars makes of the session and of DataFrames, by stream.
-
-        Raises:
-            AuthorFailed: there is none, or it fails by its own fault. What Spark refuses is raised as it is.
-        """
+        """The DataFrame that a method of the author's jars makes of these, by stream. Raises as ``frame`` does."""
         self.used = self._calls_methods = True
         with self._thrown(session):
             return jvm_methods.call(named, session, frames)
@@ -266,11 +254,7 @@ class AuthorCode:
         return mistake_in_text(message, self.folders)
 
     def program(self, called: Dict[str, Any], session: Any, read: Callable[[ProgramSource], Any]) -> ProgramRun:
-        """What a program reads and would have started. ``called``: what ``call`` says; ``read``: makes the DataFrame of a source.
-
-        Raises:
-            AuthorFailed: it fails by its own fault. What Spark refuses is raised as it is.
-        """
+        """What a program reads and would have started. ``called``: what ``call`` says. Raises as ``frame`` does."""
         self.used = True
         self._runs += 1
         if self._runs > 1:  # a program that is run again finds no views of its earlier run
@@ -316,7 +300,6 @@ class AuthorCode:
 
 
 def drop_views(session: Any) -> None:
-    """Drop the temporary views of a session."""
     for table in session.catalog.listTables():
         if table.isTemporary:
             session.catalog.dropTempView(table.name)

@@ -62,11 +62,7 @@ class ProgramCall:
     arguments: Tuple[str, ...] = ()
 
     def file(self, folders: Sequence[str]) -> Optional[str]:
-        """The file, if it is one.
-
-        Raises:
-            FileNotFoundError: it lies in none of the folders.
-        """
+        """The file, if it is one. Raises ``FileNotFoundError`` if it lies in none of the folders."""
         if not self.path.endswith(".py"):
             return None
         paths = [os.path.join(folder, self.path) for folder in folders]
@@ -78,8 +74,6 @@ class ProgramCall:
 
 @dataclass(frozen=True)
 class ProgramSource:
-    """A source that the program reads."""
-
     name: str
     format: str
     schema: Any = None
@@ -409,12 +403,11 @@ def _function(name: str) -> Instead:
 _START = ("path", "format", "outputMode", "partitionBy", "queryName")
 
 
-def _start(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    return run.start(self, _noted(self), None, dict(zip(_START, arguments), **named))
+def _starting(format: Optional[str] = None) -> Instead:
+    def instead(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+        return run.start(self, _noted(self), format, dict(zip(_START, arguments), **named))
 
-
-def _to_table(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    return run.start(self, _noted(self), "table", dict(zip(_START, arguments), **named))
+    return instead
 
 
 def _session(run: ProgramRun, _: Any, self: Any) -> Any:
@@ -473,28 +466,23 @@ def _change_pyspark() -> None:
         if loaded not in sys.modules:
             continue
         readers, session = import_module(streaming), import_module(sessions).SparkSession
-        reader, writer = readers.DataStreamReader, readers.DataStreamWriter
-        for name in ("format", "schema", "name"):
-            _change(reader, name, _noting(name))
-        for name in ("format", "outputMode", "queryName"):
-            _change(writer, name, _noting(name))
-        for name in _FILES:
-            _change(reader, name, _file(name))
-        for name, instead in (("option", _option), ("options", _options), ("load", _load)):
-            _change(reader, name, instead)
-        for name in OF_TABLES:
-            _change(reader, name, _of_table(name))
-        for name in ("foreachBatch", "foreach"):
-            _change(writer, name, _function(name))
-        for name, instead in (("trigger", _trigger), ("start", _start), ("toTable", _to_table)):
-            _change(writer, name, instead)
-        for name in ("getOrCreate", "create"):
-            _change(session.Builder, name, _session)
-        _change(session, "stop", _nothing)
         manager = getattr(import_module(streaming.replace("readwriter", "query")), "StreamingQueryManager", None)
-        _change(manager, "awaitAnyTermination", _await_any)
-        for name in ("addListener", "removeListener", "resetTerminated"):
-            _change(manager, name, _nothing)
+        changes: List[Tuple[Any, Dict[str, Instead]]] = [
+            (readers.DataStreamReader, {name: _noting(name) for name in ("format", "schema", "name")}),
+            (readers.DataStreamReader, {name: _file(name) for name in _FILES}),
+            (readers.DataStreamReader, {"option": _option, "options": _options, "load": _load}),
+            (readers.DataStreamReader, {name: _of_table(name) for name in OF_TABLES}),
+            (readers.DataStreamWriter, {name: _noting(name) for name in ("format", "outputMode", "queryName")}),
+            (readers.DataStreamWriter, {name: _function(name) for name in ("foreachBatch", "foreach")}),
+            (readers.DataStreamWriter, {"trigger": _trigger, "start": _starting(), "toTable": _starting("table")}),
+            (session.Builder, dict.fromkeys(("getOrCreate", "create"), _session)),
+            (session, {"stop": _nothing}),
+            (manager, {"awaitAnyTermination": _await_any}),
+            (manager, dict.fromkeys(("addListener", "removeListener", "resetTerminated"), _nothing)),
+        ]
+        for owner, methods in changes:
+            for name, instead in methods.items():
+                _change(owner, name, instead)
     # Only the main thread of a process may set what a signal does, and this is none.
     _change(signal, "signal", _nothing)
     context = getattr(import_module("pyspark"), "SparkContext", None)
@@ -510,8 +498,7 @@ def run(
 ) -> ProgramRun:
     """Run a program to its end, and return what it read and would have started. What it raises, this raises, but ``sys.exit(0)``.
 
-    ``read``: makes the DataFrame of a source; ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if
-    it lies in none.
+    ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if it lies in none.
     """
 
     def place() -> Optional[str]:

@@ -26,12 +26,7 @@ _ENDING_SECONDS = 60
 
 
 class AttachedTransport:
-    """Attached to a container before it starts, so that no output is missed.
-
-    Args:
-        container: docker's container object; started by `start`, removed by `close`.
-        memory: its limit, for an error message.
-    """
+    """Attached to a container (docker's object) before it starts, so that no output is missed. ``memory``: its limit, for a message."""
 
     def __init__(self, container: Any, *, memory: str) -> None:
         self._container = container
@@ -48,11 +43,7 @@ class AttachedTransport:
         self._pump = threading.Thread(target=self._split_frames, daemon=True)
 
     def start(self) -> None:
-        """Start the container.
-
-        Raises:
-            docker.errors.APIError: the daemon cannot, for example because the image lacks the program.
-        """
+        """Start the container. Raises ``docker.errors.APIError`` if the daemon cannot, for example because the image lacks the program."""
         self._container.start()
         self._pump.start()
 

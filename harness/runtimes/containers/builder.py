@@ -32,11 +32,7 @@ _BUILDKIT_DEFAULT = 23
 
 
 def find_builder(environ: Mapping[str, str] = os.environ) -> tuple[list[str], dict[str, str]]:
-    """A command that builds with secrets, and its variables: that of the first suitable docker client on PATH, else of podman.
-
-    Raises:
-        HarnessError: there is none.
-    """
+    """The command of the first docker client on PATH, else podman, that builds with secrets, and its variables. Raises ``HarnessError``."""
     environ = as_seen_from_here(environ)
     tried = []
     for docker in every("docker", environ):

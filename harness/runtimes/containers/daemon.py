@@ -32,8 +32,6 @@ class NoDaemon(HarnessError):
 
 
 class DaemonRefused(HarnessError):
-    """The daemon refused a request."""
-
     def __init__(self, doing: str, error: Exception) -> None:
         super().__init__(f"The container engine refused {doing}: {explained(error)}")
 
@@ -43,11 +41,7 @@ LIMITS = {"memory": "MemoryLimit", "swap": "SwapLimit", "CPU": "CpuCfsQuota", "p
 
 
 def connect() -> DockerClient:
-    """A client of the daemon that ``DOCKER_HOST``, the docker context or the default socket names.
-
-    Raises:
-        NoDaemon: it is not reachable.
-    """
+    """A client of the daemon of ``DOCKER_HOST``, the docker context or the default socket. Raises ``NoDaemon`` if it is not reachable."""
     try:
         client = DockerClient(timeout=_TIMEOUT_S)
         client.client.ping()
@@ -84,7 +78,6 @@ class Owner:
     """The process that made a container or a volume."""
 
     run: str
-    """Different for every run."""
     host: str
     process: int
 
@@ -142,11 +135,7 @@ def remove_leftover(client: DockerClient, leftover: Leftover) -> None:
 
 
 def remove_container(api: Any, container: str) -> None:
-    """Kill and remove a container and its anonymous volumes.
-
-    Raises:
-        docker.errors.APIError: the daemon refuses, unless because it is already being removed.
-    """
+    """Kill and remove a container and its anonymous volumes. Raises ``APIError`` if the daemon refuses, unless it is already at it."""
     try:
         api.remove_container(container, force=True, v=True)
     except NotFound:

@@ -39,11 +39,7 @@ _CONFIGURATION = Record(
 
 
 def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str, str]:
-    """Parse the values of ``--image``: version, line or ``all`` → reference.
-
-    Raises:
-        WrongUsage: no ``=``, no reference, or a name that is not a version, line or ``all``.
-    """
+    """Parse the values of ``--image``: version, line or ``all`` → reference. Raises ``WrongUsage`` for another form or name."""
     images = {}
     for assignment in assignments:
         name, equals, reference = assignment.partition("=")
@@ -55,11 +51,7 @@ def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str
 
 
 def check(images: Mapping[str, str], known: Iterable[SparkVersion]) -> None:
-    """Check that each image is for a known version or line.
-
-    Raises:
-        WrongUsage: a name is not a version, line or ``all``.
-    """
+    """Check that each image is for a known version or line. Raises ``WrongUsage`` if a name is not a version, line or ``all``."""
     versions = tuple(known)
     names = [EVERY, *dict.fromkeys(version.line for version in versions), *map(str, versions)]
     for name in (name for name in images if name not in names):
@@ -104,8 +96,6 @@ _SPARK_UID = "185"
 
 
 class NoImage(HarnessError):
-    """There is no image for a target."""
-
     def __init__(self, target: Target, why: str) -> None:
         super().__init__(
             f"{why}\n"
@@ -116,10 +106,7 @@ class NoImage(HarnessError):
 
 @dataclass(frozen=True)
 class Image:
-    """An image on the daemon."""
-
     reference: str
-    """What was asked for."""
     id: str
     """``sha256:…``"""
     digest: str
@@ -137,21 +124,13 @@ class Image:
 
 @dataclass(frozen=True)
 class Images:
-    """The choice of images.
-
-    In this order: the user's for the version, for its line, for all; the one that ``targets build`` made, if the daemon has it;
-    the official one.
-    """
+    """The choice of images: the user's for the version, its line, or all; what ``targets build`` made, if it is there; the official."""
 
     chosen: Mapping[str, str] = field(default_factory=dict)
     """Version (``3.5.9``), line (``3.5``) or ``all`` → reference; ``{spark}`` in it is the version."""
 
     def reference(self, target: Target, client: DockerClient) -> str:
-        """The reference of the image for a target.
-
-        Raises:
-            NoImage: none is chosen or built, and Apache publishes none.
-        """
+        """The reference of the image for a target. Raises ``NoImage`` if none is chosen or built, and Apache publishes none."""
         for name in (str(target.version), target.version.line, EVERY):
             if name in self.chosen:
                 return self.chosen[name].replace("{spark}", str(target.version))
@@ -162,11 +141,7 @@ class Images:
         return target.image
 
     def available(self, target: Target, client: DockerClient) -> Image | None:
-        """The image for a target if the daemon has it; nothing is pulled.
-
-        Raises:
-            DaemonRefused: the daemon refuses the request.
-        """
+        """The image for a target if the daemon has it; nothing is pulled. Raises ``DaemonRefused`` if the daemon refuses the request."""
         try:
             reference = self.reference(target, client)
         except NoImage:
@@ -174,12 +149,7 @@ class Images:
         return Image.of(reference, client) if _has(client, reference) else None
 
     def get(self, target: Target, client: DockerClient, on_progress: ProgressCallback) -> Image:
-        """The image for a target, pulled if the daemon does not have it.
-
-        Raises:
-            NoImage: there is none.
-            DaemonRefused: the daemon refuses the request.
-        """
+        """The image for a target, pulled if the daemon does not have it. Raises ``NoImage``, or ``DaemonRefused`` if it refuses."""
         reference = self.reference(target, client)
         if not _has(client, reference):
             _pull(client, reference, target, on_progress)
@@ -197,11 +167,7 @@ def built(target: Target) -> str:
 
 
 def remove_built(client: DockerClient) -> Iterator[tuple[str, int]]:
-    """Remove the images that ``conformance targets build`` made; yields the name of each and its size in bytes.
-
-    Raises:
-        DaemonRefused: a container still uses one.
-    """
+    """Remove the images of ``targets build``; yield the name and bytes of each. Raises ``DaemonRefused`` if a container uses it."""
     for image in client.client.images.list(name=_BUILT):
         # The user may have given the same image a name of their own.
         for name in (tag for tag in image.tags if tag.startswith(f"{_BUILT}:")):
@@ -249,15 +215,11 @@ def choose_account(passwd: str, configured: str) -> str | None:
     Hadoop's login needs the user's name, so a number that is not in ``/etc/passwd`` does not work. Images of Spark 3.1 and 3.2 run as
     such a number, those of 3.3 as root.
 
-    Args:
-        passwd: the text of the image's ``/etc/passwd``; lines of another form are skipped.
-        configured: the user in the image's configuration: empty, ``spark``, ``185`` or ``185:0``.
+    ``passwd``: the text of the image's ``/etc/passwd``, of which lines of another form are skipped; ``configured``: ``Image.user``.
     """
-    lines = [line.split(":") for line in passwd.splitlines()]
-    accounts = [(name, uid, gid) for name, _, uid, gid, *_ in filter(lambda parts: len(parts) >= 4, lines)]
-    known = [(name, uid, gid) for name, uid, gid in accounts if uid.isdigit() and gid.isdigit() and int(uid)]
-    own = configured.partition(":")[0]
-    for wanted in (own, _SPARK_UID, "nobody"):
+    lines = [line.split(":") for line in passwd.splitlines() if line.count(":") >= 3]
+    known = [(name, uid, gid) for name, _, uid, gid, *_ in lines if uid.isdigit() and gid.isdigit() and int(uid)]
+    for wanted in (configured.partition(":")[0], _SPARK_UID, "nobody"):
         for name, uid, gid in known:
             if wanted in (name, uid):
                 return f"{uid}:{gid}"

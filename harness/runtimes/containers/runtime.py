@@ -41,6 +41,7 @@ WORK = "/conformance"
 """The path of the run's volume in every container: checkpoints hold absolute paths and may be resumed in another container."""
 
 _SIZE = re.compile(r"\d+[kmg]?", re.IGNORECASE)
+_PROCESSES = 2048
 
 _ENVIRONMENT: Mapping[str, str] = {
     # The JVM looks up its own address by host name, and there is no network.
@@ -61,25 +62,17 @@ class Confinement:
     memory: str = "3g"
     """For the driver, its JVM (1 GiB of heap), its Python workers, and their files in ``/tmp``."""
     cpus: float = 2.0
-    processes: int = 2048
-    scratch: str = "512m"
-    """Size of ``/tmp``, in memory: native libraries are unpacked there."""
     volume: Mapping[str, str] = field(default_factory=dict)
     """Options of the ``local`` volume driver, for working files on another disk."""
 
     def __post_init__(self) -> None:
-        for option, size in (("--memory", self.memory), ("scratch", self.scratch)):
-            if not _SIZE.fullmatch(size):
-                raise WrongUsage(f"{option} {size}: not a size; use bytes or a number with k, m or g, such as 3g")
+        if not _SIZE.fullmatch(self.memory):
+            raise WrongUsage(f"--memory {self.memory}: not a size; use bytes or a number with k, m or g, such as 3g")
         if self.cpus <= 0:
             raise WrongUsage(f"--cpus {self.cpus}: not a positive number of processors, such as 2 or 0.5")
 
     def arguments(self, missing: Container[str] = ()) -> dict[str, Any]:
-        """Arguments for the creation of a container.
-
-        Args:
-            missing: the limits that the daemon cannot enforce: `daemon.missing_limits`.
-        """
+        """Arguments for the creation of a container. ``missing``: the limits that the daemon cannot enforce, `daemon.missing_limits`."""
         limits: dict[str, Any] = {}
         if "memory" not in missing:
             limits["mem_limit"] = self.memory
@@ -88,15 +81,15 @@ class Confinement:
         if "CPU" not in missing:
             limits["nano_cpus"] = int(self.cpus * 1e9)
         if "processes" not in missing:
-            limits["pids_limit"] = self.processes
+            limits["pids_limit"] = _PROCESSES
         return {
             "network": "none",
             "hostname": "localhost",
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "read_only": True,
-            # Native libraries are loaded from there.
-            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={self.scratch}"},
+            # In memory; native libraries are unpacked there and loaded.
+            "tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=512m"},
             "environment": dict(_ENVIRONMENT),
             **limits,
         }
@@ -107,11 +100,7 @@ _ANYBODY = 0o777
 
 
 class Volume:
-    """A labelled volume.
-
-    Raises:
-        DaemonRefused: it cannot be made.
-    """
+    """A labelled volume; raises ``DaemonRefused`` if it cannot be made."""
 
     def __init__(self, client: DockerClient, owner: Owner, options: Mapping[str, str]) -> None:
         self._client = client
@@ -127,11 +116,7 @@ class Volume:
         return {self.name: {"bind": WORK, "mode": "rw"}}
 
     def put(self, container: Any, archive: bytes) -> None:
-        """Unpack an archive into the volume, through a container that mounts it and does not run yet.
-
-        Raises:
-            DaemonRefused: the daemon does not accept it.
-        """
+        """Unpack an archive into the volume, through a container that mounts it and does not run yet; raises ``DaemonRefused``."""
         try:
             container.put_archive(WORK, archive)
         except APIError as error:
@@ -152,12 +137,7 @@ class Volume:
 
 
 def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> bytes:
-    """An archive of an engine's directory.
-
-    Args:
-        work: the engine's directory, relative to the volume.
-        trees: name of a directory in it, folder on this machine, and the files to copy from there.
-    """
+    """An archive of an engine's directory. ``trees``: name of a directory in it, folder of this machine, and files to copy from there."""
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w") as archive:
         archive.addfile(_folder(work))
@@ -166,12 +146,10 @@ def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> byte
             for file in sorted(wanted):
                 inside = f"{work}/{name}/{file.relative_to(folder).as_posix()}"
                 parents = [str(parent) for parent in reversed(Path(inside).parents) if len(parent.parts) > 1]
-                for parent in parents:
-                    if parent not in made:
-                        made.add(parent)
-                        archive.addfile(_folder(parent))
-                entry = tarfile.TarInfo(inside)
-                content = file.read_bytes()
+                for parent in (parent for parent in parents if parent not in made):
+                    archive.addfile(_folder(parent))
+                made.update(parents)
+                entry, content = tarfile.TarInfo(inside), file.read_bytes()
                 entry.size, entry.mode = len(content), 0o644
                 archive.addfile(entry, io.BytesIO(content))
     return into.getvalue()
@@ -206,17 +184,9 @@ class UnusableImage(HarnessError):
 
 
 class ContainerRuntime:
-    """Starts engines in containers.
+    """Starts engines in containers. Raises ``NoDaemon`` if no container engine is reachable.
 
-    Args:
-        images: which image each target runs in.
-        confinement: the limits of a container.
-        keep: a folder for a copy of the working files when the runtime is closed; None for no copy.
-        plain: keep Spark's defaults instead of the settings of ``tuning.yaml``.
-        own_code: the modules that ``call`` may name; None if the user did not allow code.
-
-    Raises:
-        NoDaemon: no container engine is reachable.
+    ``keep``: a folder for a copy of the working files when the runtime is closed; ``plain`` and ``own_code``: as in ``EngineSettings``.
     """
 
     name = "container"
@@ -246,15 +216,13 @@ class ContainerRuntime:
         self._copied_through: Image | None = None
 
     def unsupported(self, case: Case, _target: Target) -> str | None:
-        if case.jars:
-            return "its code is in a jar, and containers have jars of their own; run it without --runtime container"
-        if case.calls_main:
-            return "a debugger holds its main method, which no engine in a container has; run it without --runtime container"
-        if case.table_formats:
-            return "its rows are in a table, and a container has no package of its format; run it without --runtime container"
-        if case.topics:
-            return "its rows come from Kafka, and a container has no network to reach a broker; run it without --runtime container"
-        return None
+        obstacles = (
+            (case.jars, "its code is in a jar, and containers have jars of their own"),
+            (case.calls_main, "a debugger holds its main method, which no engine in a container has"),
+            (case.table_formats, "its rows are in a table, and a container has no package of its format"),
+            (case.topics, "its rows come from Kafka, and a container has no network to reach a broker"),
+        )
+        return next((f"{why}; run it without --runtime container" for applies, why in obstacles if applies), None)
 
     def fingerprint(self, target: Target) -> str | None:
         image = self._images.available(target, self._client)
@@ -268,8 +236,7 @@ class ContainerRuntime:
         needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
     ) -> Engine:
         image = self._images.get(target, self._client, on_progress)
-        account = self._account(image, target)
-        volume = self._shared_volume()
+        account, volume = self._account(image, target), self._shared_volume()
         on_progress(f"starting in {image.reference}")
         self._report_missing_limits(on_progress)
         work = f"{target.key}-{next(self._numbers)}"
@@ -283,11 +250,10 @@ class ContainerRuntime:
             raise
         try:
             transport.start()
-        except APIError as error:
+        except BaseException as error:
             transport.close()
-            raise _not_started(image, target, error) from error
-        except BaseException:
-            transport.close()
+            if isinstance(error, APIError):
+                raise _not_started(image, target, error) from error
             raise
         engine = self._engine(transport, image, target, f"{WORK}/{work}")
         spark, release = engine.identity.spark, str(target.version)
@@ -338,7 +304,9 @@ class ContainerRuntime:
             reason = error.reason if isinstance(error, EngineNotStarted) else None
             if reason is FailureReason.PYSPARK_MISSING:
                 raise UnusableImage(image, target, "its python3 finds no pyspark.") from error
-            if reason is FailureReason.PYTHON_UNSUPPORTED or _python_rejects_driver(error.log):
+            # An interpreter that cannot parse or import the driver ends before it can send a message of ours.
+            rejected = "No module named" in error.log or "SyntaxError" in error.log
+            if reason is FailureReason.PYTHON_UNSUPPORTED or rejected:
                 raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
             raise
 
@@ -426,8 +394,3 @@ def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
     if missing and "python3" in why:
         return UnusableImage(image, target, "it has no python3.")
     return DaemonRefused(f"to start a container of {image.reference}", error)
-
-
-def _python_rejects_driver(log: str) -> bool:
-    """Whether Python's own message says so: an interpreter that cannot parse or import the driver ends before it can send one of ours."""
-    return "No module named" in log or "SyntaxError" in log

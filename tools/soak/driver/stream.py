@@ -91,11 +91,7 @@ def generate(spark: Any, folder: str, stream: SoakStream) -> None:
 
 
 def run(engine: Classic, folder: str, stream: SoakStream, attempt: int, send: Callable[..., None]) -> None:
-    """Run the query until it has read everything.
-
-    ``attempt``: number of this engine, from 0. ``send``: takes the kind and fields of a message: ``emitted`` when the rows of a
-    micro-batch are out, ``progressed`` when it is over.
-    """
+    """Run the query until it has read everything. ``attempt``: of this engine, from 0; ``send``: takes the kind and fields of a message."""
     from pyspark.sql.functions import col, window
 
     def sink(frame: Any, batch: int) -> None:
@@ -124,10 +120,10 @@ def run(engine: Classic, folder: str, stream: SoakStream, attempt: int, send: Ca
 
 def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None]) -> None:
     waiting = futures.ThreadPoolExecutor(1).submit(query.processAllAvailable)
-    seen = 0
+    known = 0
     while True:
         over = waiting.done()
-        entries, seen = engine.recent(query, seen)
+        entries, known = engine.recent(query, known)
         for entry in executed(entries):
             progress.write(json.dumps(entry) + "\n")
             progress.flush()

@@ -1,4 +1,4 @@
-"""What a soak left behind, as tables for the invariants: ``conformance/invariants/invariants.yaml`` describes each. Instants: ms."""
+"""What a soak left behind, as tables for the invariants: ``tools/soak/invariants.yaml`` describes each. Instants: ms."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ _KEPT = ("arrived", "batch_rows", "accepted", "attempted", "emitted")
 
 
 def register(spark: Any, folder: str, stream: SoakStream, late: str) -> None:
-    """Make a view of each table.
-
-    ``late``: whose watermark decides which rows are late, ``own batch`` or ``batch before``.
-    """
+    """Make a view of each table. ``late``: whose watermark decides which rows are late, ``own batch`` or ``batch before``."""
     spark.catalog.clearCache()
     for key, value in _FILES.items():
         spark.conf.set(key, value)
@@ -109,11 +106,7 @@ class LogIncomplete(Exception):
 
 
 def micro_batches(checkpoint: str) -> "List[Tuple[int, int, int | None]]":
-    """Each micro-batch in order: its id, the watermark it ran with, and the next one's, None if it is not committed. In ms.
-
-    Raises:
-        LogIncomplete: a planned one is missing from the log.
-    """
+    """Each micro-batch: its id, its watermark in ms, and the next one's, None if not committed. Raises ``LogIncomplete``."""
     ids = _planned(checkpoint)
     logs = CheckpointLogs(checkpoint, LocalFiles())
     return [(batch, logs.logged_watermark(batch), logs.next_watermark(batch)) for batch in ids]

@@ -37,7 +37,7 @@ def test_a_measurement_is_remembered_for_a_while(monkeypatch):
     measured, now = iter([1, 2, 3]), [0.0]
     monkeypatch.setattr(of_engine, "memory", lambda: next(measured))
     monkeypatch.setattr(of_engine.time, "monotonic", lambda: now[0])
-    recent = RecentMemory(5.0)
+    recent = RecentMemory()
     seen = []
     for now[0] in (0.0, 5.0, 5.1, 10.0, 11.0):
         seen.append(recent())
