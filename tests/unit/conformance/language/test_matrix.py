@@ -90,18 +90,13 @@ class TestFound:
         (root / "joins" / "x.yaml").write_text(FILE.read_text())
         return root
 
-    def test_all_of_a_file(self, folder: Path) -> None:
-        found = discovery.load([folder / "joins" / "x.yaml"])
-        assert (len(found.cases), found.problems) == (5, ())
-
-    def test_one_by_its_id(self, folder: Path) -> None:
-        found = discovery.load([folder / "joins" / "x.both.timestamp.yaml"])
-        assert [case.id for case in found.cases] == ["joins/x.both.timestamp"]
-
-    def test_two_by_their_ids_and_then_all(self, folder: Path) -> None:
+    def test_one_or_two_by_their_ids_and_all_of_a_file(self, folder: Path) -> None:
         names = ("x.both.timestamp", "x.left-outer.timestamp", "x")
         paths = [folder / "joins" / f"{name}.yaml" for name in names]
-        assert [len(discovery.load(paths[:count]).cases) for count in (1, 2, 3)] == [1, 2, 5]
+        one, two, both, alone = (discovery.load(some) for some in (paths[:1], paths[:2], paths, paths[2:]))
+        assert [case.id for case in one.cases] == ["joins/x.both.timestamp"]
+        assert [len(found.cases) for found in (two, both, alone)] == [2, 5, 5]
+        assert alone.problems == ()
 
     def test_one_that_is_not_there(self, folder: Path) -> None:
         (problem,) = discovery.load([folder / "joins" / "x.booth.timestamp.yaml"]).problems

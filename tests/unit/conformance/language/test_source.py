@@ -83,6 +83,11 @@ def shape(node: Node | None) -> object:
     return node and (node.line, node.column, repr(node.value), node.indent)
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.yaml"
+
+
 def test_both_parsers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = sorted(HERE.glob("*valid/*.yaml"))
     assert len(paths) > 100
@@ -93,8 +98,7 @@ def test_both_parsers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (shape(node), problems) == (shape(slow), also), path.stem
 
 
-def test_quoted_text_is_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
+def test_quoted_text_is_text(path: Path) -> None:
     path.write_text("['12', \"true\", 'it''s', |\n  12\n]".replace("|\n  12\n", '"~"'))
     node, problems = read(path)
     assert problems == []
@@ -102,8 +106,7 @@ def test_quoted_text_is_text(tmp_path: Path) -> None:
     assert node.plain() == ["12", "true", "it's", "~"]
 
 
-def test_places_inside_of_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
+def test_places_inside_of_text(path: Path) -> None:
     path.write_text("a: plain text\nb: 'quoted text'\nc: \"with \\t escape\"\nd: >-\n  folded\n  text\n")
     node, _ = read(path)
     assert isinstance(node, Entries)
@@ -115,15 +118,13 @@ def test_places_inside_of_text(tmp_path: Path) -> None:
     assert places == {"a": (1, 6), "b": (2, 7), "c": (3, 4), "d": (4, 4)}
 
 
-def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
+def test_a_huge_file_is_not_read(path: Path) -> None:
     path.write_bytes(b"#" * (MAX_BYTES + 1))
     assert read(path) == (None, [f"1:1: the file has more than {MAX_BYTES} bytes, the limit"])
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "{a: " * 5_000, "- " * 5_000, "? " * 5_000])
-def test_depth_is_bounded(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "a.yaml"
+def test_depth_is_bounded(path: Path, text: str) -> None:
     path.write_text(text)
     node, problems = read(path)
     assert node is None
