@@ -9,14 +9,10 @@ import pytest
 
 from conformance.suite.discovery import shipped
 from tests.support.cells import CALM, results
-from tests.support.commands import answer_of
+from tests.support.commands import answer_of as run
 
 OPEN = "late-drops/window-still-open"
 CHANGED = "late-drops/late-by-the-watermark-of-the-batch-before"
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    return answer_of(capsys, *arguments)
 
 
 def test_the_explanation_shows_how_the_watermark_is_computed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,11 +103,8 @@ def test_the_explanation_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(out)
     assert record["case"] == OPEN
     batch = record["steps"][1]["batches"][0]
-    assert (batch["watermark"], batch["next_watermark"], batch["emitted"]) == (
-        "11:35",
-        "12:05",
-        [["12:30", "12:40", 1]],
-    )
+    assert (batch["watermark"], batch["next_watermark"]) == ("11:35", "12:05")
+    assert batch["emitted"] == [["12:30", "12:40", 1]]
     assert batch["inputs"] == [{"column": "event_time", "delay": "25 min", "max": "12:30", "watermark": "12:05"}]
 
 
@@ -185,13 +178,8 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
     code, out, _ = run(capsys, "validate", "--model", "--json", str(tmp_path))
     disagreements = json.loads(out)["model"]["disagreements"]
     assert code == 1
-    assert {version.rpartition(".")[0] for one in disagreements for version in one["spark"]} == {
-        "2.4",
-        "3.0",
-        "3.1",
-        "3.2",
-        "3.3",
-    }
+    lines = {version.rpartition(".")[0] for one in disagreements for version in one["spark"]}
+    assert sorted(lines) == ["2.4", "3.0", "3.1", "3.2", "3.3"]
     assert all("late_watermark" in one["settled_by"] for one in disagreements)
 
 

@@ -95,13 +95,8 @@ def test_only_cases_that_keep_state_are_handed_over() -> None:
 
 def test_a_case_that_goes_on_as_expected_resumes() -> None:
     found = judged(three(), ROW, ROW, ROW)
-    assert (found.status, found.outcome, found.findings, found.error, found.differs) == (
-        "conforms",
-        "resumed",
-        (),
-        None,
-        None,
-    )
+    assert (found.status, found.outcome, found.findings) == ("conforms", "resumed", ())
+    assert found.error is found.differs is None
     assert (found.origin, found.version, found.cut) == (OLD, NEW, 2)
 
 
@@ -140,15 +135,13 @@ def test_cases_about_other_versions_and_without_a_checkpoint_are_not_applicable(
     assert reason(three(spark=VersionRange.parse(">=4"))) == "the case is about Spark >=4, not about 3.5.9"
     missing = differs("<4", unsupported="it arrived in 4.0", link="SPARK-1")
     assert reason(three(differs=(missing,))) == "3.5.9 writes no checkpoint: it arrived in 4.0"
-    ends = differs(
-        "<4", because="it failed", link="SPARK-1", steps={2: change(error={"class": ("E",), "stage": "run"})}
+    ends, later = (
+        differs("<4", because="it failed", link="SPARK-1", steps={at: change(error={"class": ("E",), "stage": "run"})})
+        for at in (2, 3)
     )
     assert reason(three(differs=(ends,)), cut=2) is None
     assert reason(three(differs=(ends,)), cut=3) == "on 3.5.9 the case ends with an error before step 3"
     assert judged(three(differs=(ends,)), ROW, ROW, cut=3).status == "not-applicable"
-    later = differs(
-        "<4", because="it failed", link="SPARK-1", steps={3: change(error={"class": ("E",), "stage": "run"})}
-    )
     assert reason(three(differs=(later,)), cut=2) is None
 
 
@@ -289,7 +282,5 @@ def test_without_an_answer_there_is_no_outcome() -> None:
 
 
 def test_a_pair_says_which_side_runs_through_connect() -> None:
-    assert [str(VersionPair(OLD, NEW, sides)) for sides in (("classic", "classic"), ("classic", "connect"))] == [
-        "3.5.9 → 4.3.0",
-        "3.5.9 → 4.3.0 through Connect",
-    ]
+    assert str(VersionPair(OLD, NEW, ("classic", "classic"))) == "3.5.9 → 4.3.0"
+    assert str(VersionPair(OLD, NEW, ("classic", "connect"))) == "3.5.9 → 4.3.0 through Connect"

@@ -322,28 +322,18 @@ TIMES_OUT = f"{PHYSICAL_PLAN}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L
 
 def told_of_a_function(plan: str, *, kind: str = "no-data", **counts: object) -> list[str]:
     last = {"operatorName": FUNCTION, "numRowsTotal": 1, DROPPED_ROWS: 1, **counts}
-    batches = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
-    return [
-        *never_shown(
-            observed(
-                step(
-                    1,
-                    batches,
-                    batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]}),
-                )
-            ),
-            plan,
-        )
-    ]
+    first = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
+    second = batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]})
+    return [*never_shown(observed(step(1, first, second)), plan)]
 
 
 def test_a_function_whose_keys_never_timed_out_is_said() -> None:
-    said = [
+    (said,) = told_of_a_function(TIMES_OUT)
+    assert said == (
         f"no key of the operator {FUNCTION} was seen to time out: add rows after which the watermark passes its timeout"
-    ]
-    assert told_of_a_function(TIMES_OUT) == said
+    )
     # With rows, a function may change state without a timeout.
-    assert told_of_a_function(TIMES_OUT, kind="data", numRowsUpdated=1) == said
+    assert told_of_a_function(TIMES_OUT, kind="data", numRowsUpdated=1) == [said]
     assert told_of_a_function(TIMES_OUT.replace("EventTime", "No")) == []
     assert told_of_a_function(TIMES_OUT, numRowsRemoved=1) == []
     assert told_of_a_function(TIMES_OUT, kind="data", customMetrics={"numExpiredTimers": 2}) == []
