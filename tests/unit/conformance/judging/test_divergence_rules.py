@@ -117,14 +117,7 @@ def test_a_text_of_any_alphabet_is_told_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("id", 1),
-        ("kind", "no-data"),
-        ("watermark", 60_000),
-        ("dropped", 1),
-        ("state", (2,)),
-        ("next_watermark", 60_000),
-    ],
+    {"id": 1, "kind": "no-data", "watermark": 60_000, "dropped": 1, "state": (2,), "next_watermark": 60_000}.items(),
 )
 def test_a_batch_differs_by_each_of_its_fields(field, value) -> None:
     schemas = (OutputSchema.of(COLUMNS),) * 2
