@@ -53,15 +53,6 @@ def test_a_console_shows_what_would_act_on_a_terminal() -> None:
     assert out.getvalue() == "a\\x1b]0;x\\u202e\n"
 
 
-def combined(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What `combine` says in a process with these variables."""
-    written(folder / "r")
-    environ = {**os.environ, **variables}
-    return subprocess.run(
-        [*RUN, "combine", str(folder / "r")], env=environ, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.mark.parametrize("changed", [False, True])
 def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path: Path, changed: bool) -> None:
     written(tmp_path / "r", statuses={("late/a", "spark-4.3.0"): "violates"} if changed else None)
@@ -110,16 +101,14 @@ def test_a_closed_stream_does_not_change_the_exit_code(closed: str, command: str
         assert (tmp_path / "again").read_text() == (tmp_path / "r").read_text()
 
 
-def test_a_terminal_without_a_width(tmp_path: Path) -> None:
-    done = combined(tmp_path, COLUMNS="0")
-    assert done.returncode == 0
-    assert "2 cases × 2 versions: 4 conform; 0 violate" in done.stdout
-
-
-def test_an_ascii_terminal(tmp_path: Path) -> None:
-    done = combined(tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+def test_an_ascii_terminal_without_a_width(tmp_path: Path) -> None:
+    written(tmp_path / "r")
+    environ = {**os.environ, "COLUMNS": "0", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    command = [*RUN, "combine", str(tmp_path / "r")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u25cf conforms 4" in done.stdout
+    assert r"2 cases \xd7 2 versions: 4 conform; 0 violate" in done.stdout
 
 
 @pytest.mark.parametrize("debug", [False, True])
