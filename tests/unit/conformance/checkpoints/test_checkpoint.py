@@ -84,7 +84,6 @@ def test_a_micro_batch_that_is_not_committed_runs_again_with_its_own_watermark(t
 def test_the_newest_entry_counts_by_number(tmp_path: Path) -> None:
     later = {f"offsets__{batch}": f'v1\n{{"batchTimestampMs":{batch}}}\n-' for batch in (2, 9, 10)}
     found = opened(small(tmp_path, committed=False, **later, **{"offsets__.10.crc": b"\0"}))
-    assert found.planned is not None
     assert (found.planned.batch, found.sources[0].offset) == (10, None)
 
 

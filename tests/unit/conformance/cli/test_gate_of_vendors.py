@@ -55,7 +55,6 @@ def test_every_runtime_names_a_release_and_has_a_source():
         assert vendor["source"].startswith("https://")
         for release in vendor["releases"]:
             runtime = vendor_runtime(f"{prefix}-{release}")
-            assert runtime is not None
             assert runtime.as_of
             assert SparkVersion.parse(runtime.spark) in releases()
 

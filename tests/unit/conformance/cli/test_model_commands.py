@@ -49,21 +49,6 @@ def test_code_that_no_model_predicts_is_explained_from_results_only(
     assert "To see what Spark did, pass the results of a run: --results results.jsonl" in " ".join(err.split())
 
 
-def test_late_rows_and_closed_windows_name_their_watermark(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    _, out, _ = run(capsys, "explain", "late-drops/guide-example-in-append-mode")
-    assert "✗ late: window 12:00–12:10, word donkey: 12:10 ≤ watermark 12:11" in out
-    assert "▣ closed: window 12:05–12:15, word dog: 12:15 ≤ watermark 12:16" in out
-    assert "Rows up to 12:11 are late; windows ending by 12:16 close" in out
-
-
-def test_several_inputs_and_operators(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "explain", "chained-aggregations/two-windowed-aggregations-joined")
-    assert "watermark: min of 2 inputs: 11:56, advances from 00:00" in out
-    assert out.count("aggregation by window\n") >= 4
-
-
 def test_the_first_difference_between_versions_and_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", CHANGED, "--from", "3.3", "--to", "3.5.9")
     assert code == 0

@@ -65,6 +65,7 @@ BACKLOG = Backlog(entries=({"events": Partitioned(partitions=((),))},))
     [
         ((ADD,), (), ()),
         ((ADD, ADD), (2,), (2,)),
+        ((ADD, ADD, ADD), (2,), (2, 3)),
         ((ADD, ADD, RESTART, RESTART), (3,), (2, 3, 4)),
         ((ADD, RESTART), (2,), (2,)),
         ((IDLE, START, BACKLOG, ADD, ADD), (4,), (2, 3, 4, 5)),
@@ -184,10 +185,11 @@ def test_a_refusal_is_the_error_of_the_entry_before_anything_has_run() -> None:
     assert (found.status, found.outcome, found.differs, found.findings) == ("differs", "refused", REFUSED, ())
     assert found.error is not None
     late = failed(2, "Incompatible").model_copy(update={"batches": (batch(2, ROW),)})
-    for wrong in (late, failed(2, "Other"), failed(2, "Incompatible", stage="start")):
+    at_start = failed(2, "Incompatible", stage="start")
+    for wrong, mismatches in ((late, ()), (failed(2, "Other"), ("class",)), (at_start, ("stage",))):
         found = judged(of, ROW, wrong)
         assert (found.status, [one.kind for one in found.findings]) == ("violates", ["error"])
-        assert found.findings[0].place.step == 2
+        assert (found.findings[0].place.step, found.findings[0].mismatches) == (2, mismatches)
     (other,) = judged(of, ROW, ROW, failed(3, "Other"), cut=3).findings
     assert other.place.step == 3
     assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=3).outcome == "refused"
@@ -202,7 +204,9 @@ def test_a_refused_checkpoint_was_written_as_expected() -> None:
 def test_a_checkpoint_that_is_not_refused_makes_the_entry_stale() -> None:
     found = judged(three(upgrades=(REFUSED,)), ROW, ROW, ROW)
     assert found.status == "violates"
-    assert "the checkpoint is resumed to the end of the case" in found.findings[0].describe()
+    assert found.findings[0].describe().splitlines()[1] == (
+        "  stale upgrades entry for 3.5.9 → 4.3.0: the checkpoint is resumed to the end of the case"
+    )
 
 
 def test_a_version_that_fails_before_the_cut_alone_fails_when_it_resumes() -> None:

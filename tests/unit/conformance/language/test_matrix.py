@@ -33,12 +33,8 @@ def test_a_case_for_each_combination_that_is_not_left_out(cases: dict[str, Case]
 
 def test_each_is_of_the_file_and_of_its_family(cases: dict[str, Case]) -> None:
     case = cases["joins/matrix.right-outer.timestamp-ntz"]
-    assert (case.file, case.family, case.path, case.expansion) == (
-        "joins/matrix.yaml",
-        "joins",
-        FILE,
-        "right-outer.timestamp-ntz",
-    )
+    assert (case.file, case.family, case.path) == ("joins/matrix.yaml", "joins", FILE)
+    assert case.expansion == "right-outer.timestamp-ntz"
     assert len({case.digest for case in cases.values()}) == len(cases)
 
 
@@ -46,7 +42,6 @@ def test_a_placeholder_alone_is_the_value_and_inside_a_text_it_is_text(cases: di
     left = cases["joins/matrix.left-outer.timestamp-ntz"]
     right = cases["joins/matrix.right-outer.timestamp"]
     assert left.title == "An unmatched row of the left side comes out of a left-outer join"
-    assert left.steps[0].expect is not None
     assert left.steps[0].expect.rows == (("a", None),)
     assert left.steps[0].expect.state == 1
     assert right.streams["first"].ddl == "id STRING, at TIMESTAMP"
@@ -56,7 +51,6 @@ def test_a_placeholder_alone_is_the_value_and_inside_a_text_it_is_text(cases: di
 def test_a_key_goes_away_where_the_value_has_none(cases: dict[str, Case]) -> None:
     left, both = cases["joins/matrix.left-outer.timestamp"], cases["joins/matrix.both.timestamp"]
     assert (left.conf, both.conf) == ({}, {"spark.sql.shuffle.partitions": "1"})
-    assert both.steps[0].expect is not None
     assert "state" not in both.steps[0].expect.model_fields_set
 
 

@@ -76,7 +76,6 @@ def test_digests_do_not_change(tmp_path: Path) -> None:
 def test_an_entry_may_give_other_results_and_speak_of_one_interface(tmp_path: Path) -> None:
     (case,) = (one for one in suite(tmp_path, OTHERWISE).cases if one.id == "f/a")
     entry = case.upgrade_between(BEFORE, AFTER, 2, ("classic", "connect"))
-    assert entry is not None
     assert (entry.because, entry.steps[2].watermark) == ("of the order", "11:00")
     assert case.upgrade_between(BEFORE, AFTER, 2) is None
     assert case.upgrade_between(BEFORE, AFTER, 2, ("connect", "connect")) is None

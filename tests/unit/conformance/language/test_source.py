@@ -17,27 +17,17 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("", None),
-        ("~", None),
-        ("null", None),
-        ("Null", None),
+        *((null, None) for null in ("", "~", "null", "Null")),
         ("nUll", "nUll"),
         ("true", True),
         ("FALSE", False),
-        ("yes", "yes"),
-        ("on", "on"),
-        ("No", "No"),
-        ("12:00", "12:00"),
-        ("1:30:00", "1:30:00"),
-        ("2024-03-01", "2024-03-01"),
+        *((text, text) for text in ("yes", "on", "No", "12:00", "1:30:00", "2024-03-01", "1_000", "0b1")),
         ("10", 10),
         ("-7", -7),
         ("+7", 7),
         ("010", 10),
         ("0o17", 15),
         ("0x1F", 31),
-        ("1_000", "1_000"),
-        ("0b1", "0b1"),
         ("1.5", 1.5),
         ("30.0009", 30.0009),
         (".5", 0.5),
@@ -46,14 +36,9 @@ HERE = Path(__file__).parent
         ("-1.5E-3", -0.0015),
         (".inf", math.inf),
         ("-.INF", -math.inf),
-        ("inf", "inf"),
-        ("NaN", "NaN"),
         ("123456789012345678.123", Decimal("123456789012345678.123")),
         ("1e400", Decimal("1e400")),
-        ("1e999999999", "1e999999999"),
-        ("9" * 5000, "9" * 5000),
-        ("<3.4", "<3.4"),
-        ("1.2.3", "1.2.3"),
+        *((text, text) for text in ("inf", "NaN", "1e999999999", "9" * 5000, "<3.4", "1.2.3")),
     ],
 )
 def test_core_schema(text: str, value: object) -> None:
@@ -102,7 +87,6 @@ def test_quoted_text_is_text(path: Path) -> None:
     path.write_text("['12', \"true\", 'it''s', |\n  12\n]".replace("|\n  12\n", '"~"'))
     node, problems = read(path)
     assert problems == []
-    assert node is not None
     assert node.plain() == ["12", "true", "it's", "~"]
 
 

@@ -138,7 +138,6 @@ def test_two_versions_get_the_rows_of_the_files(tmp_path: Path) -> None:
     files = rows_in_files([one], tmp_path, batches=4, again=True)
     run = whole_run(case, TwoVersions(tmp_path, {}), files)
     seen = run.on(OLD).observation
-    assert seen is not None
     read = [source.rows for each in seen.steps for micro in each.batches for source in micro.sources]
     assert sum(read) == 100 + 1 + 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,7 @@ from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob
+from reports.html.dossier import write_verdict
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window
 
@@ -61,6 +63,7 @@ ANSI, SCHEMA_CHECK = "spark.sql.ansi.enabled", "spark.sql.streaming.stateStore.s
 ROWS = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1, window("12:10", "12:20", 2))))
 OTHER_ROWS = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 4710876046692450304))))
 NO_ROWS = observed(step(1, batch(0)), step(2, batch(1)))
+LATE = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
 SILENT_AFTER = observed(ROWS.steps[0], step(2, batch(1)))
 RATE = (SourceRead(stream="RateStreamV2", rows=1, moved=True),)
 UNREAD = observed(*(step(n, batch(n - 1, window("12:00", "12:10", n), sources=RATE)) for n in (1, 2)))
@@ -142,7 +145,6 @@ def test_where_both_versions_do_the_same_the_job_runs_once_on_each() -> None:
     assert [cell.targets for cell in next_cells(run)] == [(SPARK_359,), (AFTER,)]
     again = replace(run, outcomes=(*run.outcomes, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
     assert next_cells(again) == ()
-    assert again.on(AFTER).run is not None
     assert again.on(AFTER).run.observations == (OTHER_ROWS, OTHER_ROWS)
 
 
@@ -463,5 +465,14 @@ def test_what_the_earlier_version_does_not_survive_is_no_change() -> None:
 def test_late_rows_are_told_only_if_there_were_some() -> None:
     said = next(statements(judge_job(ran(ROWS, ROWS, ROWS, ROWS)))).text
     assert said == "same rows, watermarks and state in 2 micro-batches"
-    late = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
-    assert "late rows" in next(statements(judge_job(ran(late, late, late, late)))).text
+    late = judge_job(ran(LATE, LATE, LATE, LATE))
+    assert next(statements(late)).text.startswith("same rows, watermarks, late rows and state in 2 micro-batches")
+
+
+def test_the_page_shows_what_a_stranger_wrote_as_text(tmp_path: Path) -> None:
+    said = statements(judge_job(ran(LATE, LATE, LATE, LATE)))
+    write_verdict(tmp_path / "verdict.html", "<b>title</b>", ["<script>alert(1)</script>"], [*said])
+    page = (tmp_path / "verdict.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;b&gt;title" in page
+    assert "same rows, watermarks, late rows and state" in page

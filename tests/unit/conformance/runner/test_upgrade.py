@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, cuts, handoffs
+from conformance.judging.checkpoint_verdict import cuts, handoffs
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.runner.execution import run_cells
@@ -136,38 +136,6 @@ def test_an_undocumented_refusal_violates(tmp_path):
     assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
 
 
-def test_a_documented_refusal_that_does_not_happen_is_stale(tmp_path):
-    verdict = only(tmp_path, case_with(tmp_path, REFUSED))
-    assert verdict.status == "violates"
-    assert verdict.findings[0].describe().splitlines()[1] == (
-        "  stale upgrades entry for 3.5.9 → 4.0.5: the checkpoint is resumed to the end of the case"
-    )
-
-
-def test_an_error_other_than_the_documented_one_violates(tmp_path):
-    otherwise = case_with(tmp_path, REFUSED.replace("STATE_NOT", "STATE_SCHEMA_NOT"))
-    verdict = only(tmp_path, otherwise, new="refuses-to-resume")
-    assert (verdict.status, verdict.findings[0].mismatches) == ("violates", ("class",))
-
-
-OTHERWISE = """
-upgrades:
-  - from: <4
-    cuts: 2
-    because: it forgets
-    steps:
-      2: {rows: [], batches: [{kind: data}, {kind: no-data}]}
-"""
-
-
-def test_a_documented_difference_is_expected_and_stale_if_there_is_none(tmp_path):
-    case = case_with(tmp_path, OTHERWISE)
-    assert only(tmp_path, case, new="forgets-on-resume").status == "differs"
-    verdict = only(tmp_path / "cases", case)
-    assert verdict.status == "violates"
-    assert "stale upgrades entry" in verdict.findings[0].describe()
-
-
 def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]
@@ -219,15 +187,6 @@ def test_a_kill_at_the_cut_happens_on_the_version_that_writes(tmp_path):
     seen, runtime = handed_over(tmp_path, case, each=False)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
     assert sorted(runtime.started) == [OLD.name, OLD.name, NEW.name]
-
-
-def test_cuts(tmp_path):
-    case = case_with(tmp_path)
-    assert cuts(case) == (2,)
-    assert cuts(case, each=True) == (2, 3)
-    one = case.model_copy(update={"steps": case.steps[:1]})
-    assert cuts(one) == cuts(one, each=True) == ()
-    assert handoffs([case, one]) == (CheckpointHandoff(case, 2),)
 
 
 def results_of(tmp_path, seen, finish=True):
