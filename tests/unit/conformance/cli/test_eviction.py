@@ -37,13 +37,8 @@ def test_programs_get_milliseconds(monkeypatch, capsys):
     assert code == 0
     found = json.loads(out)
     assert found["spark"] == "4.3.0"
-    assert found["sides"][0] == {
-        "side": "left",
-        "column": "a",
-        "at": 3_600_000,
-        "watermark": 3_600_000,
-        "seen": {"a": 7_200_000},
-    }
+    left = {"side": "left", "column": "a", "at": 3_600_000, "watermark": 3_600_000, "seen": {"a": 7_200_000}}
+    assert found["sides"][0] == left
 
 
 def test_the_version_counts(monkeypatch, capsys):

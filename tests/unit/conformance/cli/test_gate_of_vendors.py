@@ -33,19 +33,14 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (
-            ("dbr-15.5", "4.3.0"),
-            "dbr-15.5: it is not known which Apache Spark this Databricks Runtime contains; known are",
-        ),
-        (
-            ("dbr-14.3", "dbr-15.4"),
-            "dbr-14.3 and dbr-15.4 both contain Apache Spark 3.5.0: there is nothing to compare",
-        ),
-        (("dbr-14.3", "3.5.0"), "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
+        ("dbr-15.5 4.3.0", "dbr-15.5: it is not known which Apache Spark this Databricks Runtime contains; known are"),
+        ("dbr-14.3 dbr-15.4", "dbr-14.3 and dbr-15.4 both contain Apache Spark 3.5.0: there is nothing to compare"),
+        ("dbr-14.3 3.5.0", "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
     ],
 )
 def test_what_cannot_be_compared_is_said(options, told):
-    result = gate("--from", options[0], "--to", options[1])
+    before, after = options.split()
+    result = gate("--from", before, "--to", after)
     assert result.exit_code == 2
     assert told in " ".join((result.stdout + result.stderr).split())
 
