@@ -142,11 +142,8 @@ def test_the_epoch_is_a_time_as_any_other():
 
 def test_a_query_without_event_time_has_no_watermark_to_explain():
     case = case_of([{"from": "events"}], {"add": {"events": [["12:01", 1]]}})
-    assert explained(case)[4:] == [
-        "  micro-batch 0 (data), watermark 00:00",
-        "    → events: [12:01, 1]",
-        "    ← emits [12:01, 1]",
-    ]
+    expected = ["  micro-batch 0 (data), watermark 00:00", "    → events: [12:01, 1]", "    ← emits [12:01, 1]"]
+    assert explained(case)[4:] == expected
 
 
 def test_as_json():

@@ -131,9 +131,5 @@ def test_a_batch_differs_by_each_of_its_fields(field, value) -> None:
 def test_one_place_may_differ_in_several_ways_causes_first() -> None:
     a = observed(step(1, batch(0), batch(1)), step(2, watermark=60_000))
     b = observed(step(1, batch(0, state=(2,), dropped=1)), failed(2, "SparkException"))
-    assert [(found.step, found.batch, found.what) for found in divergences(a, b)] == [
-        (1, 0, "dropped"),
-        (1, 0, "state"),
-        (1, None, "micro-batches"),
-        (2, None, "error"),
-    ]
+    expected = [(1, 0, "dropped"), (1, 0, "state"), (1, None, "micro-batches"), (2, None, "error")]
+    assert [(found.step, found.batch, found.what) for found in divergences(a, b)] == expected

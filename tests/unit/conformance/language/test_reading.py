@@ -95,12 +95,8 @@ def test_actions(every: Case) -> None:
     actions = [step.action for step in every.steps]
     assert actions[0] == Start()
     assert actions[3] == Idle()
-    assert [action.how for action in actions if isinstance(action, Restart)] == [
-        "graceful",
-        "crash-before-commit",
-        "kill",
-        "graceful",
-    ]
+    expected = ["graceful", "crash-before-commit", "kill", "graceful"]
+    assert [action.how for action in actions if isinstance(action, Restart)] == expected
     changed = actions[7]
     assert isinstance(changed, Restart)
     assert "trigger" in changed.change.model_fields_set

@@ -7,35 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.policies import engines
+from conformance.policies import engines, rules
 from conformance.policies.case import check
-from conformance.policies.engines import (
-    BeamLateness,
-    BelowOwnWatermark,
-    BoundedOutOfOrderness,
-    FixedLag,
-    FlinkLateness,
-    IdlenessTimer,
-    IdleTimeout,
-    LimitedDelay,
-    LimitingLagAndDelay,
-    LimitingLagAndLull,
-    LimitingTimestampAndWallClockLag,
-    Quantile,
-    SparkCoalescing,
-    SparkLateness,
-    StreamTime,
-)
-from conformance.policies.rules import (
-    ByFrame,
-    EngineRules,
-    FrameBorder,
-    LateByWindow,
-    Lowest,
-    LowestOfActive,
-    MinStep,
-    Throttle,
-)
 from conformance.policies.trace import MIN
 from conformance.suite.discovery import load, shipped
 
@@ -50,53 +23,54 @@ def wrong(owner: type, **methods: Any) -> tuple[type, str, Any]:
 
 WRONG: dict[str, tuple[type, str, Any]] = {
     "spark: a row at the watermark is on time": wrong(
-        SparkLateness, late=lambda self, at, window, own, downstream: (at if window is None else window) < downstream
+        engines.SparkLateness,
+        late=lambda self, at, window, own, downstream: (at if window is None else window) < downstream,
     ),
     "spark: late by the highest event time so far": wrong(
-        Quantile,
+        engines.Quantile,
         event=lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.delay)),
     ),
     "spark: one millisecond more delay": wrong(
-        Quantile,
+        engines.Quantile,
         boundary=lambda self, now: (
             replace(self, watermark=max(self.watermark, max(self.seen) - self.delay - 1), seen=())
             if self.seen
             else self
         ),
     ),
-    "spark: starts before the epoch": wrong(SparkCoalescing, initial=property(lambda self: MIN)),
+    "spark: starts before the epoch": wrong(engines.SparkCoalescing, initial=property(lambda self: MIN)),
     "spark: the highest of several": wrong(
-        SparkCoalescing, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
+        engines.SparkCoalescing, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
     ),
     "quantile: the maximum": wrong(
-        Quantile,
+        engines.Quantile,
         boundary=lambda self, now: (
             replace(self, watermark=max(self.watermark, max(self.seen) - self.delay), seen=()) if self.seen else self
         ),
     ),
     "spark: goes back": wrong(
-        Quantile,
+        engines.Quantile,
         boundary=lambda self, now: replace(self, watermark=max(self.seen) - self.delay, seen=()) if self.seen else self,
     ),
     "jet: an event at the watermark is late": wrong(
-        BelowOwnWatermark, late=lambda self, at, window, own, downstream: at <= own
+        engines.BelowOwnWatermark, late=lambda self, at, window, own, downstream: at <= own
     ),
     "jet: late by what was emitted": wrong(
-        BelowOwnWatermark, late=lambda self, at, window, own, downstream: at < downstream
+        engines.BelowOwnWatermark, late=lambda self, at, window, own, downstream: at < downstream
     ),
     "fixed lag: goes back": wrong(
-        FixedLag, event=lambda self, timestamp, now: replace(self, watermark=timestamp - self.lag)
+        engines.FixedLag, event=lambda self, timestamp, now: replace(self, watermark=timestamp - self.lag)
     ),
-    "lag and delay: no delay": wrong(LimitingLagAndDelay, poll=lambda self, now: self),
+    "lag and delay: no delay": wrong(engines.LimitingLagAndDelay, poll=lambda self, now: self),
     "lag and delay: at once": wrong(
-        LimitingLagAndDelay, poll=lambda self, now: replace(self, watermark=max(self.watermark, self.highest))
+        engines.LimitingLagAndDelay, poll=lambda self, now: replace(self, watermark=max(self.watermark, self.highest))
     ),
-    "lag and lull: no lull": wrong(LimitingLagAndLull, poll=lambda self, now: self),
+    "lag and lull: no lull": wrong(engines.LimitingLagAndLull, poll=lambda self, now: self),
     "lag and lull: jumps to the clock": wrong(
-        LimitingLagAndLull, poll=lambda self, now: replace(self, watermark=max(self.watermark, now))
+        engines.LimitingLagAndLull, poll=lambda self, now: replace(self, watermark=max(self.watermark, now))
     ),
     "lag and lull: an event does not end the lull": wrong(
-        LimitingLagAndLull,
+        engines.LimitingLagAndLull,
         event=lambda self, timestamp, now: replace(
             self,
             watermark=max(self.watermark, timestamp - self.lag),
@@ -104,55 +78,60 @@ WRONG: dict[str, tuple[type, str, Any]] = {
         ),
     ),
     "wall clock: only where there was an event": wrong(
-        LimitingTimestampAndWallClockLag,
+        engines.LimitingTimestampAndWallClockLag,
         poll=lambda self, now: (
             self if self.watermark == MIN else replace(self, watermark=max(self.watermark, now - self.wall_clock_lag))
         ),
     ),
     "wall clock: not looked at for events": wrong(
-        LimitingTimestampAndWallClockLag,
+        engines.LimitingTimestampAndWallClockLag,
         event=lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.timestamp_lag)),
     ),
     "by min step: strictly more": wrong(
-        MinStep, emit=lambda self, current, last: current if current > last + self.step else None
+        rules.MinStep, emit=lambda self, current, last: current if current > last + self.step else None
     ),
-    "by frame: every watermark": wrong(ByFrame, emit=lambda self, current, last: current if current > last else None),
-    "by frame: the border in 0.5": wrong(ByFrame, emit=FrameBorder.emit),
-    "by frame: the watermark in 0.6": wrong(FrameBorder, emit=ByFrame.emit),
+    "by frame: every watermark": wrong(
+        rules.ByFrame, emit=lambda self, current, last: current if current > last else None
+    ),
+    "by frame: the border in 0.5": wrong(rules.ByFrame, emit=rules.FrameBorder.emit),
+    "by frame: the watermark in 0.6": wrong(rules.FrameBorder, emit=rules.ByFrame.emit),
     "several: the highest": wrong(
-        Lowest, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
+        rules.Lowest, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
     ),
     "several: idle ones count": wrong(
-        LowestOfActive, combined=lambda self, inputs, before: max(before, min(one.watermark for one in inputs))
+        rules.LowestOfActive, combined=lambda self, inputs, before: max(before, min(one.watermark for one in inputs))
     ),
     "several: idle ones are all forgotten": wrong(
-        LowestOfActive,
+        rules.LowestOfActive,
         combined=lambda self, inputs, before: max(
             before, min((one.watermark for one in inputs if not one.idle), default=before)
         ),
     ),
-    "jet 0.6: idle a step later": wrong(IdleTimeout, idle=lambda self, now: self.timeout > 0 and self.idle_from < now),
+    "jet 0.6: idle a step later": wrong(
+        engines.IdleTimeout, idle=lambda self, now: self.timeout > 0 and self.idle_from < now
+    ),
     "jet 0.6 and kafka: a window that ends at the watermark is open": wrong(
-        LateByWindow, late=lambda self, at, window, own, downstream: window is not None and window < downstream
+        rules.LateByWindow, late=lambda self, at, window, own, downstream: window is not None and window < downstream
     ),
     "flink: no millisecond less": wrong(
-        BoundedOutOfOrderness,
+        engines.BoundedOutOfOrderness,
         boundary=lambda self, now: self if self.highest is None else replace(self, watermark=self.highest - self.bound),
     ),
     "flink: with every event": wrong(
-        BoundedOutOfOrderness,
+        engines.BoundedOutOfOrderness,
         event=lambda self, timestamp, now: replace(
             self, highest=max(self.highest or timestamp, timestamp), watermark=timestamp - self.bound - 1
         ),
     ),
     "flink: late by the end of the window": wrong(
-        FlinkLateness, late=lambda self, at, window, own, downstream: (at if window is None else window) <= downstream
+        engines.FlinkLateness,
+        late=lambda self, at, window, own, downstream: (at if window is None else window) <= downstream,
     ),
     "flink: a window fires at its end": wrong(
-        FlinkLateness, complete=lambda self, window, downstream: window <= downstream
+        engines.FlinkLateness, complete=lambda self, window, downstream: window <= downstream
     ),
     "flink: idle at the timeout": wrong(
-        IdlenessTimer,
+        engines.IdlenessTimer,
         check=lambda self, now: (
             (replace(self, active=False, since=None), False)
             if self.active
@@ -162,21 +141,21 @@ WRONG: dict[str, tuple[type, str, Any]] = {
         ),
     ),
     "beam: no cap": wrong(
-        LimitedDelay,
+        engines.LimitedDelay,
         at=lambda self, now, backlog, checked: MIN if self.highest is None else self.highest - self.max_delay,
     ),
     "beam: follows the clock without a record": wrong(
-        LimitedDelay, at=lambda self, now, backlog, checked: now - self.max_delay
+        engines.LimitedDelay, at=lambda self, now, backlog, checked: now - self.max_delay
     ),
-    "beam: goes back": wrong(LimitedDelay, _never_decreasing=lambda self, said: replace(self, watermark=said)),
+    "beam: goes back": wrong(engines.LimitedDelay, _never_decreasing=lambda self, said: replace(self, watermark=said)),
     "beam: an event at the watermark is late": wrong(
-        BeamLateness,
+        engines.BeamLateness,
         late=lambda self, at, window, own, downstream: (at if window is None else window - 1) <= downstream,
     ),
     "kafka: stream time goes back": wrong(
-        StreamTime, event=lambda self, timestamp, now: replace(self, stream_time=timestamp)
+        engines.StreamTime, event=lambda self, timestamp, now: replace(self, stream_time=timestamp)
     ),
-    "kafka: no grace": wrong(StreamTime, watermark=property(lambda self: self.stream_time)),
+    "kafka: no grace": wrong(engines.StreamTime, watermark=property(lambda self: self.stream_time)),
 }
 
 
@@ -201,9 +180,9 @@ def test_a_case_disagrees_on_how_inputs_belong_together(
 ) -> None:
     right = engines.rules_of
 
-    def switch(name: str, given: engines.Parameters, throttle: Throttle) -> EngineRules:
-        rules = right(name, given, throttle)
-        return replace(rules, **switched) if name == policy else rules
+    def switch(name: str, given: engines.Parameters, throttle: rules.Throttle) -> rules.EngineRules:
+        found = right(name, given, throttle)
+        return replace(found, **switched) if name == policy else found
 
     monkeypatch.setattr(engines, "rules_of", switch)
     assert disagreeing() != []
