@@ -127,10 +127,8 @@ def test_an_observation_says_what_was_read_again_and_what_was_not_committed():
 def test_an_operator_without_a_name_has_its_number():
     progress = {"stateOperators": [{}, {"operatorName": "dedupe", "numRowsDroppedByWatermark": 1}]}
     said = lines(observed(step(1, batch(0, state=(2, 1), dropped=1, progress=progress))))
-    assert [line for line in said if "keeps" in line] == [
-        "    · operator 1 keeps 2 rows",
-        "    · dedupe keeps 1 row, drops 1 late row",
-    ]
+    expected = ["    · operator 1 keeps 2 rows", "    · dedupe keeps 1 row, drops 1 late row"]
+    assert [line for line in said if "keeps" in line] == expected
 
 
 def test_the_epoch_is_a_time_as_any_other():

@@ -69,10 +69,8 @@ def test_a_window_without_arrivals_reaches_from_the_commit_before_to_the_next_pl
     operations = [one for id in range(3) for one in batch(id, "r")[1:]]
     recording = Recording(BEFORE, tuple(operations))
     window = recording.window(1, 1)
-    assert [recording.operations[at].result for at in (window.start - 1, window.stop - 1)] == [
-        "checkpoint/commits/0",
-        COMMIT,
-    ]
+    expected = ["checkpoint/commits/0", COMMIT]
+    assert [recording.operations[at].result for at in (window.start - 1, window.stop - 1)] == expected
     assert recording.window(0, 1) == slice(0, window.stop)
     assert recording.window(2, 2) == slice(window.stop, len(operations))
 

@@ -92,10 +92,8 @@ def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.exit_code == 0
     assert "newest means spark-3.5.9 here: this machine cannot run spark-4.0.5." in answer.stderr
     assert "spark-3.5.9: installing pyspark==3.5.9 with CPython 3.11.7" in answer.stderr
-    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == [
-        "✓ spark-3.4.4 ready",
-        "✓ spark-3.5.9 ready",
-    ]
+    expected = ["✓ spark-3.4.4 ready", "✓ spark-3.5.9 ready"]
+    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == expected
 
 
 @pytest.mark.parametrize(
@@ -197,8 +195,6 @@ class TestClean:
     def test_images_go_too(self, run: Run, images: tuple[list[SimpleNamespace], list[str]]) -> None:
         images[0].append(SimpleNamespace(tags=["watermark-conformance/spark:3.5.9"], attrs={"Size": 900_000_000}))
         answer = run("clean", "--images")
-        assert answer.stdout.splitlines() == [
-            "✓ removed: image watermark-conformance/spark:3.5.9, 900 MB",
-            "900 MB of images removed",
-        ]
+        expected = ["✓ removed: image watermark-conformance/spark:3.5.9, 900 MB", "900 MB of images removed"]
+        assert answer.stdout.splitlines() == expected
         assert images[1] == ["watermark-conformance/spark:3.5.9"]

@@ -34,10 +34,8 @@ def test_it_is_broken_with_the_line_the_traceback_and_the_output():
 
 def test_of_long_output_the_end_is_shown():
     many = MISTAKE.model_copy(update={"printed": "".join(f"line {number}\n" for number in range(50)), "traceback": ""})
-    assert many.evidence() == (
-        "it printed 30 lines before",
-        *(f"it printed: line {number}" for number in range(30, 50)),
-    )
+    expected = ("it printed 30 lines before", *(f"it printed: line {number}" for number in range(30, 50)))
+    assert many.evidence() == expected
 
 
 @pytest.mark.parametrize(("name", "status"), [("AnalysisException", "broken"), ("KeyError", "conforms")])

@@ -109,10 +109,8 @@ def ran(
 
 def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() -> None:
     cells = next_cells(ran(ROWS, ROWS, ROWS, REFUSED))
-    assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == [
-        ({ANSI: "false"}, 2, AFTER),
-        ({SCHEMA_CHECK: "false"}, 2, AFTER),
-    ]
+    expected = [({ANSI: "false"}, 2, AFTER), ({SCHEMA_CHECK: "false"}, 2, AFTER)]
+    assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == expected
 
 
 def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:

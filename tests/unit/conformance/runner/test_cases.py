@@ -106,10 +106,8 @@ def test_a_lost_engine_is_replaced_for_the_other_cases(tmp_path):
     (case,) = cases_at(CASES)
     runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
     verdicts = recorded(runtime, [case, case.model_copy(update={"id": "late-drops/other"})]).verdicts
-    assert {id: verdict.status for id, verdict in verdicts.items()} == {
-        "late-drops/windows": "broken",
-        "late-drops/other": "conforms",
-    }
+    expected = {"late-drops/windows": "broken", "late-drops/other": "conforms"}
+    assert {id: verdict.status for id, verdict in verdicts.items()} == expected
     assert runtime.started == 2
 
 

@@ -164,10 +164,8 @@ def test_a_version_that_cannot_reach_the_cut_hands_nothing_over(tmp_path):
     """
     case = case_with(tmp_path, more)
     seen, runtime = handed_over(tmp_path, case, back=True, each=True)
-    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == {
-        (OLD.name, NEW.name, 2): "not-applicable",
-        (OLD.name, NEW.name, 3): "not-applicable",
-    }
+    expected = {(OLD.name, NEW.name, 2): "not-applicable", (OLD.name, NEW.name, 3): "not-applicable"}
+    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == expected
     back = {key[3]: verdict for key, verdict in seen.verdicts.items() if key[1] == NEW.name}
     assert back[3].status == "not-applicable"
     assert back[2].status == "violates"
